@@ -128,7 +128,7 @@ pub struct Errors {
     pub requests: u64,
     /// Of these, failed or truncated.
     pub failed: u64,
-    /// The most frequent failure message. `None` if none failed.
+    /// The most frequent failure message. Null if none failed.
     #[serde(default)]
     pub failure: Option<String>,
     /// Rows of any phase that were sent but never reached the server.

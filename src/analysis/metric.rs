@@ -256,9 +256,9 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
         Field::High(p) => (end_of_interval("Upper", title, p), "no interval, open, or among failures"),
         Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any"),
         Field::N => (format!("Values of {title}, including failures."), ""),
-        Field::Failures => (format!("Failed requests: above all others in {title}."), ""),
+        Field::Failures => (format!("Failed requests, which rank above all others in {title}."), ""),
         Field::Above => {
-            (format!("Largest observed {title} or bound: a percentile among failures is above."), "none failed")
+            (format!("Largest observed {title} or bound: percentiles among failures are above."), "none failed")
         }
         Field::Below => (format!("Smallest observed {title}."), "always"),
         Field::TailRatio => (format!("p99 / p50 of {title}."), "either is null, or p50 is 0"),
@@ -293,9 +293,9 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
         Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or among failures"),
         Field::High(p) => (end_of_interval("Upper", title, p), "no interval, or among failures"),
         Field::Max => (format!("Largest {title}."), "none"),
-        Field::Failures => (format!("Failed requests: below all others in {title}."), ""),
-        Field::Above => (format!("What a percentile of {title} among failures is above."), "always, they are below"),
-        Field::Below => (format!("Smallest observed {title}: a percentile among failures is below."), "none failed"),
+        Field::Failures => (format!("Failed requests, which rank below all others in {title}."), ""),
+        Field::Above => (format!("Lower bound of a {title} percentile among failures."), "always: failures are below"),
+        Field::Below => (format!("Smallest observed {title}: percentiles among failures are below."), "none failed"),
         _ => return None,
     };
     Some((doc, null.into()))

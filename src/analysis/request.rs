@@ -20,9 +20,9 @@ pub enum Metric {
     Ttft,
     /// first_token − scheduled, ms.
     TtftFromSchedule,
-    /// last_token − sent (without streaming: done − sent), ms.
+    /// first_output − sent, ms.
     Ttfo,
-    /// last_token − sent (not streaming: done − sent), ms.
+    /// last_token − sent (without streaming: done − sent), ms.
     E2e,
     /// last_token − scheduled (without streaming: done − scheduled), ms.
     E2eFromSchedule,

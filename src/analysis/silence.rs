@@ -47,7 +47,7 @@ pub(super) fn judge(
     let count = pauses(&lengths)?;
     let Some(longest) = silences.first().filter(|_| count > 0) else { return Ok(None) };
     if stood_still(facts) * 2 >= longest.nanos() {
-        return Err("the generator stood still itself (client_paused)".into());
+        return Err("the generator itself stood still (client_paused)".into());
     }
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let window = facts.windows.measure_secs();

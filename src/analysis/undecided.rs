@@ -1,4 +1,5 @@
-//! Why something is undecided and what would decide it, in words: the same in `run`, `show`, `curves`, `capacity` and gates.
+//! Why something is undecided and what would decide it, in words: the same in `run`, `show`, `curves`,
+//! `capacity` and gates.
 
 use super::saturation;
 use super::worth::{Evidence, MOST_TIMES};

@@ -487,7 +487,8 @@ mod tests {
         assert_eq!(excess(&[&run(9.0)], 0.05), None);
     }
 
-    /// Shares of runs that scatter about one share, binomial within runs: between runs as much as within, or not at all.
+    /// Shares of runs that scatter about one share, binomial within runs: between runs as much as
+    /// within, or not at all.
     #[test]
     fn repeats_hold_together_in_few_cases_where_they_miss() {
         const ALLOWED: f64 = 0.05;

@@ -1,5 +1,6 @@
-//! What a sweep is made of: from plans and runs to the load engine, its rows and the store. The modules lie beside this folder; a crate
-//! of their own so that an edit in `analysis`, `report` or `cli` does not compile them again.
+//! The components of a sweep: from plans and runs to the load engine, its rows and the store. The modules
+//! are next to this folder; they form a separate crate so that an edit in `analysis`, `report` or `cli`
+//! does not recompile them.
 
 #![warn(missing_docs, unreachable_pub)]
 

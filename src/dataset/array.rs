@@ -1,22 +1,24 @@
-//! Files that are one JSON array: its elements, cut out without reading the array as a whole.
+//! Files that are one JSON array: extracts its elements without reading the whole array.
 //!
-//! Only brackets, quotes and backslashes are looked at; whether an element is JSON says the parser that gets its bytes.
+//! Only brackets, quotes and backslashes are examined; the parser of an element's bytes decides
+//! whether it is JSON.
 
 use super::text::{Cut, Cutter};
 
-/// Cuts out the elements of the array that the text is.
+/// Extracts the elements of an array.
 #[derive(Default)]
 pub(super) struct Elements {
-    /// How many brackets are open, that of the array among them.
+    /// Number of open brackets, including that of the array.
     depth: u64,
     within: Within,
-    /// The element is a number, a word, or has ended at its bracket: what comes belongs to it up to the next comma.
+    /// The element is a number, a word, or has ended at its bracket: everything up to the next comma
+    /// belongs to it.
     begun: bool,
-    /// The array's closing bracket was seen.
+    /// The array's closing bracket was found.
     closed: bool,
 }
 
-/// Where in a string the text is.
+/// The position within a string.
 #[derive(Default, PartialEq)]
 enum Within {
     #[default]
@@ -26,7 +28,7 @@ enum Within {
 }
 
 impl Elements {
-    /// Whether the array ended where it should, before the text did.
+    /// Whether the array ended properly before the text did.
     pub(super) fn is_whole(&self) -> bool {
         self.closed
     }

@@ -1,24 +1,25 @@
-//! CSV as RFC 4180 has it: records cut out within a bound, and their fields.
+//! CSV by RFC 4180: extracts records of bounded size, and their fields.
 //!
-//! The records are cut here and not by a CSV crate, whose buffer grows with a quote that is never closed.
+//! The records are extracted here rather than by a CSV crate, whose buffer grows with a quote that
+//! is never closed.
 
 use super::error::Bad;
 use super::skipped::Reason;
 use super::text::{Cut, Cutter};
 
-/// Where in a record a byte stands.
+/// The position of a byte within a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
     FieldStart,
     Plain,
     Quoted,
-    /// Behind a quote within quotes: its end, or the first half of a quote that is meant.
+    /// After a quote within quotes: its end, or the first half of an escaped quote.
     Quote,
 }
 
 impl State {
-    /// The state behind `byte`.
+    /// Returns the state after `byte`.
     fn after(self, byte: u8) -> State {
         match (self, byte) {
             (State::FieldStart | State::Quote, b'"') => State::Quoted,
@@ -30,7 +31,7 @@ impl State {
     }
 }
 
-/// Cuts at line ends that are not within quotes.
+/// Splits at line ends that are not within quotes.
 #[derive(Default)]
 pub(super) struct Records {
     state: State,
@@ -62,7 +63,7 @@ impl Cutter for Records {
     }
 }
 
-/// The fields of a record.
+/// Returns the fields of a record.
 pub(super) fn fields(record: &str) -> Result<Vec<String>, Bad> {
     let record = record.strip_suffix('\r').unwrap_or(record);
     let mut fields = vec![String::new()];

@@ -1,4 +1,4 @@
-//! What a file is, by its content: its name says nothing.
+//! Detects the kind of a file by its content, independent of its name.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use super::shape::needs;
 use super::text;
 use super::value::{Fields, get, shown};
 
-/// How entries stand in a file.
+/// How a file contains its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     /// One JSON array.
     Array,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Lines,
     /// Comma-separated values with a header.
     Csv,
@@ -22,10 +22,10 @@ pub(super) enum Container {
     Parquet,
 }
 
-/// So many bytes may be blank before a file says what it is.
+/// The maximum number of leading blank bytes before a file's kind is decided.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginnings of files that cannot be read as they are, with what to do.
+/// Beginnings of files that cannot be read directly, with the remedy.
 const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "it is compressed (gzip)", "unpack it first: gunzip FILE"),
     (b"\x28\xb5\x2f\xfd", "it is compressed (zstd)", "unpack it first: unzstd FILE"),
@@ -34,7 +34,7 @@ const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\xfe\xff", "it is UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8 FILE"),
 ];
 
-/// The container that a file is.
+/// Returns the container of a file.
 pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
     let head = text::head(path, HEAD_BYTES)?;
     if head.starts_with(b"PAR1") {
@@ -48,19 +48,19 @@ pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
         Some(b'[') => Ok(Container::Array),
         Some(b'{') => Ok(Container::Lines),
         Some(_) if text.contains(&0) => {
-            Err(DatasetError::file(path, "it is no text and no Parquet", "give it a JSON, JSONL, CSV or Parquet file"))
+            Err(DatasetError::file(path, "it is not text or Parquet", "give it a JSON, JSONL, CSV or Parquet file"))
         }
         Some(_) => Ok(Container::Csv),
-        None => Err(DatasetError::file(path, "the file is empty", "fetch or write it again")),
+        None => Err(DatasetError::file(path, "the file is empty", "download or write it again")),
     }
 }
 
-/// The shape of entries like `fields`.
+/// Returns the shape of entries like `fields`.
 pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     let has = |name: &&str| fields.contains_key(*name);
     let known = Format::ALL.iter().copied().find(|format| match format {
         Format::Columns => false,
-        // `prompt` and ids have many files; that of a tree is a message of its own.
+        // Many files have `prompt` and ids; in a tree, `prompt` is a message itself.
         Format::Oasst => needs(*format).iter().all(has) && fields["prompt"].is_object(),
         other => needs(*other).iter().all(has),
     });
@@ -72,7 +72,7 @@ pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     }
 }
 
-/// The names of fields, for messages.
+/// Formats the names of fields, for messages.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 20;
     let mut shown: Vec<String> = names.take(MOST + 1).map(shown).collect();

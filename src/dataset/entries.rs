@@ -1,4 +1,4 @@
-//! Entries of a file, whatever it is, one at a time.
+//! Iterates over the entries of a file of any kind, one at a time.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use super::value;
 pub(super) struct Entries {
     path: PathBuf,
     source: Source,
-    /// How many entries were read.
+    /// Number of entries read.
     read: u64,
 }
 
@@ -34,7 +34,7 @@ enum Source {
 }
 
 impl Entries {
-    /// Opens a file; `wanted` are the columns that are read of a Parquet file.
+    /// Opens a file; `wanted` selects the columns that are read from a Parquet file.
     pub(super) fn open(
         path: &Path,
         container: Container,
@@ -54,7 +54,7 @@ impl Entries {
         Ok(Entries { path: path.to_owned(), source, read: 0 })
     }
 
-    /// The names of all columns, where the file declares them.
+    /// Returns the names of all columns, if the file declares them.
     pub(super) fn header(&self) -> Option<&[String]> {
         match &self.source {
             Source::Csv { header, .. } => Some(header),
@@ -63,7 +63,7 @@ impl Entries {
         }
     }
 
-    /// The next entry.
+    /// Returns the next entry.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DatasetError> {
         let path = &self.path;
         let read = |error| DatasetError::read(path, error);
@@ -76,7 +76,7 @@ impl Entries {
                 }
                 None if pieces.cutter().is_whole() => None,
                 None => {
-                    let cut = Bad::new(Reason::Syntax, "the file ends before its list does: it was cut off");
+                    let cut = Bad::new(Reason::Syntax, "the file ends before its list does: it is truncated");
                     let place = Place { line: pieces.line(), entry: None };
                     let entry = Entry { place, fields: Err(cut) };
                     self.source = Source::Ended;
@@ -94,15 +94,15 @@ impl Entries {
     }
 }
 
-/// The text of a piece.
+/// Returns the text of a piece.
 fn utf8(bytes: Vec<u8>) -> Result<String, Bad> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
-        Bad::new(Reason::NotUtf8, format!("byte {at} of the entry is no UTF-8"))
+        Bad::new(Reason::NotUtf8, format!("byte {at} of the entry is not UTF-8"))
     })
 }
 
-/// An entry of JSON, with the line of a mistake within it.
+/// Parses an entry of JSON; an error includes the line within it.
 fn json(piece: Piece) -> Entry {
     let mut line = piece.line;
     let fields = piece.bytes.and_then(utf8).and_then(|text| match serde_json::from_str(&text) {
@@ -114,17 +114,17 @@ fn json(piece: Piece) -> Entry {
             let text = text.split(" at line ").next().unwrap_or_default();
             // The entry may begin anywhere in its line.
             let of = if error.line() == 1 { " of the entry" } else { "" };
-            Err(Bad::new(Reason::Syntax, format!("no JSON: {text} (column {}{of})", error.column())))
+            Err(Bad::new(Reason::Syntax, format!("not JSON: {text} (column {}{of})", error.column())))
         }
     });
     Entry { place: Place { line, entry: None }, fields }
 }
 
-/// An entry of CSV. An empty field is an absent one.
+/// Parses an entry of CSV. An empty field is an absent one.
 fn record(piece: Piece, header: &[String]) -> Entry {
     let fields = piece.bytes.and_then(utf8).and_then(|text| csv::fields(&text)).and_then(|values| {
         if values.len() != header.len() {
-            let text = format!("{} fields where the header has {}", values.len(), header.len());
+            let text = format!("{} fields, but the header has {}", values.len(), header.len());
             return Err(Bad::new(Reason::Syntax, text));
         }
         let values = values.into_iter().map(|value| if value.is_empty() { Value::Null } else { Value::String(value) });
@@ -133,14 +133,14 @@ fn record(piece: Piece, header: &[String]) -> Entry {
     Entry { place: Place { line: piece.line, entry: None }, fields }
 }
 
-/// The names of the columns of a CSV file.
+/// Returns the names of the columns of a CSV file.
 fn header<C: Cutter>(path: &Path, pieces: &mut Pieces<C>) -> Result<Vec<String>, DatasetError> {
     let remedy = "give it a JSON, JSONL, CSV (with a header) or Parquet file";
     let first = pieces.next().map_err(|error| DatasetError::read(path, error))?;
-    let first = first.ok_or_else(|| DatasetError::file(path, "the file is empty", "fetch or write it again"))?;
+    let first = first.ok_or_else(|| DatasetError::file(path, "the file is empty", "download or write it again"))?;
     let fields = first.bytes.and_then(utf8).and_then(|text| csv::fields(&text));
-    let names =
-        fields.map_err(|bad| DatasetError::file(path, format!("its first line is no header: {}", bad.text), remedy))?;
+    let names = fields
+        .map_err(|bad| DatasetError::file(path, format!("its first line is not a header: {}", bad.text), remedy))?;
     let names: Vec<String> = names.iter().map(|name| name.trim().to_owned()).collect();
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     match twice {
@@ -152,7 +152,7 @@ fn header<C: Cutter>(path: &Path, pieces: &mut Pieces<C>) -> Result<Vec<String>,
     }
 }
 
-/// A file that is read to its end for its SHA-256, as 64 hex digits.
+/// Reads a file to its end and returns its SHA-256, as 64 hex digits.
 pub fn digest(path: &Path) -> Result<String, DatasetError> {
     use sha2::{Digest, Sha256};
     struct Hashed(Sha256);

@@ -1,41 +1,44 @@
-//! What can be wrong with a file, each with its place and its remedy.
+//! Errors of a file, each with its place and its remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::skipped::Reason;
 
-/// Why a data set cannot be read, or not further.
+/// Why a data set cannot be read, or not read further.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// The operating system's word.
+    /// The operating system's error.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What was said.
+        /// The error.
         source: io::Error,
     },
-    /// The file as a whole is not what can be read.
+    /// The file as a whole has a problem.
     #[error("{}: {problem}; {remedy}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// One entry is wrong.
-    #[error("{}:{place}: {text}; mend the entry, or leave out such entries with --skip-bad (in a plan: on_bad: skip)", path.display())]
+    #[error(
+        "{}:{place}: {text}; fix the entry, or skip such entries with --skip-bad (in a plan: on_bad: skip)",
+        path.display()
+    )]
     Entry {
         /// The file.
         path: PathBuf,
         /// The line, from 1, with the entry's number in a JSON array; or `row N`.
         place: String,
-        /// Why.
+        /// The kind of problem.
         reason: Reason,
-        /// What is wrong, and what was expected.
+        /// The problem, and what was expected.
         text: String,
     },
 }
@@ -50,7 +53,7 @@ impl DatasetError {
     }
 }
 
-/// What is wrong with one entry.
+/// The problem of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bad {
     pub(super) reason: Reason,

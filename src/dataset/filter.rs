@@ -1,4 +1,4 @@
-//! Which records are kept.
+//! Selects the records that are kept.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use crate::units::UnitError;
 use super::record::Record;
 use super::skipped::Reason;
 
-/// A range of whole numbers, both ends in it.
+/// A range of whole numbers, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The least.
+    /// The minimum.
     pub least: u64,
-    /// The most.
+    /// The maximum.
     pub most: u64,
 }
 
@@ -28,7 +28,7 @@ impl FromStr for Range {
 
     /// `100..4000`, `100..`, `..4000`, or one number.
     fn from_str(text: &str) -> Result<Range, UnitError> {
-        let wrong = || UnitError(format!("`{text}` is no range: write 100..4000, 100.. or ..4000"));
+        let wrong = || UnitError(format!("`{text}` is not a range: write 100..4000, 100.. or ..4000"));
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let range = match text.split_once("..") {
             None => number(text).map(|exact| Range { least: exact, most: exact })?,
@@ -41,25 +41,26 @@ impl FromStr for Range {
     }
 }
 
-/// Which records are kept; a part that is not set keeps all.
+/// Selects the records that are kept; conditions that are not set keep all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Characters of the first request's prompt (system and first user message). A record without text is not kept.
     pub prompt_chars: Option<Range>,
-    /// Tokens of the first request's prompt: as the file declares, else estimated as characters / 4.
+    /// Tokens of the first request's prompt: as declared in the file, otherwise estimated as
+    /// characters / 4.
     pub prompt_tokens: Option<Range>,
-    /// Tokens of the first request's answer: as the file declares, else estimated as characters / 4. A record without an
-    /// answer is not kept.
+    /// Tokens of the first request's response: as declared in the file, otherwise estimated as
+    /// characters / 4. A record without a response is not kept.
     pub output_tokens: Option<Range>,
-    /// Requests of the record: its user messages.
+    /// Requests of the record, which are its user messages.
     pub turns: Option<Range>,
-    /// Languages as the file declares them (`lang` of oasst, a mapped column). Nothing is guessed from the text: a record
-    /// that declares none is not kept.
+    /// Languages as declared in the file (`lang` of oasst, a mapped column). Nothing is guessed from the
+    /// text: a record without a declared language is not kept.
     pub languages: BTreeSet<String>,
 }
 
 impl Filter {
-    /// Why a record is not kept, and what about it.
+    /// Returns why a record is not kept, with the details.
     pub(super) fn refuses(&self, record: &Record) -> Option<(Reason, String)> {
         let lengths = [
             ("prompt characters", self.prompt_chars, record.prompt_chars()),

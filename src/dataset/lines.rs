@@ -1,11 +1,11 @@
-//! Files with one entry a line.
+//! Files with one entry per line.
 
 use super::text::{Cut, Cutter};
 
-/// Cuts at line ends; blank lines are no entries.
+/// Splits at line ends; blank lines are not entries.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// A byte of the line that is more than space was seen.
+    /// The line contains a byte other than white space.
     begun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which columns of a file mean what.
+//! The meaning of a file's columns.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use strum::{EnumMessage, IntoStaticStr, VariantArray};
 use super::value::{Fields, get};
 use crate::units::UnitError;
 
-/// What a column can mean.
+/// A meaning of a column.
 #[derive(
     Debug,
     Clone,
@@ -32,7 +32,7 @@ use crate::units::UnitError;
 pub enum Field {
     /// The column with the user's message.
     Prompt,
-    /// The column with the model's answer.
+    /// The column with the model's response.
     Output,
     /// The column with the system message.
     System,
@@ -40,15 +40,15 @@ pub enum Field {
     Messages,
     /// The column with the prompt's tokens.
     InputTokens,
-    /// The column with the answer's tokens.
+    /// The column with the response's tokens.
     OutputTokens,
-    /// The column that says when the request came: a date, or a number.
+    /// The column with the arrival of the request: a date, or a number.
     Time,
     /// The column with the names of the prompt's blocks of 512 tokens.
     HashIds,
-    /// The column that ties requests together as one conversation.
+    /// The column that links requests of one conversation.
     Conversation,
-    /// The column with a name that must not come twice.
+    /// The column with a unique name.
     Id,
     /// The column with the language.
     Language,
@@ -58,17 +58,17 @@ impl Field {
     /// All of them.
     pub const ALL: &'static [Field] = Field::VARIANTS;
 
-    /// Its name, as it is written in a mapping.
+    /// Returns its name in a mapping.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What its column holds, in words.
+    /// Describes the contents of its column.
     pub fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }
 
-    /// The column of sweepline's own form.
+    /// Returns the column in sweepline's own format.
     fn own(self) -> &'static str {
         if self == Field::Time { "offset_ns" } else { self.name() }
     }
@@ -79,11 +79,11 @@ impl FromStr for Field {
     fn from_str(text: &str) -> Result<Field, UnitError> {
         let known = || Field::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
         let found = Field::ALL.iter().copied().find(|field| field.name() == text);
-        found.ok_or_else(|| UnitError(format!("`{text}` is nothing that a column can mean: write one of {}", known())))
+        found.ok_or_else(|| UnitError(format!("`{text}` is not a known column meaning: write one of {}", known())))
     }
 }
 
-/// What the numbers of a time column count.
+/// The unit of numbers in a time column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeUnit {
@@ -99,7 +99,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// How many nanoseconds one is.
+    /// Returns its length in nanoseconds.
     fn nanos(self) -> u64 {
         match self {
             TimeUnit::S => 1_000_000_000,
@@ -110,35 +110,37 @@ impl TimeUnit {
     }
 }
 
-/// Which columns mean what. In JSON and Parquet a dot leads into an object (`request.body.prompt`).
+/// Assigns meanings to columns. In JSON and Parquet a dot accesses a field of an object
+/// (`request.body.prompt`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Mapping {
-    /// The column of each field that is mapped; the others are looked for under the names of sweepline's own form.
+    /// The column of each mapped field; the others are looked up by the names of sweepline's own format.
     pub columns: BTreeMap<Field, String>,
-    /// What the numbers of a mapped time column count; dates need no unit.
+    /// The unit of numbers in a mapped time column; dates need no unit.
     pub time_unit: TimeUnit,
 }
 
 impl Mapping {
-    /// The column of a field: the mapped one, else that of its own name where this is not mapped to another field.
+    /// Returns the column of a field: the mapped one, otherwise the one with its own name unless that is
+    /// mapped to another field.
     pub(super) fn column(&self, field: Field) -> Option<&str> {
         let taken = |name: &str| self.columns.values().any(|column| column == name);
         let own = || Some(field.own()).filter(|name| !taken(name));
         self.columns.get(&field).map(String::as_str).or_else(own)
     }
 
-    /// The columns of all fields.
+    /// Returns the columns of all fields.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
         Field::ALL.iter().copied().filter_map(|field| self.column(field))
     }
 
-    /// Column and value of a field, where an entry has it.
+    /// Returns column and value of a field, if an entry has it.
     pub(super) fn get<'a>(&'a self, fields: &'a Fields, field: Field) -> Option<(&'a str, &'a Value)> {
         let name = self.column(field)?;
         Some((name, get(fields, name)?))
     }
 
-    /// How many nanoseconds one of the time column's numbers is.
+    /// Returns the length of the time column's unit in nanoseconds.
     pub(super) fn unit(&self) -> u64 {
         if self.columns.contains_key(&Field::Time) { self.time_unit.nanos() } else { TimeUnit::Ns.nanos() }
     }

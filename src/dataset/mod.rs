@@ -1,10 +1,11 @@
-//! Data sets and traces: files of others become [`Record`]s.
+//! Data sets and traces: converts files in other formats to [`Record`]s.
 //!
-//! A file is a container (an array of JSON, one JSON object a line, CSV, Parquet) of entries, and an entry has a shape (the
-//! [`Format`]): the two are found apart, so that a ShareGPT file may be an array or lines. Entries are read one at a time:
-//! memory is bounded by the longest entry that is allowed, not by the file; only the ids that must not come twice are kept,
-//! eight bytes each. A file is hostile input: what is wrong is told with its line and a remedy, or counted and skipped where
-//! the caller allows that. Nothing is downloaded, and nothing is known here of plans or requests.
+//! A file is a container (a JSON array, one JSON object per line, CSV, Parquet) of entries, and an entry
+//! has a shape (the [`Format`]): the two are detected independently, so that a ShareGPT file may be an
+//! array or lines. Entries are read one at a time: memory is bounded by the longest allowed entry, not by
+//! the file; only ids that must be unique are kept, eight bytes each. Files are untrusted input: errors are
+//! reported with their line and a remedy, or counted and skipped if the caller allows that. Nothing is
+//! downloaded, and this module is independent of plans and requests.
 
 mod array;
 mod csv;

@@ -1,4 +1,4 @@
-//! How a file is to be read.
+//! Options for reading a file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use super::filter::Filter;
 use super::mapping::Mapping;
 
-/// Bytes of the longest entry that is read, unless told otherwise: a line, an element of an array, or a row.
+/// Default limit on the size of an entry in bytes: a line, an element of an array, or a row.
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
@@ -30,7 +30,7 @@ pub enum Format {
     BurstGpt,
     /// Azure LLM inference trace 2023 and 2024: `TIMESTAMP, ContextTokens, GeneratedTokens`.
     Azure,
-    /// Columns by name, and sweepline's own form, whose names need no mapping.
+    /// Columns by name, and sweepline's own format, whose names need no mapping.
     Columns,
 }
 
@@ -38,35 +38,35 @@ impl Format {
     /// All of them.
     pub const ALL: &'static [Format] = Format::VARIANTS;
 
-    /// Its name, as it is written after `--as`.
+    /// Returns its name for `--as`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What happens when an entry breaks its format.
+/// How an entry that violates its format is handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBad {
     /// Reading ends with an error that names the line.
     #[default]
     Fail,
-    /// The entry is counted and left out.
+    /// The entry is counted and skipped.
     Skip,
 }
 
-/// How a file is to be read.
+/// Options for reading a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The shape of its entries; `None`: found by the first one.
+    /// The shape of its entries; `None` detects it from the first entry.
     pub format: Option<Format>,
-    /// Which columns mean what, in a file of the form `columns`.
+    /// The meaning of columns, in a file of the format `columns`.
     pub mapping: Mapping,
-    /// What happens when an entry breaks its format.
+    /// How an entry that violates its format is handled.
     pub on_bad: OnBad,
-    /// Bytes of the longest entry that is read.
+    /// Maximum size of an entry in bytes.
     pub most_bytes: usize,
-    /// What is kept.
+    /// Selects the records that are kept.
     pub filter: Filter,
 }
 

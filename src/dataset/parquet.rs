@@ -1,4 +1,4 @@
-//! Rows of a Parquet file as fields.
+//! Reads rows of a Parquet file as fields.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use super::skipped::Reason;
 use super::text;
 use super::value::Fields;
 
-/// Rows decoded at once: memory is that of as many of the longest ones.
+/// Rows decoded together: memory holds this many of the longest ones.
 const BATCH_ROWS: usize = 64;
 
-/// Lists and objects may lie in each other so deep.
+/// Maximum nesting of lists and objects.
 const MOST_DEPTH: usize = 16;
 
 /// The rows of a file, from 1.
@@ -40,7 +40,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Opens a file and reads of each row the columns that are wanted.
+    /// Opens a file and reads the requested columns of each row.
     pub(super) fn open(path: &Path, most: usize, wanted: &dyn Fn(&str) -> bool) -> Result<Rows, DatasetError> {
         let file = text::open(path)?;
         guarded(path, || {
@@ -54,12 +54,12 @@ impl Rows {
         })
     }
 
-    /// The names of all columns of the file.
+    /// Returns the names of all columns of the file.
     pub(super) fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The next row.
+    /// Returns the next row.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DatasetError> {
         while self.batch.as_ref().is_none_or(|batch| self.at == batch.num_rows()) {
             let (path, reader) = (&self.path, &mut self.reader);
@@ -75,16 +75,16 @@ impl Rows {
     }
 }
 
-/// Runs a step of the Parquet reader, which panics over some damaged files where it should fail.
+/// Runs a step of the Parquet reader, which panics instead of failing on some damaged files.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, DatasetError>) -> Result<T, DatasetError> {
-    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| Err(damaged(path, &"the reader stumbled over it")))
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| Err(damaged(path, &"the reader failed on it")))
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> DatasetError {
-    DatasetError::file(path, format!("it is no whole Parquet file: {error}"), "fetch it again")
+    DatasetError::file(path, format!("it is not a complete Parquet file: {error}"), "download it again")
 }
 
-/// The fields of one row.
+/// Returns the fields of one row.
 fn row(batch: &RecordBatch, at: usize, most: usize) -> Result<Fields, Bad> {
     let mut left = most;
     let mut fields = Map::new();
@@ -94,7 +94,8 @@ fn row(batch: &RecordBatch, at: usize, most: usize) -> Result<Fields, Bad> {
     Ok(fields)
 }
 
-/// The value of a column at a row; `left` is what the row may still hold in bytes of text.
+/// Returns the value of a column in a row; `left` is the remaining size limit for text in the row,
+/// in bytes.
 fn value(array: &dyn Array, at: usize, name: (&str, usize), left: &mut usize) -> Result<Value, Bad> {
     if array.is_null(at) {
         return Ok(Value::Null);
@@ -120,14 +121,14 @@ fn value(array: &dyn Array, at: usize, name: (&str, usize), left: &mut usize) ->
         DataType::List(_) => list(array.as_list::<i32>().value(at).as_ref(), name, left),
         DataType::LargeList(_) => list(array.as_list::<i64>().value(at).as_ref(), name, left),
         DataType::Struct(_) => object(array, at, name, left),
-        other => Err(Bad::new(Reason::WrongValue, format!("`{}` has the type {other}, which is not read", name.0))),
+        other => Err(Bad::new(Reason::WrongValue, format!("`{}` has the unsupported type {other}", name.0))),
     }
 }
 
 fn text_value(text: &str, left: &mut usize) -> Result<Value, Bad> {
     *left = left
         .checked_sub(text.len())
-        .ok_or_else(|| Bad::new(Reason::TooLong, "the row's text is longer than what is read at once (--max-entry)"))?;
+        .ok_or_else(|| Bad::new(Reason::TooLong, "the row's text exceeds the size limit of an entry (--max-entry)"))?;
     Ok(Value::String(text.to_owned()))
 }
 
@@ -139,7 +140,7 @@ where
     Ok(Value::Number(number.into()))
 }
 
-/// A time as a date, as text files have it.
+/// Formats a time as a date, as in text files.
 fn date(array: &dyn Array, at: usize, unit: TimeUnit) -> Value {
     let (count, nanos) = match unit {
         TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(at), 1_000_000_000),
@@ -152,7 +153,7 @@ fn date(array: &dyn Array, at: usize, unit: TimeUnit) -> Value {
 }
 
 fn deeper((name, depth): (&str, usize)) -> Result<(&str, usize), Bad> {
-    let too_deep = || Bad::new(Reason::WrongValue, format!("`{name}` is nested more than {MOST_DEPTH} deep"));
+    let too_deep = || Bad::new(Reason::WrongValue, format!("`{name}` is nested more than {MOST_DEPTH} levels deep"));
     Ok((name, depth.checked_sub(1).ok_or_else(too_deep)?))
 }
 

@@ -1,4 +1,4 @@
-//! Records of a file: what its entries are, which of them are kept, and what became of the others.
+//! Reads the records of a file: its entries, the kept records, and what happened to the others.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -17,18 +17,18 @@ use super::skipped::{Reason, Skipped};
 
 /// A file that is being read.
 ///
-/// An iterator over the records that are kept. After an error it ends.
+/// An iterator over the kept records. After an error it ends.
 pub struct Dataset {
     path: PathBuf,
     options: Options,
     container: Container,
     format: Format,
     entries: Entries,
-    /// The entry that said what the format is.
+    /// The entry by which the format was detected.
     first: Option<Entry>,
     ids: HashSet<u64>,
     hasher: RandomState,
-    /// The file's first time and its latest so far.
+    /// The file's first and its latest time so far.
     times: Option<(i64, i64)>,
     skipped: Skipped,
     kept: u64,
@@ -36,7 +36,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens a file and finds out what it is.
+    /// Opens a file and detects its kind.
     pub fn open(path: &Path, options: &Options) -> Result<Dataset, DatasetError> {
         let container = detect::container(path)?;
         let wanted = wanted(options);
@@ -59,12 +59,12 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// The shape of its entries.
+    /// Returns the shape of its entries.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How its entries stand in the file, in words.
+    /// Describes how the file contains its entries.
     pub fn container(&self) -> &'static str {
         match self.container {
             Container::Array => "JSON array",
@@ -74,17 +74,17 @@ impl Dataset {
         }
     }
 
-    /// What was left out so far.
+    /// Returns the skipped entries so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// Records that were kept so far.
+    /// Returns the number of records kept so far.
     pub fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// Reads up to the first entry that can be read, and finds its shape.
+    /// Reads up to the first readable entry, and detects its shape.
     fn find_format(&mut self) -> Result<(), DatasetError> {
         if let Some(header) = self.entries.header() {
             let header: Vec<String> = header.to_vec();
@@ -94,7 +94,7 @@ impl Dataset {
             let Some(entry) = self.entries.next()? else {
                 let first = self.skipped.0.values().min_by_key(|skips| skips.place());
                 let problem = match first {
-                    None => "there is no entry in the file".to_owned(),
+                    None => "the file contains no entry".to_owned(),
                     Some(first) => {
                         format!(
                             "none of its {} entries can be read; {}: {}",
@@ -104,7 +104,7 @@ impl Dataset {
                         )
                     }
                 };
-                return Err(DatasetError::file(&self.path, problem, "see that it is the file that you mean"));
+                return Err(DatasetError::file(&self.path, problem, "check that it is the right file"));
             };
             match entry.fields {
                 Ok(fields) => break (entry.place, fields),
@@ -117,19 +117,19 @@ impl Dataset {
         }
         let declares = matches!(self.format, Format::Oasst | Format::Columns);
         if !self.options.filter.languages.is_empty() && !declares {
-            let problem = format!("the format {} declares no language", self.format);
-            return Err(DatasetError::file(&self.path, problem, "leave out the filter on languages"));
+            let problem = format!("the format {} does not declare languages", self.format);
+            return Err(DatasetError::file(&self.path, problem, "remove the filter on languages"));
         }
         self.first = Some(Entry { place: first.0, fields: Ok(first.1) });
         Ok(())
     }
 
     fn unknown(&self, names: &str) -> DatasetError {
-        let problem = format!("its entries are of no known format (their fields: {names})");
-        DatasetError::file(&self.path, problem, "say which is which, like --map prompt=COLUMN,output=COLUMN")
+        let problem = format!("its entries have an unknown format (their fields: {names})");
+        DatasetError::file(&self.path, problem, "map its columns, like --map prompt=COLUMN,output=COLUMN")
     }
 
-    /// Where a file declares its columns, those that its format or the mapping needs are there.
+    /// Checks that a file that declares its columns has those that its format or the mapping needs.
     fn check_header(&self, header: &[String]) -> Result<(), DatasetError> {
         let has = |name: &&str| header.iter().any(|column| column == name || name.split('.').next() == Some(column));
         let mapped = self.options.mapping.columns.values().map(String::as_str);
@@ -138,11 +138,7 @@ impl Dataset {
         let known = || detect::names(header.iter().map(String::as_str));
         if !missing.is_empty() {
             let problem = format!("it lacks the column {} (it has {})", detect::names(missing.into_iter()), known());
-            return Err(DatasetError::file(
-                &self.path,
-                problem,
-                "see that it is the file and the format that you mean",
-            ));
+            return Err(DatasetError::file(&self.path, problem, "check that file and format are right"));
         }
         let is_columns = matches!(self.options.format, None | Some(Format::Columns));
         let of_a_format = Format::ALL.iter().copied().filter(|format| *format != Format::Columns);
@@ -166,7 +162,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// The next record that is kept.
+    /// Returns the next kept record.
     fn read(&mut self) -> Result<Option<Record>, DatasetError> {
         loop {
             let entry = match self.first.take() {
@@ -187,7 +183,7 @@ impl Dataset {
         }
     }
 
-    /// What a draft becomes among the records before it.
+    /// Converts a draft to a record, considering the records before it.
     fn record(&mut self, place: Place, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
         record.place = place;
         if let Some(time) = time {
@@ -196,7 +192,7 @@ impl Dataset {
         if let Some(id) = &record.id
             && !self.ids.insert(self.hasher.hash_one(id))
         {
-            let text = format!("the id `{}` came before", super::value::shown(id));
+            let text = format!("the id `{}` is a duplicate", super::value::shown(id));
             return Err(Bad::new(Reason::Duplicate, text));
         }
         if record.exchanges().next().is_none() && record.input_tokens.unwrap_or(0) == 0 {
@@ -211,14 +207,14 @@ impl Dataset {
         }
     }
 
-    /// A time as an offset to the file's first one.
+    /// Returns a time as an offset to the file's first one.
     fn offset(&mut self, time: i64) -> Result<Nanos, Bad> {
         let (first, latest) = *self.times.get_or_insert((time, time));
         if time < latest {
             let back = Nanos(latest.abs_diff(time));
             return Err(Bad::new(
                 Reason::Unsorted,
-                format!("its time is {back} before that of an entry above: sort the file by time"),
+                format!("its time is {back} before that of an earlier entry: sort the file by time"),
             ));
         }
         self.times = Some((first, time));
@@ -226,7 +222,8 @@ impl Dataset {
     }
 }
 
-/// The columns that are read of a Parquet file: those of all formats, and the mapped ones or the objects that hold them.
+/// Returns the columns that are read from a Parquet file: those of all formats, and the mapped ones or the
+/// objects that contain them.
 fn wanted(options: &Options) -> HashSet<&str> {
     let known = Format::ALL.iter().copied().flat_map(shape::needs).chain(&shape::ALSO);
     let mut wanted = HashSet::new();

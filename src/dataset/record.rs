@@ -1,4 +1,4 @@
-//! What every reader makes of an entry.
+//! The common form of all entries.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::Nanos;
 
-/// Who says something in a conversation.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// The instruction that opens a conversation.
     System,
-    /// The one who asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -22,28 +22,29 @@ pub enum Role {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who says it.
+    /// Its speaker.
     pub role: Role,
-    /// What is said.
+    /// Its text.
     #[serde(rename = "content")]
     pub text: String,
 }
 
-/// A question and, where the data has it, its answer.
+/// A question and, if the data has it, its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange<'a> {
-    /// What the user says.
+    /// The user's message.
     pub user: &'a str,
-    /// What was answered.
+    /// The response.
     pub answer: Option<&'a str>,
 }
 
-/// Where an entry stands in its file.
+/// The place of an entry in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The line that it begins in, from 1; the row in a Parquet file.
+    /// The line in which it begins, from 1; the row in a Parquet file.
     pub line: u64,
-    /// Which entry of a JSON array it is, from 1: many arrays stand in one line. None where every entry has its own line.
+    /// The number of the entry in a JSON array, from 1: a whole array may be one line. `None` if every
+    /// entry has its own line.
     pub entry: Option<u64>,
 }
 
@@ -62,27 +63,28 @@ impl fmt::Display for Place {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Record {
-    /// Where it stands in its file.
+    /// Its place in the file.
     #[serde(skip)]
     pub place: Place,
-    /// The file's own name of the record, where it has one.
+    /// The name of the record in the file, if it has one.
     pub id: Option<String>,
-    /// Messages: at most one system message, which is the first, then user and assistant by turns, the user first.
+    /// Messages: at most one system message, which is the first, then user and assistant
+    /// alternately, the user first.
     #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Prompt tokens that the file declares.
+    /// Prompt tokens as declared in the file.
     pub input_tokens: Option<u32>,
-    /// Output tokens that the file declares.
+    /// Output tokens as declared in the file.
     pub output_tokens: Option<u32>,
-    /// When the request came, since the first time in the file.
+    /// Arrival of the request, since the first time in the file.
     #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
-    /// Names of the prompt's blocks of 512 tokens from its beginning: equal names are equal text.
+    /// Names of the prompt's blocks of 512 tokens from its beginning: equal names mean equal text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hash_ids: Vec<u64>,
-    /// What ties requests together as one conversation, where they are records of their own.
+    /// Links the requests of one conversation, if they are separate records.
     pub conversation: Option<String>,
-    /// The language that the file declares.
+    /// The language as declared in the file.
     pub language: Option<String>,
 }
 
@@ -90,24 +92,24 @@ fn number_of_nanos<S: Serializer>(offset: &Option<Nanos>, serializer: S) -> Resu
     offset.map(|Nanos(nanos)| nanos).serialize(serializer)
 }
 
-/// Tokens of a block that a hash id names, as in the Mooncake trace.
+/// Tokens of the block of a hash id, as in the Mooncake trace.
 pub(crate) const BLOCK_TOKENS: u32 = 512;
 
-/// Characters that are counted as one token where no tokenizer is asked: an estimate, for English text.
+/// Characters that count as one token without a tokenizer: an estimate, for English text.
 pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
-/// Estimated tokens of a text: its characters / 4, rounded up.
+/// Returns the estimated tokens of a text: its characters / 4, rounded up.
 pub(crate) fn estimated_tokens(text: &str) -> u32 {
     u32::try_from(text.chars().count().div_ceil(CHARS_PER_TOKEN)).unwrap_or(u32::MAX)
 }
 
 impl Record {
-    /// The system message, where there is one.
+    /// Returns the system message, if there is one.
     pub fn system(&self) -> Option<&str> {
         self.turns.first().filter(|turn| turn.role == Role::System).map(|turn| turn.text.as_str())
     }
 
-    /// Questions with their answers, in order.
+    /// Returns the questions with their responses, in order.
     pub fn exchanges(&self) -> impl Iterator<Item = Exchange<'_>> {
         let answer = |at: usize| self.turns.get(at).filter(|turn| turn.role == Role::Assistant);
         self.turns.iter().enumerate().filter(|(_, turn)| turn.role == Role::User).map(move |(at, turn)| Exchange {
@@ -116,19 +118,20 @@ impl Record {
         })
     }
 
-    /// Requests of the record: its user messages; 1 where it is a length without text.
+    /// Returns the number of requests of the record: its user messages; 1 for a length without text.
     pub fn requests(&self) -> usize {
         self.exchanges().count().max(1)
     }
 
-    /// Characters of the first request's prompt: system and first user message; `None` without text.
+    /// Returns the characters of the first request's prompt: system and first user message; `None`
+    /// without text.
     pub fn prompt_chars(&self) -> Option<u64> {
         let first = self.exchanges().next()?;
         let system = self.system().map_or(0, |text| text.chars().count());
         Some((system + first.user.chars().count()) as u64)
     }
 
-    /// Tokens of the first request's prompt: declared, or else estimated from its characters.
+    /// Returns the tokens of the first request's prompt: declared, otherwise estimated from its characters.
     pub fn prompt_tokens(&self) -> Option<u32> {
         let estimate = || {
             let first = estimated_tokens(self.exchanges().next()?.user);
@@ -137,7 +140,8 @@ impl Record {
         self.input_tokens.or_else(estimate)
     }
 
-    /// Tokens of the first request's answer: declared, or else estimated from its characters; `None` without an answer.
+    /// Returns the tokens of the first request's response: declared, otherwise estimated from its
+    /// characters; `None` without a response.
     pub(crate) fn answer_tokens(&self) -> Option<u32> {
         self.output_tokens.or_else(|| Some(estimated_tokens(self.exchanges().next()?.answer?)))
     }

@@ -5,10 +5,11 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::units::Seed;
 
-/// The numbers 0 to `total` in the order in which they are drawn without replacement: pure in its arguments.
+/// Returns the numbers 0 to `total` in the order in which they are drawn without replacement: pure
+/// in its arguments.
 ///
-/// Fisher and Yates, over ChaCha8 with `pass` as its stream. When all are drawn the next pass has an order of its own. The
-/// first n of an order are a sample of n, so that a larger sample holds every smaller one.
+/// Fisher and Yates, over ChaCha8 with `pass` as its stream. When all are drawn, the next pass has its own
+/// order. The first n of an order are a sample of n, so that a larger sample contains every smaller one.
 pub fn order(total: u32, Seed(seed): Seed, pass: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(pass);
@@ -22,7 +23,7 @@ pub fn order(total: u32, Seed(seed): Seed, pass: u64) -> Vec<u32> {
     order
 }
 
-/// Which of `total` records a sample of `n` takes, in the order of the file.
+/// Returns the sample of `n` out of `total` records, in the order of the file.
 pub fn sample(total: u32, n: u32, seed: Seed) -> Vec<u32> {
     let mut chosen = order(total, seed, 0);
     chosen.truncate(n as usize);

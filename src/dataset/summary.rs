@@ -1,4 +1,4 @@
-//! What a data set holds, in figures.
+//! The contents of a data set, in figures.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -13,19 +13,19 @@ use super::record::Record;
 pub struct Figures {
     /// Records that have it.
     pub records: u64,
-    /// The least.
+    /// The minimum.
     pub min: u32,
-    /// Half are at most this.
+    /// The median.
     pub p50: u32,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Nine of ten are at most this.
+    /// 90th percentile.
     pub p90: u32,
-    /// 99 of 100 are at most this.
+    /// 99th percentile.
     pub p99: u32,
-    /// The most.
+    /// The maximum.
     pub max: u32,
-    /// Records of which the file declares it; of the others it is estimated as characters / 4.
+    /// Records for which the file declares it; for the others it is estimated as characters / 4.
     pub declared: u64,
 }
 
@@ -54,32 +54,32 @@ impl Values {
     }
 }
 
-/// What a data set holds.
+/// The contents of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Records that were kept.
+    /// Number of records kept.
     pub records: u64,
-    /// Requests: the user messages of all records, one of a record without text.
+    /// Number of requests: the user messages of all records, and one for each record without text.
     pub requests: u64,
     /// Records with text.
     pub with_text: u64,
     /// Requests of a record; null without records.
     pub turns: Option<Figures>,
-    /// Prompt tokens of a record's first request; null where no record has any.
+    /// Prompt tokens of a record's first request; null if no record has any.
     pub prompt_tokens: Option<Figures>,
-    /// Tokens of a record's first answer; null where no record has any.
+    /// Tokens of a record's first response; null if no record has any.
     pub output_tokens: Option<Figures>,
-    /// Seconds from the file's first time to the last one that was kept; null where the file has no times.
+    /// Seconds from the file's first time to the last one that was kept; null if the file has no times.
     pub span_s: Option<f64>,
-    /// Conversations that records name; null where they name none.
+    /// Number of named conversations; null if records name none.
     pub conversations: Option<u64>,
-    /// Blocks that hash ids name, each counted once; null where there are none.
+    /// Number of distinct blocks in hash ids; null if there are none.
     pub blocks: Option<u64>,
     /// Records by the language that the file declares.
     pub languages: BTreeMap<String, u64>,
 }
 
-/// A summary that is being made.
+/// A summary under construction.
 #[derive(Default)]
 pub struct Summarizer {
     records: u64,
@@ -112,7 +112,7 @@ impl Summarizer {
         }
     }
 
-    /// The figures.
+    /// Returns the figures.
     pub fn finish(self) -> Summary {
         let some = |count: usize| (count > 0).then_some(count as u64);
         Summary {

@@ -1,4 +1,4 @@
-//! The bytes of a file, and entries cut out of them within a bound.
+//! Reads the bytes of a file, and extracts entries of bounded size.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -7,26 +7,26 @@ use std::path::Path;
 use super::error::{Bad, DatasetError};
 use super::skipped::Reason;
 
-/// The byte order mark of UTF-8, which editors and spreadsheets put before a text.
+/// The byte order mark of UTF-8, which editors and spreadsheets write before a text.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Opens a regular file; a pipe cannot be read twice, and could keep the reader waiting for ever.
+/// Opens a regular file; a pipe cannot be read twice, and could block the reader forever.
 pub(super) fn open(path: &Path) -> Result<File, DatasetError> {
     let found = std::fs::metadata(path).map_err(|error| DatasetError::read(path, error))?;
     if !found.is_file() {
-        return Err(DatasetError::file(path, "it is no regular file", "write it to a file first"));
+        return Err(DatasetError::file(path, "it is not a regular file", "write it to a file first"));
     }
     File::open(path).map_err(|error| DatasetError::read(path, error))
 }
 
-/// The first `most` bytes of a file.
+/// Returns the first `most` bytes of a file.
 pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, DatasetError> {
     let mut bytes = Vec::new();
     open(path)?.take(most).read_to_end(&mut bytes).map_err(|error| DatasetError::read(path, error))?;
     Ok(bytes)
 }
 
-/// A text file, behind its byte order mark.
+/// Opens a text file after its byte order mark.
 pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
     let mut file = open(path)?;
     let read = |error| DatasetError::read(path, error);
@@ -37,38 +37,38 @@ pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
     Ok(BufReader::with_capacity(64 * 1024, file))
 }
 
-/// One entry as it stands in a text file.
+/// One entry as it appears in a text file.
 pub(super) struct Piece {
-    /// The line that it begins in, from 1.
+    /// The line in which it begins, from 1.
     pub(super) line: u64,
     /// Its bytes, or why they were not kept.
     pub(super) bytes: Result<Vec<u8>, Bad>,
 }
 
-/// Says of each byte of a text what it is for the entry that is being cut out.
+/// Classifies each byte of a text with regard to the current entry.
 pub(super) trait Cutter {
-    /// What `byte` is.
+    /// Classifies `byte`.
     fn see(&mut self, byte: u8) -> Cut;
 
-    /// How many of the coming bytes are a part of the entry for sure, and leave everything as it is: most are, and need
-    /// not be seen one by one.
+    /// Returns how many of the following bytes certainly belong to the entry and do not change the state:
+    /// most do, and need not be examined one by one.
     fn run(&self, coming: &[u8]) -> usize;
 }
 
-/// What a byte is for an entry.
+/// The class of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// No part of an entry.
+    /// Outside of entries.
     Outside,
-    /// A part of it.
+    /// Part of an entry.
     Inside,
-    /// Its end, and no part of it.
+    /// The end of an entry, but not part of it.
     Behind,
     /// The end of all entries.
     End,
 }
 
-/// Cuts a text into pieces of at most `most` bytes; a longer one is read to its end and not kept.
+/// Splits a text into pieces of at most `most` bytes; a longer one is read to its end and not kept.
 pub(super) struct Pieces<C> {
     text: BufReader<File>,
     cutter: C,
@@ -77,7 +77,7 @@ pub(super) struct Pieces<C> {
     ended: bool,
 }
 
-/// A piece that is being cut out.
+/// A piece that is being read.
 #[derive(Default)]
 struct Open {
     line: u64,
@@ -86,7 +86,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds bytes; of a piece that is too long nothing is kept.
+    /// Adds bytes; nothing is kept of a piece that is too long.
     fn push(&mut self, bytes: &[u8], most: usize) {
         self.is_long |= self.bytes.len() + bytes.len() > most;
         if self.is_long {
@@ -107,17 +107,17 @@ impl<C: Cutter> Pieces<C> {
         Pieces { text, cutter, most, line: 1, ended: false }
     }
 
-    /// The line that is being read.
+    /// Returns the current line.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// How it was cut.
+    /// Returns the cutter.
     pub(super) fn cutter(&self) -> &C {
         &self.cutter
     }
 
-    /// The next piece; where the text ends within one, what there is of it.
+    /// Returns the next piece; if the text ends within one, its beginning.
     pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut open: Option<Open> = None;
         while !self.ended {
@@ -138,7 +138,7 @@ impl<C: Cutter> Pieces<C> {
     }
 }
 
-/// Goes through `buffer` up to the end of the piece: the bytes used, and how it ended where it did.
+/// Processes `buffer` up to the end of the piece: returns the bytes used, and how it ended if it did.
 fn take(
     buffer: &[u8],
     cutter: &mut impl Cutter,

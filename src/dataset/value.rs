@@ -1,4 +1,4 @@
-//! Typed values out of an entry, each mistake told with the name of the field.
+//! Reads typed values from an entry; each error names the field.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -11,14 +11,14 @@ use super::skipped::Reason;
 /// An entry: field names and values.
 pub(super) type Fields = Map<String, Value>;
 
-/// Text of a file as it may stand in a message: one line, and short.
+/// Shortens text of a file for a message: one line, and short.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 40;
     let short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
     if text.chars().nth(MOST).is_some() { format!("{short}…") } else { short }
 }
 
-/// What a value is, for messages.
+/// Returns the kind of a value, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -30,7 +30,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// `name` is not what it should be.
+/// Returns the error that `name` has the wrong type.
 pub(super) fn wrong(name: &str, value: &Value, wanted: &str) -> Bad {
     let found = match value {
         Value::String(text) => format!("`{}`", shown(text)),
@@ -41,15 +41,15 @@ pub(super) fn wrong(name: &str, value: &Value, wanted: &str) -> Bad {
 }
 
 fn missing(name: &str) -> Bad {
-    Bad::new(Reason::Missing, format!("there is no `{}`", shown(name)))
+    Bad::new(Reason::Missing, format!("`{}` is missing", shown(name)))
 }
 
 fn negative(name: &str, value: &Value) -> Bad {
     Bad::new(Reason::Negative, format!("`{}` is {value}, below zero", shown(name)))
 }
 
-/// The value at `name`; a dot leads into an object where no field has the whole name. Null and empty CSV fields are
-/// absent.
+/// Returns the value at `name`; a dot accesses a field of an object unless a field has the whole name. Null
+/// and empty CSV fields are absent.
 pub(super) fn get<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     let found = fields.get(name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -58,17 +58,17 @@ pub(super) fn get<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     found.filter(|value| !value.is_null())
 }
 
-/// A value that must be there.
+/// Returns a required value.
 pub(super) fn need<'a>(fields: &'a Fields, name: &str) -> Result<&'a Value, Bad> {
     get(fields, name).ok_or_else(|| missing(name))
 }
 
-/// Text.
+/// Returns text.
 pub(super) fn text<'a>(name: &str, value: &'a Value) -> Result<&'a str, Bad> {
     value.as_str().ok_or_else(|| wrong(name, value, "text"))
 }
 
-/// Text, or a number as text: names are written either way.
+/// Returns text, or a number as text: both occur as names.
 pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -77,7 +77,7 @@ pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     }
 }
 
-/// A number of tokens: whole, from 0; also written as text (CSV) or as `374.0`, as data frames do.
+/// Returns a number of tokens: whole, from 0; also written as text (CSV) or as `374.0`, as in data frames.
 pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     let number = number(name, value)?;
     if number < 0.0 {
@@ -89,7 +89,7 @@ pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     Ok(number as u32)
 }
 
-/// A finite number, also written as text.
+/// Returns a finite number, also written as text.
 fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -99,15 +99,15 @@ fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     number.filter(|number: &f64| number.is_finite()).ok_or_else(|| wrong(name, value, "a number"))
 }
 
-/// An instant in nanoseconds since an origin that all entries share: a number of `unit` nanoseconds from 0, or a date with
-/// a time (without a zone it is UTC).
+/// Returns an instant in nanoseconds since an origin that all entries share: a number of `unit` nanoseconds
+/// from 0, or a date with a time (UTC if it has no zone).
 pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> {
     if let Value::String(text) = value
         && let Some(nanos) = date(text.trim())
     {
         return nanos.ok_or_else(|| wrong(name, value, "a time between the years 1678 and 2262"));
     }
-    // Whole numbers stay exact: a float has no nanoseconds of this century.
+    // Whole numbers stay exact: a float cannot represent the nanoseconds of this century.
     let whole = match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -126,7 +126,8 @@ pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> 
     }
 }
 
-/// A date with a time as nanoseconds since 1970, `Some(None)` where they do not fit; `None`: it is no date.
+/// Returns a date with a time as nanoseconds since 1970, `Some(None)` if they are out of range; `None` if
+/// it is not a date.
 fn date(text: &str) -> Option<Option<i64>> {
     let stamp = text.parse::<Timestamp>().ok().or_else(|| {
         let local: DateTime = text.contains(['-', ':']).then(|| text.parse().ok())??;

@@ -1,4 +1,5 @@
-//! Records in sweepline's own form, as JSON lines or Parquet: read again without a mapping.
+//! Writes records in sweepline's own format, as JSON lines or Parquet: they are read again without
+//! a mapping.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,19 +16,19 @@ use crate::units::Nanos;
 
 use super::record::Record;
 
-/// Records that are packed at once …
+/// Number of records that are packed together …
 const BATCH_ROWS: usize = 256;
 
 /// … or fewer, with about this many bytes of text.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Writes a record as one line of JSON; what it lacks has no key.
+/// Writes a record as one line of JSON; absent values have no key.
 pub fn json_line(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")
 }
 
-/// A Parquet file of records that is being written, some at a time.
+/// A Parquet file of records that is being written, in batches.
 pub struct ParquetWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     records: Vec<Record>,
@@ -69,7 +70,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Records as columns.
+/// Converts records to columns.
 fn batch(records: &[Record]) -> Result<RecordBatch, ArrowError> {
     let texts = |of: fn(&Record) -> &Option<String>| -> ArrayRef {
         Arc::new(records.iter().map(|record| of(record).as_deref()).collect::<StringArray>())

@@ -1,10 +1,12 @@
-//! Canaries: something that has nothing to do but to be on time, every 10 or 20 ms. How late it is says for how long nothing else
-//! could have been on time either: on a thread of its own, that the machine or the process stood still; in an I/O
-//! thread's loop, that this thread had no core or was busy with what came before.
+//! Canaries: tasks that only have to be on time, every 10 or 20 ms. Their lateness shows for how long
+//! nothing else could have been on time either: a late canary on its own thread shows that the machine or
+//! the process stood still; a late canary in an I/O thread's loop shows that this thread had no core or was
+//! busy with earlier work.
 //!
-//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one second is a hundred
-//! late ticks, not one. Each tick belongs to the instant at which it was due: a stall across the end of the window is of the
-//! window as far as its ticks were due there, whatever the phase is when it is over.
+//! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one
+//! second is a hundred late ticks, not one. Each tick belongs to the instant at which it was due: a stall
+//! across the end of the window belongs to the window as far as its ticks were due there, whatever the
+//! phase is when it ends.
 
 use std::future::poll_fn;
 
@@ -16,10 +18,10 @@ use super::clock::Clock;
 use super::observe::Observer;
 use super::timer::Timer;
 
-/// Time between two ticks of the canary that has a thread to itself, in nanoseconds.
+/// Time between two ticks of the canary with its own thread, in nanoseconds.
 pub(crate) const TICK_NS: u64 = 10_000_000;
-/// Time between two ticks in an I/O thread's loop, in nanoseconds: that thread's time is dearer, and a wake-up for nothing
-/// else costs it up to 50 µs.
+/// Time between two ticks in an I/O thread's loop, in nanoseconds: that thread's time is more valuable, and
+/// a wake-up for a tick alone costs it up to 50 µs.
 const LOOP_TICK_NS: u64 = 20_000_000;
 
 /// The ticks of one canary, in nanoseconds since the run's start.
@@ -30,22 +32,22 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Ticks `every` so many nanoseconds from `now` on.
+    /// Creates ticks every `every` nanoseconds from `now` on.
     pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }
 
-    /// When the next one is due.
+    /// Returns when the next one is due.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Leaves out those that were due before `now`: whoever takes them was busy with other things.
+    /// Skips those that were due before `now`: the caller was busy with other work.
     pub(crate) fn skip_to(&mut self, now: u64) {
         self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
-    /// How late each tick is that was due at `now` or before, in nanoseconds.
+    /// Returns how late each tick is that was due at `now` or before, in nanoseconds.
     pub(crate) fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || {
             let late = now.checked_sub(self.next)?;
@@ -55,9 +57,10 @@ impl Ticks {
     }
 }
 
-/// Asks the kernel to wake the calling thread as exactly as it can, not together with others up to 50 µs later.
+/// Asks the kernel to wake the calling thread as exactly as it can, rather than together with
+/// others up to 50 µs later.
 pub(crate) fn be_exact() {
-    // Where it is refused, wakes are 50 µs late, which is still far below what is looked for.
+    // If it is refused, wake-ups are 50 µs late, which is still far below the delays that matter.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -68,20 +71,21 @@ pub(crate) fn sleep_until(clock: Clock, at: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
-/// The calling thread sends and reads from here on; its loop is watched for as long as its runtime is polled.
+/// Registers the calling thread as one that sends and reads; its loop is watched as long as its
+/// runtime is polled.
 pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
     let member = observer.enlist(name);
     let watching = watch_loop(observer.clone(), clock);
     tokio::task::spawn_local(async move {
         watching.await;
-        // The thread leaves the run when its runtime ends, whether its loop was watched or not.
+        // The thread leaves the run when its runtime ends, whether or not its loop was watched.
         std::future::pending::<()>().await;
         drop(member);
     });
 }
 
 async fn watch_loop(observer: Observer, clock: Clock) {
-    // Without a free file descriptor the run goes on unwatched here, and its verdict uses the other canary.
+    // Without a free file descriptor this loop is not watched, and the verdict uses the other canary.
     let Ok(mut timer) = Timer::new() else { return };
     let mut ticks = Ticks::new(LOOP_TICK_NS, clock.now());
     loop {

@@ -1,4 +1,4 @@
-//! One request, from the moment it is wanted to its record. Nothing is retried.
+//! One request, from the moment it is due to its record. Nothing is retried.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -32,46 +32,47 @@ use super::start::Start;
 use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
 
-/// The largest body that is read whole: of an answer that is not streamed.
+/// The largest body that is read as a whole: of a response that is not streamed.
 const MAX_WHOLE: usize = 64 << 20;
-/// The most that is read of the body of an error response.
+/// The maximum size of an error response that is read.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// The most that one stream may send: its text is kept until it ends.
+/// The maximum size of one stream: its text is kept until it ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// How long a broken connection waits for the news that the server behind it has ended, and how often it looks.
+/// How long a broken connection waits for the news that its server process has ended: number of
+/// checks and interval.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
-/// The longest that a server is left alone because it asks for it.
+/// The longest pause requested by a server that is respected.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
-/// How long the body of an error response is read.
+/// Time limit for reading the body of an error response.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
 /// What all requests of a run share, whichever thread performs them.
 pub(crate) struct Common {
     /// The run's clock.
     pub clock: Clock,
-    /// How they and their answers are written.
+    /// How they and their responses are encoded.
     pub protocol: &'static dyn Protocol,
     /// Where requests go.
     pub target: Arc<Target>,
     /// Limits of a request.
     pub timeouts: Timeouts,
-    /// Whether answers come token by token.
+    /// Whether responses are streamed token by token.
     pub stream: bool,
-    /// Every request but for its number and its body.
+    /// Every request except its number and its body.
     pub pattern: Pattern,
-    /// The same over HTTP/2, where it is that.
+    /// The same for HTTP/2, if used.
     pub heads: Option<Heads>,
-    /// The run is over: what is under way is cut.
+    /// The end of the run: cancels requests in flight.
     pub cut: Cut,
     /// Live counters.
     pub progress: Arc<Live>,
-    /// Takes down what the generator does to itself.
+    /// Records the generator's own behavior.
     pub observer: Observer,
 }
 
-/// What performs the requests of one thread.
+/// Performs the requests of one thread.
 pub(crate) struct Client {
-    /// What it shares with the others.
+    /// The parts shared with the others.
     pub common: Arc<Common>,
     /// Its connections.
     pub links: Links,
@@ -84,7 +85,7 @@ impl std::ops::Deref for Client {
     }
 }
 
-/// The end of a run, told to every request at once, also to one that has not begun to listen.
+/// The end of a run, signaled to all requests at once, including those that have not begun to listen.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
     over: AtomicBool,
@@ -92,14 +93,14 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Ends every request under way.
+    /// Ends every request in flight.
     pub(crate) fn now(&self) {
         self.over.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
 
-    /// What `work` comes to; none where it was cut. To be awaited by a task directly: it listens with the waker of its
-    /// first poll.
+    /// Returns the result of `work`; `None` if it was cancelled. Must be awaited directly by a task: it
+    /// listens with the waker of its first poll.
     async fn or<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let mut notified = pin!(self.notify.notified());
         let mut listens = false;
@@ -122,21 +123,21 @@ pub(crate) struct Order {
     pub start: Start,
     /// Its body, encoded.
     pub body: Bytes,
-    /// Its row as far as it is known before it is sent.
+    /// Its row as far as it is known before sending.
     pub tally: Box<Tally>,
 }
 
 /// A request that has ended.
 pub(crate) struct Ended {
-    /// The start it came from.
+    /// The start that it came from.
     pub start: Start,
-    /// What the writer takes.
+    /// The entry for the writer.
     pub entry: Entry,
-    /// What it was answered.
+    /// Its response.
     pub answer: Reply,
-    /// When the place it held became free.
+    /// When the slot that it held became free.
     pub(crate) freed: u64,
-    /// What its row does not say of its failure.
+    /// What its row does not contain about its failure.
     pub aside: Option<Aside>,
 }
 
@@ -145,9 +146,9 @@ impl Client {
     pub(crate) async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            // Large: it is made in its place and not moved.
+            // Large: it is created in place and not moved.
             let exchange = pin!(self.exchange(&mut tally, start.request, body));
-            let cut = || Err(Failure::new(Outcome::CutAtDrain, "still under way at the end of drain"));
+            let cut = || Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"));
             self.cut.or(exchange).await.unwrap_or_else(cut)
         };
         let freed = tally.freed().unwrap_or_else(|| self.clock.now());
@@ -162,7 +163,7 @@ impl Client {
         Ended { start, entry, answer, freed, aside }
     }
 
-    /// Puts a failure into its last words: without secrets, and with the death of a server that we started.
+    /// Completes the text of a failure: without secrets, and with the death of a server that we started.
     async fn explain(&self, mut failure: Failure) -> Failure {
         failure.text = self.presentable(&failure.text);
         if matches!(failure.outcome, Outcome::Connect | Outcome::Reset) && self.server_died().await {
@@ -171,12 +172,14 @@ impl Client {
         failure
     }
 
-    /// The beginning of a server's words without the secret. In this order: a cut could leave a part of the secret.
+    /// Returns the beginning of a server's text without the secret. The secret is removed first, because
+    /// truncation could leave a part of it.
     fn presentable(&self, text: &str) -> String {
         crate::protocol::excerpt(&self.target.redact(text))
     }
 
-    /// Whether the server process that we started is gone. Its connections break a moment before that is known.
+    /// Whether the server process that we started is gone. Its connections break a moment before
+    /// that is known.
     async fn server_died(&self) -> bool {
         let Some(alive) = &self.target.alive else { return false };
         let (times, pause) = NEWS_OF_DEATH;
@@ -192,7 +195,7 @@ impl Client {
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
         match &self.links {
             Links::One(pool) => self.on_one_of_its_own(pool, tally, request, body).await,
-            // Large, and seldom what a run goes over: boxed, it takes no room in the tasks of requests over HTTP/1.1.
+            // Large and rarely used: boxed, it takes no room in the tasks of requests over HTTP/1.1.
             Links::Two(sessions) => Box::pin(self.on_a_shared_one(sessions, tally, request, body)).await,
         }
     }
@@ -212,7 +215,7 @@ impl Client {
                 None => {}
                 Some(_) => pool.served_again(),
             }
-            // The server had closed it: nothing of the request was written, so this is no second sending.
+            // The server had closed it: nothing of the request was written, so it is not sent twice.
             let unused = is_reset && tally.row.sent_ns.is_none();
             if !unused {
                 return keep(pool, connection, result);
@@ -224,7 +227,7 @@ impl Client {
         keep(pool, connection, result)
     }
 
-    /// A request over HTTP/2.
+    /// Performs a request over HTTP/2.
     async fn on_a_shared_one(
         &self,
         sessions: &Sessions,
@@ -259,7 +262,8 @@ impl Client {
         stamps.arm();
         let step = |cx: &mut Context<'_>| {
             let head = connection.poll_head(&mut outgoing, cx);
-            // Noted at once: a request that is cut while it waits for its headers was sent all the same.
+            // Recorded at once: a request that is cancelled while it waits for its headers was
+            // sent nevertheless.
             tally.row.sent_ns = stamps.sent();
             head
         };
@@ -281,7 +285,7 @@ impl Client {
         body: &Bytes,
     ) -> Result<(), Failure> {
         let Some(heads) = &self.heads else {
-            return Err(Failure::new(Outcome::Malformed, "the requests of this run are made for HTTP/1.1"));
+            return Err(Failure::new(Outcome::Malformed, "the requests of this run are encoded for HTTP/1.1"));
         };
         let head = heads.request(tally.class(), request, body.len());
         let stamps = Stamps::new(self.clock);
@@ -298,8 +302,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reads an answer whose head has come, with a status and perhaps a wish to be left alone for so many seconds. Says whether
-    /// nothing but the answer came.
+    /// Reads a response whose head has arrived, with its status and the requested pause in seconds, if any.
+    /// Returns whether nothing but the response arrived.
     async fn answered(
         &self,
         answer: &mut Answer<'_>,
@@ -337,13 +341,13 @@ impl Client {
                 more = matches!(read.await, Ok(Progress::More));
             }
         };
-        // What came until then is enough for a message.
+        // The part that arrived until then is enough for a message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
         text.truncate(MAX_ERROR_BODY);
         Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
     }
 
-    /// Reads a stream to its end. Says whether nothing but the answer came.
+    /// Reads a stream to its end. Returns whether nothing but the response arrived.
     async fn read_stream(
         &self,
         answer: &mut Answer<'_>,
@@ -370,7 +374,7 @@ impl Client {
                     }
                     return tally.ended(read.at).map(|()| clean);
                 }
-                // The answer was whole; what came after it does not matter.
+                // The response was complete; anything after it does not matter.
                 Err(_) if tally.is_marked_done() => return tally.ended(read.at).map(|()| false),
                 Err(failure) => return Err(failure),
             }
@@ -383,7 +387,7 @@ impl Client {
         }
     }
 
-    /// Tells `tally` of every event that `bytes`, which came with `read`, complete.
+    /// Passes to `tally` every event that `bytes`, which arrived with `read`, complete.
     fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
         let result = loop {
@@ -403,7 +407,7 @@ impl Client {
         result
     }
 
-    /// Reads an answer that is not streamed. Says whether nothing but the answer came.
+    /// Reads a response that is not streamed. Returns whether nothing but the response arrived.
     async fn read_whole(&self, answer: &mut Answer<'_>, tally: &mut Tally, limit: &mut Limit) -> Result<bool, Failure> {
         let stamps = answer.stamps();
         let mut data = Vec::new();
@@ -419,7 +423,7 @@ impl Client {
             tally.stamped(stamps.by_kernel());
             tally.row.bytes = data.len() as u64;
             if data.len() > MAX_WHOLE {
-                return Err(Failure::new(Outcome::Malformed, "the answer is larger than 64 MiB"));
+                return Err(Failure::new(Outcome::Malformed, "the response is larger than 64 MiB"));
             }
             if let Progress::Whole { clean } = progress {
                 return tally.whole(&data, stamps.last_read()).map(|()| clean);
@@ -440,13 +444,13 @@ fn keep(pool: &Pool, connection: Connection, result: Result<Reusable, Failure>) 
     Ok(())
 }
 
-/// An answer whose head has come.
+/// A response whose head has arrived.
 enum Answer<'a> {
     One(OwnConnection<'a>),
     Two(Exchange),
 }
 
-/// A connection that one request has for itself.
+/// A connection used by one request alone.
 struct OwnConnection<'a> {
     connection: &'a mut Connection,
     outgoing: Outgoing,
@@ -475,7 +479,7 @@ impl Answer<'_> {
     }
 }
 
-/// What a server that asks to be left alone gets, at most.
+/// Returns the pause that a server requested, up to a limit.
 fn left_alone(secs: u64) -> Aside {
     Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
 }

@@ -1,19 +1,21 @@
-//! The run's clock: nanoseconds on the monotonic clock since the run's start, and what the other clocks did meanwhile.
+//! The run's clock: nanoseconds on the monotonic clock since the run's start, and the movements of the
+//! other clocks meanwhile.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds on a system clock.
+/// Returns nanoseconds on a system clock.
 fn read(clock: ClockId) -> i64 {
     let time = clock_gettime(clock);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Nanoseconds on the monotonic clock since the machine's own start; comparable between processes of one machine.
+/// Returns nanoseconds on the monotonic clock since the machine's start; comparable between
+/// processes of one machine.
 pub fn monotonic() -> u64 {
     read(ClockId::Monotonic) as u64
 }
 
-/// Nanoseconds on the wall clock, which may be set at any time.
+/// Returns nanoseconds on the wall clock, which may be set at any time.
 pub(crate) fn wall() -> i64 {
     read(ClockId::Realtime)
 }
@@ -34,8 +36,8 @@ struct ClockSample {
 }
 
 impl ClockSample {
-    /// Reads all clocks, again where too much time passed between the first and the last: a busy machine that takes the
-    /// processor away here would look like a clock that was moved.
+    /// Reads all clocks, and reads them again if too much time passed between the first and the last: if a
+    /// busy machine takes the processor away here, it would look like a clock that was moved.
     fn now() -> ClockSample {
         const TOGETHER_NS: u64 = 1_000_000;
         const TRIES: usize = 50;
@@ -52,7 +54,7 @@ impl ClockSample {
                 break;
             }
         }
-        best.expect("there is at least one try").1
+        best.expect("there is at least one attempt").1
     }
 
     fn once() -> ClockSample {
@@ -75,34 +77,34 @@ pub(crate) struct Passed {
     pub monotonic: u64,
     /// On the wall clock.
     pub wall: i64,
-    /// On the clock that goes on in suspend.
+    /// On the clock that continues during suspend.
     pub boottime: Option<u64>,
     /// CPU time of this process.
     pub cpu: u64,
 }
 
 impl Clock {
-    /// A clock that reads 0 now.
+    /// Creates a clock that reads 0 now.
     pub(crate) fn start() -> Clock {
         Clock { start: ClockSample::now() }
     }
 
-    /// Nanoseconds since the start.
+    /// Returns nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         monotonic().saturating_sub(self.start.monotonic)
     }
 
-    /// The start, on the machine's monotonic clock.
+    /// Returns the start, on the machine's monotonic clock.
     pub(crate) fn origin(&self) -> u64 {
         self.start.monotonic
     }
 
-    /// CPU time of this process since it began, in nanoseconds.
+    /// Returns the CPU time of this process since it began, in nanoseconds.
     pub(crate) fn cpu(&self) -> u64 {
         read(ClockId::ProcessCPUTime) as u64
     }
 
-    /// How far each clock moved since the start.
+    /// Returns how far each clock moved since the start.
     pub(crate) fn passed(&self) -> Passed {
         let now = ClockSample::now();
         Passed {

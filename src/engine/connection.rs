@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection that the engine owns: a request is written, its answer read, in the task of the request. Which
-//! connection a request gets is the pool's matter.
+//! One HTTP/1.1 connection that the engine owns: the task of a request writes the request and reads the
+//! response. The pool decides which connection a request gets.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,36 +16,36 @@ use super::socket::Socket;
 use super::tally::Failure;
 use crate::rows::Outcome;
 
-/// Bytes of one read. A longer burst is read in several, each with its own stamp.
+/// Size of one read in bytes. A longer burst takes several reads, each with its own stamp.
 const READ: usize = 64 << 10;
 
 thread_local! {
-    /// What all connections of a thread read into, borrowed for the length of one read: ten thousand idle ones then hold no
-    /// buffer of their own.
+    /// The read buffer of all connections of a thread, borrowed for one read: ten thousand idle connections
+    /// then hold no buffers.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
 }
 
 /// One connection.
 pub(crate) struct Connection {
     socket: Socket,
-    /// Bytes that came with a head, or a part of one, and are not taken yet.
+    /// Bytes after a head, or a part of one, that are not processed yet.
     unread: Vec<u8>,
-    /// What its socket saw.
+    /// The stamps of its socket.
     pub stamps: Rc<Stamps>,
-    /// The timer of its last request, for the next one.
+    /// The timer of its last request, for reuse.
     pub timer: Option<Timer>,
 }
 
-/// A request on its way.
+/// A request that is being sent.
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
-    /// Why the rest will never go: told only when no answer comes either.
+    /// Why the rest cannot be sent: reported only if no response arrives either.
     error: Option<io::Error>,
 }
 
 impl Outgoing {
-    /// A request of which nothing was written yet.
+    /// Creates a request of which nothing was written yet.
     pub(crate) fn new(bytes: Vec<u8>) -> Outgoing {
         Outgoing { bytes, written: 0, error: None }
     }
@@ -56,45 +56,47 @@ impl Outgoing {
     }
 }
 
-/// What a read of the body came to.
+/// The result of reading from the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// More is to come.
+    /// More will follow.
     More,
-    /// The body is whole; whether the connection may carry another request as far as it is concerned: nothing lies behind
-    /// its end.
+    /// The body is complete; whether the connection may carry another request as far as the body is
+    /// concerned: nothing follows its end.
     Whole {
-        /// Nothing but the answer came.
+        /// Nothing but the response arrived.
         clean: bool,
     },
 }
 
 impl Connection {
-    /// A connection over which nothing has passed.
+    /// Creates a connection over which nothing has passed.
     pub(crate) fn new(socket: Socket, stamps: Rc<Stamps>) -> Connection {
         Connection { socket, unread: Vec::new(), stamps, timer: None }
     }
 
-    /// Whether another request can be sent on it now: nothing came since its last answer, not even its end.
+    /// Whether another request can be sent on it now: nothing arrived since its last response,
+    /// including its end.
     pub(crate) fn is_reusable(&mut self, cx: &mut Context<'_>) -> bool {
         if let Socket::Plain(stream) = &self.socket {
             return self.unread.is_empty() && stream.is_silent();
         }
-        // TLS has messages of its own, which are no answer.
+        // TLS has its own messages, which are not responses.
         self.stamps.doubt();
         self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }
 
-    /// Writes what of the request the socket takes, and reads until the head of the answer is there. The first write that
-    /// succeeds is stamped as the send.
+    /// Writes as much of the request as the socket accepts, and reads until the head of the response is
+    /// complete. The first write that succeeds is stamped as the send.
     ///
-    /// A server may answer before it has read everything: the answer counts. Fails with `Reset` or `Malformed`.
+    /// A server may respond before it has read everything: the response counts. Fails with `Reset`
+    /// or `Malformed`.
     pub(crate) fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         self.write(request, cx);
         if request.written == 0
             && let Some(error) = request.error.take()
         {
-            // Nothing has left: no answer can come.
+            // Nothing was sent, so no response can arrive.
             return Poll::Ready(Err(broken(&error)));
         }
         loop {
@@ -108,7 +110,7 @@ impl Connection {
                 Ok(Ok(Some(None))) => continue,
                 Ok(Ok(Some(Some(head)))) => Ok(head),
                 Ok(Ok(None)) => {
-                    let end = || io::Error::new(io::ErrorKind::UnexpectedEof, "closed before an answer came");
+                    let end = || io::Error::new(io::ErrorKind::UnexpectedEof, "closed before a response arrived");
                     Err(broken(&request.error.take().unwrap_or_else(end)))
                 }
                 Ok(Err(malformed)) => Err(malformed.into()),
@@ -117,8 +119,8 @@ impl Connection {
         }
     }
 
-    /// Reads once and hands the data in it to `on_data`, whose failure ends it. A request that is not wholly written goes on
-    /// being written.
+    /// Reads once and passes the data to `on_data`, whose failure ends it. Continues to write a request
+    /// that is not completely written.
     pub(crate) fn poll_body(
         &mut self,
         request: &mut Outgoing,
@@ -141,13 +143,13 @@ impl Connection {
         }
         let read = ready!(self.poll_read(cx, |bytes| match bytes.is_empty() {
             true if body.ends_with_connection() => Ok(Progress::Whole { clean: false }),
-            true => Err(Failure::new(Outcome::Reset, "the connection was closed before the answer was whole")),
+            true => Err(Failure::new(Outcome::Reset, "the connection was closed before the response was complete")),
             false => feed(body, bytes, on_data),
         }));
         Poll::Ready(read.unwrap_or_else(|error| Err(broken(&error))))
     }
 
-    /// Writes as much of the request as the socket takes.
+    /// Writes as much of the request as the socket accepts.
     fn write(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) {
         while !request.is_sent() && request.error.is_none() {
             match self.poll_write(&request.bytes[request.written..], cx) {
@@ -170,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// Reads once and shows the bytes to `look`; none of them: the other side has closed.
+    /// Reads once and passes the bytes to `look`; no bytes mean that the other side has closed.
     fn poll_read<T>(&mut self, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
         BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(buffer);
@@ -180,9 +182,9 @@ impl Connection {
     }
 }
 
-/// The head in what is unread and the bytes that come after it; leaves as unread what lies behind it, or all.
+/// Returns the head in the unread and the new bytes; the bytes after it, or all of them, stay unread.
 fn head(unread: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-    // Heads come in one piece but for the strangest of servers.
+    // Except for very unusual servers, heads arrive in one piece.
     if unread.is_empty() {
         let head = Head::parse(bytes)?;
         unread.extend_from_slice(&bytes[head.as_ref().map_or(0, |head| head.length)..]);
@@ -205,9 +207,9 @@ impl From<Malformed> for Failure {
     }
 }
 
-/// A connection that broke under a request.
+/// Returns the failure of a connection that broke during a request.
 pub(crate) fn broken(error: &io::Error) -> Failure {
-    // What TLS cannot read is no broken wire.
+    // Data that TLS cannot read is not a broken connection.
     let outcome = match error.kind() {
         io::ErrorKind::InvalidData => Outcome::Malformed,
         _ => Outcome::Reset,

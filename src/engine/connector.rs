@@ -1,4 +1,4 @@
-//! How connections are opened, and what that costs.
+//! Opens connections, and measures what that costs.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ use super::socket::Socket;
 use super::target::Target;
 use crate::tls;
 
-/// What opening a connection cost, in nanoseconds; none for a step that was not needed.
+/// The cost of opening a connection, in nanoseconds; `None` for a step that was not needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// Name lookup.
@@ -33,12 +33,13 @@ pub(crate) struct Connector {
     target: Arc<Target>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     clock: Clock,
-    /// Whether HTTP/2 is spoken.
+    /// Whether HTTP/2 is used.
     http2: bool,
 }
 
 impl Connector {
-    /// A connector to `target`. Errors when the host is no valid name for TLS or the system's certificates cannot be read.
+    /// Creates a connector to `target`. Fails if the host is not a valid name for TLS or the system's
+    /// certificates cannot be read.
     pub(crate) fn new(target: Arc<Target>, clock: Clock, http2: bool) -> io::Result<Connector> {
         let tls = match target.tls {
             true => {
@@ -50,28 +51,28 @@ impl Connector {
         Ok(Connector { target, tls, clock, http2 })
     }
 
-    /// The run's clock has started.
+    /// Sets the run's clock, which has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.clock = clock;
     }
 
-    /// The clock that it stamps by.
+    /// Returns the clock of its stamps.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Host and port of the target.
+    /// Returns host and port of the target.
     pub(crate) fn authority(&self) -> &str {
         &self.target.authority
     }
 
-    /// Opens a connection. Not bounded in time: the caller does that.
+    /// Opens a connection. Without a time limit: the caller sets one.
     pub(crate) async fn open(&self) -> io::Result<(Connection, Opening)> {
         let (socket, stamps, opening) = self.socket().await?;
         Ok((Connection::new(socket, stamps), opening))
     }
 
-    /// Opens a socket over which nothing of HTTP has passed.
+    /// Opens a socket over which no HTTP has passed.
     pub(crate) async fn socket(&self) -> io::Result<(Socket, Rc<Stamps>, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;

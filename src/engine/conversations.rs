@@ -1,8 +1,9 @@
-//! Conversations under way: which one a request goes on with, and what it then carries.
+//! Conversations in progress: which one a request continues, and what it then contains.
 //!
-//! Real histories carry the answers that came, so their turns are encoded when they start. Scripted ones depend on no
-//! answer: first turns are made ahead, and with the start of a turn the next one of its conversation is ordered from a
-//! thread, which has the whole answer and the think time to make it. What is held is the conversations between two turns.
+//! Real histories contain the received responses, so their turns are encoded when they start. Scripted ones
+//! depend on no response: first turns are prepared ahead, and the start of a turn orders the next one of
+//! its conversation from a thread, which has the duration of the response and the think time to prepare it.
+//! Only conversations between two turns are held in memory.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -21,43 +22,43 @@ use super::tally::Reply;
 use super::threads;
 use super::waits::Waits;
 
-/// All conversations of a class, or of a run that is no mix.
+/// All conversations of a class, or of a run that is not a mix.
 pub(crate) struct Conversations {
     lane: Lane,
-    /// Those begun with real histories.
+    /// The number of those started with real histories.
     started: u64,
     script: Option<Script>,
-    /// Between two turns, by the slot that goes on with them.
+    /// Conversations between two turns, by the slot that continues them.
     by_slot: HashMap<u32, Pending>,
-    /// Between two turns, for the next arrival: the one that has waited longest first.
+    /// Conversations between two turns, for the next arrival: the one that has waited longest first.
     pool: BinaryHeap<Waiting>,
 }
 
-/// What must be given back when a turn has ended.
+/// What must be returned when a turn has ended.
 pub(crate) struct Turn {
     number: u64,
-    /// The turn that comes after it.
+    /// The turn after it.
     next: u32,
     slot: Option<u32>,
-    /// None: the conversation ends with this turn.
+    /// `None` if the conversation ends with this turn.
     pending: Option<Pending>,
 }
 
-/// A conversation whose next turn is to come.
+/// A conversation whose next turn has not started.
 enum Pending {
-    /// It lacks the answer.
+    /// It needs the response.
     Real(Box<Conversation>),
-    /// Its next turn is being made.
+    /// Its next turn is being prepared.
     Scripted(oneshot::Receiver<Made>),
 }
 
-/// A turn of a scripted conversation, and what is left of it.
+/// A turn of a scripted conversation, and the remaining ones.
 struct Made {
     content: Content,
     rest: Option<Conversation>,
 }
 
-/// Where scripted turns come from.
+/// The source of scripted turns.
 struct Script {
     first_turns: Ahead<Made>,
     orders: mpsc::UnboundedSender<(Conversation, oneshot::Sender<Made>)>,
@@ -72,7 +73,7 @@ struct Waiting {
 }
 
 impl Conversations {
-    /// The conversations of `lane`, none begun.
+    /// Creates the conversations of `lane`, none of them started.
     pub(crate) fn start(lane: Lane, observer: &Observer) -> std::io::Result<Conversations> {
         let script = match lane.generator.talk().history {
             History::Scripted => Some(Script::start(&lane, observer)?),
@@ -82,7 +83,8 @@ impl Conversations {
         Ok(Conversations { lane, started: 0, script, by_slot, pool })
     }
 
-    /// What the request that starts with `start` carries. None when the thread that makes scripts is gone.
+    /// Returns the content of the request that starts with `start`. `None` if the thread that prepares
+    /// scripts is gone.
     pub(crate) async fn next(&mut self, start: &Start, clock: Clock, waits: &mut Waits) -> Option<(Content, Turn)> {
         let pending = match start.slot {
             Some(slot) => self.by_slot.remove(&slot),
@@ -113,8 +115,9 @@ impl Conversations {
         Some((content, Turn { number, next, slot: start.slot, pending }))
     }
 
-    /// A turn has ended at `at`, with an answer or without. Says how long its user thinks before the next turn, in
-    /// nanoseconds; none where the conversation is over: after its last turn, and where there is no answer to go on from.
+    /// Records that a turn has ended at `at`, with or without a response. Returns how long its user thinks
+    /// before the next turn, in nanoseconds; `None` if the conversation is over: after its last turn, and
+    /// without a response to continue from.
     pub(crate) fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
@@ -134,9 +137,10 @@ impl Conversations {
         Some(think)
     }
 
-    /// The conversation of the pool that has waited longest, if its user is done with thinking at `now`.
+    /// Returns the conversation of the pool that has waited longest, if its user has finished
+    /// thinking at `now`.
     fn ready(&mut self, now: u64) -> Option<Pending> {
-        // Where nobody thinks, whoever is in the pool is ready.
+        // Without think times, every conversation in the pool is ready.
         let is_ready =
             self.pool.peek().is_some_and(|first| first.ready <= now || self.lane.generator.talk().think.is_none());
         is_ready.then(|| self.pool.pop())?.map(|waiting| waiting.pending)
@@ -156,7 +160,7 @@ impl Script {
             threads::step_back();
             while let Some((conversation, reply)) = taken.blocking_recv() {
                 if let Some(made) = Made::new(conversation, &lane) {
-                    // Nobody waits for it when the run is over.
+                    // The receiver is gone when the run is over.
                     let _ = reply.send(made);
                 }
             }
@@ -164,7 +168,7 @@ impl Script {
         Ok(Script { first_turns, orders })
     }
 
-    /// The turn that was ordered, or the first one of the next conversation.
+    /// Returns the ordered turn, or the first one of the next conversation.
     async fn take(&mut self, pending: Option<Pending>, clock: Clock, waits: &mut Waits) -> Option<Made> {
         let Some(Pending::Scripted(mut ordered)) = pending else {
             return self.first_turns.next(clock, waits).await;
@@ -178,17 +182,17 @@ impl Script {
         made
     }
 
-    /// Has the next turn made.
+    /// Orders the next turn.
     fn order(&self, rest: Conversation) -> Pending {
         let (reply, made) = oneshot::channel();
-        // A thread that is gone shows where the turn is taken.
+        // A missing thread is noticed when the turn is needed.
         let _ = self.orders.send((rest, reply));
         Pending::Scripted(made)
     }
 }
 
 impl Made {
-    /// The next turn of `conversation`; none after its last.
+    /// Prepares the next turn of `conversation`; `None` after its last.
     fn new(mut conversation: Conversation, lane: &Lane) -> Option<Made> {
         let content = lane.turn(&mut conversation)?;
         conversation.scripted(&lane.generator);
@@ -198,7 +202,7 @@ impl Made {
 }
 
 impl Ord for Waiting {
-    /// The greatest comes out of a heap first: the one that was ready first.
+    /// A heap returns the greatest first: the one that was ready first.
     fn cmp(&self, other: &Waiting) -> Ordering {
         (other.ready, other.number).cmp(&(self.ready, self.number))
     }

@@ -1,30 +1,33 @@
-//! What a run needs of connections, before it starts: how many at once, how many each second, how many are opened ahead.
-//! A pure function of the spec.
+//! The connections that a run needs, computed before it starts: how many at once, how many per second, how
+//! many are opened ahead. A pure function of the spec.
 
 use crate::expand::{Course, Http2, Load, RunSpec};
 use crate::plan::Connections;
 
-/// Connections opened ahead in an open loop without a cap. How many it will need nobody knows before its answers have
-/// come, so it begins with a few; fill, whose rate rises from zero, opens the others before anything is measured.
+/// Connections opened ahead in an open loop without a cap. The number it will need is unknown before its
+/// responses arrive, so it begins with a few; fill, whose rate rises from zero, opens the others before
+/// anything is measured.
 const MOST_AHEAD_UNCAPPED: u32 = 64;
-/// File descriptors of a run beside its connections: journal, sealing, content, timers.
+/// File descriptors of a run in addition to its connections: journal, sealing, content, timers.
 const FILES_PER_RUN: u64 = 24;
 /// File descriptors of each thread of the load generator: its runtime, its timer.
 const FILES_PER_THREAD: u64 = 8;
 
-/// What one run needs of connections.
+/// The connections that one run needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// Most connections at once: as many as requests in flight, or over HTTP/2 as few as carry them (where the server allows as
-    /// many streams as the plan wants). None where nothing bounds it (an open loop without a cap).
+    /// Maximum number of concurrent connections: as many as requests in flight, or over HTTP/2 as few as
+    /// can carry them (if the server allows as many streams as the plan specifies). `None` without a bound
+    /// (an open loop without a cap).
     pub at_once: Option<u32>,
-    /// Connections opened per second; none where they are kept, or where the server's speed decides it (a closed loop).
+    /// Connections opened per second; `None` if they are kept, or if it depends on the server's
+    /// speed (a closed loop).
     pub per_second: Option<f64>,
-    /// File descriptors besides the connections.
+    /// File descriptors in addition to the connections.
     pub files: u64,
 }
 
-/// What `spec` needs.
+/// Computes the demand of `spec`.
 pub fn demand(spec: &RunSpec) -> Demand {
     let at_once = match &spec.load {
         Load::Closed { batch_size } => Some(*batch_size),
@@ -39,7 +42,7 @@ pub fn demand(spec: &RunSpec) -> Demand {
     }
 }
 
-/// The connections that carry so many requests at once, spread over the threads of `spec`.
+/// Returns the number of connections for this many concurrent requests, spread over the threads of `spec`.
 fn connections(spec: &RunSpec, requests: u32) -> u32 {
     let (Some(Http2 { streams }), false) = (spec.endpoint.http, spec.connections == Connections::PerRequest) else {
         return requests;
@@ -49,12 +52,12 @@ fn connections(spec: &RunSpec, requests: u32) -> u32 {
     (0..threads).map(of).sum()
 }
 
-/// The part of `whole` that thread number `thread` of `threads` has.
+/// Returns the part of `whole` for thread number `thread` of `threads`.
 pub(crate) fn share(whole: u32, thread: u32, threads: u32) -> u32 {
     whole / threads + u32::from(thread < whole % threads)
 }
 
-/// Requests for which connections are opened before the run's clock starts.
+/// Returns the number of requests for which connections are opened before the run's clock starts.
 pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     match (spec.connections, &spec.load) {
         (Connections::Cold | Connections::PerRequest, _) => 0,
@@ -67,16 +70,16 @@ pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     }
 }
 
-/// Requests that an open loop wants in all, rounded up: no run needs more connections than it has requests. For random
-/// arrivals six standard deviations more than the mean: of the count of gaps with a coefficient of variation, it is that
-/// times the root of the mean (renewal theory: Cox 1962).
+/// Returns the total number of requests of an open loop, rounded up: no run needs more connections than it
+/// has requests. For random arrivals the mean plus six standard deviations: the standard deviation of a
+/// count of gaps is their coefficient of variation times the root of the mean (renewal theory: Cox 1962).
 fn arrivals(spec: &RunSpec) -> u32 {
     let (Load::Open { arrivals, .. }, phases) = (&spec.load, &spec.phases) else { return u32::MAX };
     let Some(course) = Course::new(&spec.load, phases) else { return u32::MAX };
     let window = phases.measure.at_most.unwrap_or(phases.measure.duration).0.max(phases.measure.duration.0);
     let end = [window, phases.drain.duration.0].into_iter().fold(phases.measure_start().0, u64::saturating_add);
     let mean = course.expected(end as f64 / 1e9);
-    // A conversion of a float this large ends at the largest number.
+    // Converting a float this large saturates at the largest integer.
     (mean + 6.0 * arrivals.process.cv().max(1.0) * mean.sqrt() + 1.0).ceil() as u32
 }
 
@@ -90,7 +93,7 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::ResolvedPlan;
 
-    /// The spec of a run with these axes, of two seconds beside a fill of two.
+    /// Returns the spec of a run with these axes, of two seconds after a fill of two.
     fn spec(matrix: Value, connections: &str) -> RunSpec {
         let mut axes = json!({ "endpoint": "e", "model": "m" });
         axes.as_object_mut().unwrap().extend(matrix.as_object().unwrap().clone());
@@ -120,7 +123,7 @@ mod tests {
     #[test]
     fn a_cap_bounds_an_open_loop_and_so_do_its_requests() {
         assert_eq!(needs(json!({ "qps": 1000, "batch_size": 50 }), "warm"), (Some(50), None, 50));
-        // Three seconds' worth of requests: 30, and six times the root of that.
+        // Three seconds of requests: 30, plus six times the root of that.
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 100_000 }), "warm"), (Some(64), None, 64));
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 5 }), "per_request"), (Some(5), Some(10.0), 0));
     }
@@ -135,7 +138,7 @@ mod tests {
         };
         let closed = json!({ "batch_size": 500 });
         assert_eq!(of(closed.clone(), "warm", 1, 100), (Some(5), 500));
-        assert_eq!(of(closed.clone(), "warm", 3, 100), (Some(6), 500), "each thread has connections of its own");
+        assert_eq!(of(closed.clone(), "warm", 3, 100), (Some(6), 500), "each thread has its own connections");
         assert_eq!(of(closed.clone(), "warm", 1, 64), (Some(8), 500));
         assert_eq!(of(closed, "per_request", 1, 100), (Some(500), 0));
         assert_eq!(of(json!({ "qps": 1000, "batch_size": 50 }), "cold", 1, 100), (Some(1), 0));

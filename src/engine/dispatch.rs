@@ -1,5 +1,6 @@
-//! Who performs the requests of a run: the executor's own thread, or several I/O threads, each with a runtime and
-//! connections of its own. There is one schedule and one writer either way; a slot stays with its thread.
+//! Dispatches the requests of a run to workers: the executor's own thread, or several I/O threads,
+//! each with its own runtime and connections. There is one schedule and one writer either way; a
+//! slot stays on its thread.
 
 use std::io;
 use std::rc::Rc;
@@ -22,21 +23,21 @@ use super::observe::Membership;
 use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
-/// A runtime for measured requests, for the calling thread.
+/// Creates a runtime for measured requests, for the calling thread.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
-/// What performs requests.
+/// The workers that perform requests.
 pub(crate) enum Hands {
     /// The executor's own thread.
     Here(Rc<Workers>),
-    /// Threads beside it.
+    /// Separate threads.
     Threads(Threads),
 }
 
 impl Hands {
-    /// Starts performing `order`; its end is told to `ended`.
+    /// Starts performing `order`; its end is sent to `ended`.
     pub(crate) fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
@@ -45,29 +46,29 @@ impl Hands {
     }
 }
 
-/// I/O threads at work.
+/// Running I/O threads.
 pub(crate) struct Threads {
     threads: Vec<Thread>,
-    /// The thread that hands requests to them.
+    /// The thread that dispatches requests to them.
     _executor: Membership,
 }
 
-/// One of them.
+/// One I/O thread.
 pub(crate) struct Thread {
     orders: Option<UnboundedSender<Handed>>,
     handle: Option<JoinHandle<()>>,
 }
 
-/// Hands whose connections are open, before the run's clock starts.
+/// Workers whose connections are open, before the run's clock starts.
 pub(crate) enum Opened {
     /// The executor's own thread.
     Here(Links),
-    /// Threads beside it, each waiting for the run to begin.
+    /// Separate threads, each waiting for the run to begin.
     Threads(Vec<(Thread, oneshot::Sender<Arc<Common>>)>),
 }
 
 impl Opened {
-    /// Opens what `spec` wants to find open, spread over as many threads as it asks for.
+    /// Opens the connections that `spec` expects to be open, spread over its number of threads.
     pub(crate) async fn open(spec: &Arc<RunSpec>, connector: Connector) -> io::Result<Opened> {
         let (threads, ahead) = (spec.engine.threads, demand::ahead(spec));
         if threads <= 1 {
@@ -94,7 +95,7 @@ impl Opened {
         Ok(Opened::Threads(opened))
     }
 
-    /// The run begins.
+    /// Starts the run.
     pub(crate) fn begin(self, common: &Arc<Common>) -> Hands {
         match self {
             Opened::Here(mut links) => {
@@ -105,7 +106,7 @@ impl Opened {
             Opened::Threads(threads) => {
                 let executor = common.observer.enlist("executor");
                 let begun = |(thread, begin): (Thread, oneshot::Sender<Arc<Common>>)| {
-                    // A thread that has ended meanwhile shows in its requests.
+                    // A thread that has ended meanwhile is noticed by its requests.
                     let _ = begin.send(Arc::clone(common));
                     thread
                 };
@@ -120,7 +121,7 @@ impl Threads {
         let number = order.start.slot.map_or(order.start.request, u64::from);
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {
-            // A thread takes orders for as long as this sender lives.
+            // A thread accepts orders as long as this sender lives.
             let _ = orders.send((order, ticket, ended.clone()));
         }
     }
@@ -130,14 +131,14 @@ impl Drop for Thread {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(handle) = self.handle.take() {
-            // A thread that panicked has nothing left to tell.
+            // A thread that panicked has nothing left to report.
             let _ = handle.join();
         }
     }
 }
 
-/// One I/O thread: opens its connections, waits for the run to begin, then performs what it is handed until nobody can
-/// hand it anything.
+/// Runs one I/O thread: opens its connections, waits for the run to begin, then performs the dispatched
+/// requests until no sender is left.
 fn work(
     spec: &RunSpec,
     connector: Connector,
@@ -151,7 +152,7 @@ fn work(
     }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
-        // Nobody listens any longer when the run was stopped.
+        // The receiver is gone if the run was stopped.
         Err(error) => return drop(ready.send(Err(error))),
     };
     runtime.block_on(async move {

@@ -1,43 +1,43 @@
-//! Why a run does not come to its end.
+//! Why a run does not complete.
 
 use crate::rows::Spoiled;
 use crate::workload::tokenizer::TokenizerError;
 
 use super::sink::SinkError;
 
-/// Why a run did not come to its end.
+/// Why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// It was told to stop.
+    /// It was stopped.
     #[error("stopped")]
     Stopped,
     /// The system refused something that every run needs.
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
-    /// The model's tokenizer, or its chat template, is no use.
+    /// The model's tokenizer, or its chat template, cannot be used.
     #[error("prompts cannot be counted: {0}")]
     Tokenizer(#[from] TokenizerError),
-    /// No prompt can be as short as all are asked to be.
+    /// No prompt can be as short as requested.
     #[error(
-        "no prompt has {asked} tokens: what the model is given around a text, and one token of text, have {shortest}; ask \
-         for {shortest} or more"
+        "no prompt has {asked} tokens: the text that the model receives around a prompt, and one token of prompt, \
+         have {shortest}; request {shortest} or more"
     )]
     TooShort {
-        /// Tokens of the longest prompt that is asked for.
+        /// Tokens of the longest requested prompt.
         asked: u32,
-        /// Tokens of the shortest one that can be made.
+        /// Tokens of the shortest possible prompt.
         shortest: u32,
     },
-    /// The server was away, or turned the load away: what was measured says nothing of it.
+    /// The server was away, or rejected the load: the measurements say nothing about it.
     #[error("{}", .0.detail)]
     Spoiled(Spoiled),
-    /// This machine has no room for the connections.
+    /// This machine cannot open more connections.
     #[error("20 connections in a row could not be opened; the last: {0}")]
     NoRoom(String),
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
     Content,
-    /// The writer has given up; the executor puts its reason in the place of this.
+    /// The writer has failed; the executor replaces this with its reason.
     #[error("the writer has stopped")]
     WriterGone,
     /// Rows cannot be written.

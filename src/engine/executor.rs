@@ -1,4 +1,4 @@
-//! The one loop that starts requests. Closed and open loops differ only in their pacer.
+//! The loop that starts requests. Closed and open loops differ only in their pacer.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -28,30 +28,31 @@ use super::tally::{Aside, Asks, Entry, Failure, Tally};
 use super::timer::Timer;
 use super::workers::Completed;
 
-/// So many connections in a row that this machine does not allow end the run: it measures nothing.
+/// This many consecutive connections refused by this machine end the run: it measures nothing.
 const NO_ROOM_IN_A_ROW: u32 = 20;
-/// Most requests started before the others get a turn.
+/// Maximum number of requests started before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
-/// A request wanted so shortly before the end that its send could not be expected is not counted as missed.
+/// A request due so shortly before the end that it could not be sent in time is not counted as missed.
 const END_TOLERANCE_NS: u64 = 10_000_000;
-/// The kernel's timer is set to so long before an instant, in nanoseconds, and the rest is waited for by looking at the
+/// The kernel's timer is set this long before an instant, in nanoseconds, and the rest is spent polling the
 /// clock: about as much as a timer wakes late.
 const LEAD_NS: u64 = 50_000;
-/// The same where the plan says `timer: spin`: a timer is seldom later than that.
+/// The same if the plan sets `timer: spin`: a timer is rarely later than that.
 const SPIN_LEAD_NS: u64 = 200_000;
-/// A wait shorter than so many leads has none: looking at the clock shall never take more than a tenth of a core.
+/// A wait shorter than this many leads has none: polling the clock must never take more than a
+/// tenth of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
-/// How long a slot of a closed loop waits after a failure while it is asked whether the server is away.
+/// How long a slot of a closed loop waits after a failure while the server is checked for an outage.
 const HELD_BACK_NS: u64 = 200_000_000;
 
-/// The state of a run under way.
+/// The state of a run in progress.
 pub(crate) struct Executor {
     common: Arc<Common>,
     hands: Hands,
-    /// Whether every wait ends by looking at the clock, however short it is.
+    /// Whether every wait ends by polling the clock, however short it is.
     spins: bool,
-    /// The instant whose last moments are waited for by looking at the clock.
+    /// The instant before which the clock is polled.
     led: Option<u64>,
     pacer: Pacer,
     phases: PhaseClock,
@@ -60,64 +61,64 @@ pub(crate) struct Executor {
     ended: UnboundedReceiver<Completed>,
     tell_ended: UnboundedSender<Completed>,
     counts: Counts,
-    /// Looks for an outage, where the plan does not want everything measured.
+    /// Detects outages, unless the plan measures everything.
     outage: Option<Outage>,
     checks: Checks,
 }
 
-/// What the executor counts for the facts of the run.
+/// The executor's counts for the facts of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
-    /// Requests wanted.
+    /// Requests scheduled.
     pub scheduled: u64,
-    /// Of these in the window.
+    /// Requests scheduled in the window.
     pub scheduled_in_window: u64,
-    /// Requests of the window that were never sent, through no fault of the cap.
+    /// Requests of the window that were never sent, for reasons other than the cap.
     pub never_sent: u64,
-    /// Most requests under way at once.
+    /// Maximum number of requests in flight.
     pub max_in_flight: u64,
     in_flight: u64,
     measured_in_flight: u64,
     no_room_in_a_row: u32,
-    /// The lowest number that no request has had.
+    /// The lowest unused request number.
     next_request: u64,
 }
 
-/// A run that has come to its end.
+/// A completed run.
 pub(crate) struct Done {
-    /// What was counted.
+    /// Its counts.
     pub counts: Counts,
-    /// The borders of the phases as they were.
+    /// The actual borders of the phases.
     pub phases: PhaseClock,
     /// When the run ended, in nanoseconds since its start.
     pub end: u64,
-    /// The recorder, with everything handed to it.
+    /// The recorder, with everything passed to it.
     pub(crate) recorder: Recorder,
 }
 
-/// What a run consists of.
+/// The components of a run.
 pub(crate) struct Parts {
-    /// What its requests share.
+    /// The parts shared by its requests.
     pub common: Arc<Common>,
-    /// Who performs them.
+    /// The workers that perform them.
     pub hands: Hands,
     /// When each starts.
     pub(crate) pacer: Pacer,
-    /// Whether every wait ends by looking at the clock, however short it is.
+    /// Whether every wait ends by polling the clock, however short it is.
     pub spins: bool,
     /// Its phases.
     pub phases: PhaseClock,
-    /// What is sent.
+    /// The content of requests.
     pub(crate) feed: Feed,
-    /// Where rows go.
+    /// The destination of rows.
     pub(crate) recorder: Recorder,
-    /// Looks for an outage; none where everything is to be measured.
+    /// Detects outages; `None` if everything is to be measured.
     pub outage: Option<Outage>,
-    /// Asks the endpoint whether it is there.
+    /// Checks whether the endpoint is there.
     pub(crate) checks: Checks,
 }
 
-/// What the executor waits for.
+/// The events that the executor waits for.
 enum Event {
     Stopped,
     Ended(Completed),
@@ -125,7 +126,7 @@ enum Event {
 }
 
 impl Executor {
-    /// A run that has not started.
+    /// Creates a run that has not started.
     pub(crate) fn new(parts: Parts) -> Executor {
         let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks } = parts;
         let (tell_ended, ended) = unbounded_channel();
@@ -147,7 +148,7 @@ impl Executor {
         }
     }
 
-    /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are with the sink.
+    /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are in the sink.
     pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
         let error = match self.go(stop).await {
             Ok(end) => {
@@ -160,13 +161,14 @@ impl Executor {
             self.cut_short().await;
         }
         match (error, self.recorder.finish()) {
-            // Only the writer knows why it has given up.
+            // Only the writer knows why it has failed.
             (EngineError::WriterGone, Err(reason)) => Err(EngineError::Sink(reason)),
             (error, _) => Err(error),
         }
     }
 
-    /// Starts requests until nothing is left to wait for, then ends the run. Gives the instant of the end.
+    /// Starts requests until nothing is left to wait for, then ends the run. Returns the instant of
+    /// the end.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         // Dropping the sender stops the run too.
@@ -190,7 +192,8 @@ impl Executor {
             }
             self.tell(now);
             if launched == MOST_AT_ONCE {
-                // More is due than the machine may ever catch up with: the requests under way get their turn all the same.
+                // More requests are due than the machine may ever catch up with: requests in flight get
+                // their turn nevertheless.
                 tokio::task::yield_now().await;
             }
             let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();
@@ -211,7 +214,8 @@ impl Executor {
         Ok(end)
     }
 
-    /// A run that ends in a row of failures is not over before it is known whether the server is away.
+    /// Handles a run that ends in a series of failures: it is not over before it is known whether the
+    /// server is away.
     async fn ask_at_the_end(
         &mut self,
         last: Now,
@@ -234,20 +238,21 @@ impl Executor {
         Ok(())
     }
 
-    /// Ends what is under way at once: the attempt is spoiled, and the server gets no more of it.
+    /// Ends requests in flight at once: the attempt is spoiled, and the server receives nothing
+    /// more from it.
     async fn cut_short(&mut self) {
         self.common.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.counts.leaves(&ended);
-            // Whatever the writer says: the attempt is over.
+            // The result of the writer does not matter: the attempt is over.
             if self.keep(ended.entry).is_err() {
                 break;
             }
         }
     }
 
-    /// Waits for the next thing to happen: a stop, the end of a request, or the instant `due` since the run's start.
+    /// Waits for the next event: a stop, the end of a request, or the instant `due` since the run's start.
     async fn wait(
         &mut self,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
@@ -259,7 +264,7 @@ impl Executor {
         let lead = if self.spins { SPIN_LEAD_NS } else { LEAD_NS };
         let left = due.map_or(0, |at| at.saturating_sub(now));
         if due.is_some() && left <= lead && (self.spins || self.led == due) {
-            // The sockets are looked at in between.
+            // Meanwhile the runtime polls the sockets.
             tokio::task::yield_now().await;
             return Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended));
         }
@@ -273,7 +278,7 @@ impl Executor {
             if let Poll::Ready(Some(told)) = self.ended.poll_recv(cx) {
                 return Poll::Ready(Ok(Event::Ended(told)));
             }
-            // The loop looks by itself.
+            // The loop checks again by itself.
             if looks.poll(cx).is_ready() || self.checks.is_answered(cx) {
                 return Poll::Ready(Ok(Event::Due));
             }
@@ -325,7 +330,7 @@ impl Executor {
         Ok(())
     }
 
-    /// The row of a request that nobody made.
+    /// Creates the row of a request that was never made.
     fn unmade_row(&mut self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
         let (class, Lengths { prompt_tokens, output_tokens }) = self.feed.skip();
         RequestRow {
@@ -341,7 +346,7 @@ impl Executor {
         self.counts.scheduled_in_window += u64::from(phase == Phase::Measure);
     }
 
-    /// Takes a request that has ended; starts what it made room for.
+    /// Handles a request that has ended, and starts the request that it made room for.
     async fn settle(&mut self, (ended, ticket): Completed) -> Result<(), EngineError> {
         self.counts.leaves(&ended);
         let outcome = ended.entry.row().outcome;
@@ -359,9 +364,9 @@ impl Executor {
         Ok(())
     }
 
-    /// Whether a slot of a closed loop waits after its request: a server that may be away, and refuses at once, would be asked
-    /// thousands of times a second. Where outages are measured, after every connection that did not open. Arrivals of an open
-    /// loop come when they come.
+    /// Whether a slot of a closed loop waits after its request: a server that may be away, and rejects
+    /// requests at once, would otherwise receive thousands of them per second. If outages are measured,
+    /// this applies after every connection that did not open. Arrivals of an open loop are not delayed.
     fn holds_back(&self, outcome: Outcome) -> bool {
         let may_be_away = match &self.outage {
             Some(outage) => !outcome.is_ok() && outage.suspects_a_row(),
@@ -370,7 +375,7 @@ impl Executor {
         may_be_away && self.pacer.is_closed()
     }
 
-    /// Whether the run can go on after a request that has ended like this.
+    /// Decides whether the run can go on after a request that ended like this.
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
         let row = ended.entry.row();
         let error = row.error.as_deref().unwrap_or_default();
@@ -387,7 +392,7 @@ impl Executor {
         self.take(step)
     }
 
-    /// Looks for an outage: time has passed, and a check may have been answered.
+    /// Checks for an outage: time has passed, and a check may have a result.
     fn look_for_outage(&mut self) -> Result<(), EngineError> {
         let now = now(&self.common, self.counts);
         while let Some(checked) = self.checks.take() {
@@ -409,7 +414,7 @@ impl Executor {
         }
     }
 
-    /// How often an outage is looked for.
+    /// Returns how often to check for an outage.
     fn looks(&self) -> Looks {
         Looks(self.outage.as_ref().map(|outage| {
             let mut looks = interval(Duration::from_nanos(outage.every()));
@@ -418,7 +423,7 @@ impl Executor {
         }))
     }
 
-    /// Records a request that has ended. Says whether it ended well.
+    /// Records a request that has ended. Returns whether it succeeded.
     fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
         let ok = entry.row().outcome.is_ok();
         self.common.progress.ended.add(1);
@@ -436,7 +441,7 @@ impl Executor {
         progress.waiting.set(self.pacer.waiting());
     }
 
-    /// Cuts what is under way and records what never started.
+    /// Cancels requests in flight and records those that never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
         let end = self.common.clock.now();
         self.tell(end);
@@ -466,7 +471,7 @@ impl Executor {
     }
 }
 
-/// The run as it stands, for who looks for an outage.
+/// Returns the current state of the run, for outage detection.
 fn now(common: &Common, counts: Counts) -> Now {
     let progress = &common.progress;
     let (received, tokens) = (progress.received(), progress.token_events.get());
@@ -474,14 +479,14 @@ fn now(common: &Common, counts: Counts) -> Now {
 }
 
 impl Counts {
-    /// A request has ended.
+    /// Records that a request has ended.
     fn leaves(&mut self, ended: &Ended) {
         self.in_flight -= 1;
         self.measured_in_flight -= u64::from(ended.entry.row().phase == Phase::Measure);
     }
 }
 
-/// Wakes the executor to look for an outage, where one is looked for.
+/// Wakes the executor to check for an outage, if it detects them.
 struct Looks(Option<Interval>);
 
 impl Looks {

@@ -1,5 +1,6 @@
-//! Contents ahead of time. Requests that do not depend on answers are made and encoded by a thread of its own, a bounded
-//! number ahead; turns of a conversation carry the answers that came, so they are encoded when their turn starts.
+//! Prepares contents ahead of time. Requests that do not depend on responses are created and encoded by a
+//! separate thread, a bounded number ahead; turns of a conversation contain the received responses, so they
+//! are encoded when they start.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
 
-/// What must be given back when the request has ended.
+/// What must be returned when the request has ended.
 pub(crate) struct Ticket(Option<(usize, Turn)>);
 
 /// The contents of one run, in the order in which requests start.
@@ -26,13 +27,13 @@ pub(crate) struct Feed {
     talks: Vec<Option<Conversations>>,
     /// The lane of each request.
     lineup: Lineup,
-    /// What is made ahead: requests of the lanes without conversations, in their order.
+    /// Content prepared ahead: requests of the lanes without conversations, in their order.
     ahead: Option<Ahead<Content>>,
     waits: Waits,
 }
 
 impl Feed {
-    /// Starts making the contents of `spec`, of exact lengths where somebody counts tokens.
+    /// Starts preparing the contents of `spec`, with exact lengths if tokens are counted.
     pub(crate) fn start(
         spec: &RunSpec,
         nonce_key: NonceKey,
@@ -55,8 +56,8 @@ impl Feed {
         Ok(Feed { lanes, talks, lineup, ahead, waits: Waits::default() })
     }
 
-    /// The class of the next request and how long it was to be, what stands before the user's first message included, as far
-    /// as that is known without the answers before it: for a request that nobody makes any more.
+    /// Skips a request that will not be made. Returns its class and its planned length, including the text
+    /// before the user's first message, as far as that is known without the responses before it.
     pub(crate) fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];
@@ -64,7 +65,8 @@ impl Feed {
         (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(number), output_tokens })
     }
 
-    /// Tokens of the shortest prompt that can be made, where shorter ones are asked for too: those have as many.
+    /// Returns the number of tokens of the shortest possible prompt, if shorter ones are requested too:
+    /// those get this length.
     pub(crate) fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
@@ -73,8 +75,8 @@ impl Feed {
         short.max()
     }
 
-    /// The content of the request that starts with `start`, waited for by the run's clock. None when the thread that makes
-    /// them is gone.
+    /// Returns the content of the request that starts with `start`, and measures the wait on the run's
+    /// clock. `None` if the thread that prepares them is gone.
     pub(crate) async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         let (lane, _) = self.lineup.step();
         match (&mut self.talks[lane], &mut self.ahead) {
@@ -87,13 +89,14 @@ impl Feed {
         }
     }
 
-    /// How long contents were waited for since `instant`: a request released then was late for that long because of them.
+    /// Returns how long the run waited for contents since `instant`: a request released then was late by
+    /// that time because of them.
     pub(crate) fn waited_since(&self, instant: u64) -> u64 {
         self.waits.since(instant)
     }
 
-    /// The request has ended at `at`, with an answer or without. If its conversation goes on, says how long the user thinks
-    /// before its next turn, in nanoseconds.
+    /// Records that the request has ended at `at`, with or without a response. If its conversation
+    /// continues, returns how long the user thinks before the next turn, in nanoseconds.
     pub(crate) fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
         let (lane, turn) = ticket.0?;
         self.talks[lane].as_mut()?.give_back(turn, answer, at)
@@ -101,12 +104,12 @@ impl Feed {
 }
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
-    // A turn of a conversation carries the answers before it, and is made elsewhere.
+    // A turn of a conversation contains the responses before it, and is prepared elsewhere.
     let lanes: Vec<Option<Lane>> =
         lanes.iter().map(|lane| (!lane.bodies.shape().conversation).then(|| lane.clone())).collect();
-    // Four bytes of text to a token.
+    // Four bytes of text per token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
     let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
-    // Where requests differ in length, as if all were the longest.
+    // If requests differ in length, all count as the longest.
     Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }

@@ -1,20 +1,20 @@
-//! The gaps between the token events of one request under way, as compact integers: a request holds a few bytes for each
-//! of its tokens until it is written.
+//! The gaps between the token events of one request in flight, as compact integers: a request holds a few
+//! bytes for each of its tokens until it is written.
 
-/// Nanoseconds between successive events, each as a LEB128 number (seven bits a byte, the lowest first): one byte for
-/// events that came together, four for gaps of up to 268 ms.
+/// Nanoseconds between successive events, each as a LEB128 number (seven bits per byte, lowest first): one
+/// byte for events that arrived together, four for gaps of up to 268 ms.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     bytes: Vec<u8>,
     len: usize,
-    /// Bytes to make room for with the first of them.
+    /// Bytes to reserve with the first of them.
     room: usize,
 }
 
 impl Gaps {
-    /// No gaps, with room for about `expected` of them.
+    /// Creates no gaps, with room for about `expected` of them.
     pub(crate) fn with_room(expected: usize) -> Gaps {
-        /// Longer answers grow as they come: most of ten thousand at once may never get that far.
+        /// Longer responses grow as they arrive: most of ten thousand at once may never get that far.
         const MOST: usize = 1024;
         Gaps { bytes: Vec::new(), len: 0, room: (expected * 2).min(MOST) }
     }
@@ -32,12 +32,12 @@ impl Gaps {
         self.len += 1;
     }
 
-    /// Bytes that they take.
+    /// Returns the bytes that they take.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// All of them, in nanoseconds.
+    /// Returns all of them, in nanoseconds.
     pub(crate) fn to_vec(&self) -> Vec<u64> {
         let mut gaps = Vec::with_capacity(self.len);
         let (mut gap, mut shift) = (0, 0);

@@ -1,21 +1,21 @@
-//! Durations counted in buckets: bounded memory, no lock and no allocation where values are taken.
+//! Durations counted in buckets: bounded memory, no lock and no allocation when values are added.
 //!
-//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. Percentiles give the middle of their
-//! bucket and so are exact within 4 %; the largest value is kept as it is. What is counted here is about the generator
-//! itself: metrics of requests come from the rows, which are exact.
+//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. Percentiles return the
+//! middle of their bucket and so are exact within 4 %; the largest value is kept as it is. These counts
+//! describe the generator itself: metrics of requests come from the rows, which are exact.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Spread;
 
-/// Binary digits of a value, behind its first, that choose its bucket.
+/// Binary digits of a value, after its first, that select its bucket.
 const DIGITS: u32 = 4;
 /// Buckets of one octave.
 const PER_OCTAVE: usize = 1 << DIGITS;
 /// Buckets for every 64-bit value.
 const BUCKETS: usize = (64 - DIGITS as usize + 1) * PER_OCTAVE;
 
-/// Durations in nanoseconds. Any thread may add.
+/// Durations in nanoseconds. Any thread may add values.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     counts: Box<[AtomicU64]>,
@@ -23,7 +23,7 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// Creates an empty one.
     pub(crate) fn new() -> Histogram {
         Histogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), largest: AtomicU64::new(0) }
     }
@@ -34,7 +34,7 @@ impl Histogram {
         self.largest.fetch_max(nanos, Relaxed);
     }
 
-    /// What was counted since the last time.
+    /// Returns the counts since the last call.
     pub(crate) fn take(&self) -> Counted {
         let counts = self.counts.iter().map(|count| count.swap(0, Relaxed)).collect();
         Counted { counts, largest: self.largest.swap(0, Relaxed) }
@@ -49,7 +49,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Its percentiles (nearest rank); none where nothing was counted.
+    /// Returns its percentiles (nearest rank); `None` without values.
     pub(crate) fn spread(&self) -> Option<Spread> {
         let count: u64 = self.counts.iter().sum();
         (count > 0).then(|| Spread {
@@ -69,14 +69,15 @@ impl Counted {
         found.map_or(self.largest, middle).min(self.largest)
     }
 
-    /// How many values lay in each octave that has any: the power of two that they lie below, and their number.
+    /// Returns the number of values in each octave that has any, with the power of two below which
+    /// they lie.
     pub(crate) fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
         let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
         self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)
     }
 }
 
-/// Small values have a bucket each; of larger ones the first digits choose.
+/// Small values have one bucket each; larger ones are assigned by their first digits.
 fn bucket(nanos: u64) -> usize {
     if nanos < PER_OCTAVE as u64 {
         return nanos as usize;
@@ -86,7 +87,7 @@ fn bucket(nanos: u64) -> usize {
     (octave - DIGITS + 1) as usize * PER_OCTAVE + place
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket.
 fn middle(bucket: usize) -> u64 {
     let (octave, place) = (bucket / PER_OCTAVE, (bucket % PER_OCTAVE) as u64);
     if octave == 0 {

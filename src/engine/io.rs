@@ -1,11 +1,12 @@
-//! The socket of a measured connection: stamps what arrives and when a request leaves.
+//! The socket of a measured connection: stamps arriving bytes and the sending of requests.
 //!
-//! The stamp of a read is the kernel's where it has one (see `stamp`), else taken as the bytes reach us, before anything
-//! parses them; all events of one read share it. The stamp of a send is taken just before the write call that carries the
-//! request.
+//! The stamp of a read is the kernel's if there is one (see `stamp`), otherwise it is taken when the bytes
+//! reach us, before they are parsed; all events of one read share it. The stamp of a send is taken just
+//! before the write call that carries the request.
 //!
-//! Before a kept connection is used again, the socket itself is asked whether the server has closed it: what tokio knows
-//! of a socket is from its last look at all sockets, and a slot that redispatches at once comes before the next one.
+//! Before a kept connection is used again, the socket itself is checked for a close by the server: tokio's
+//! knowledge of a socket dates from its last poll of all sockets, and a slot that redispatches at once
+//! comes before the next one.
 
 use std::cell::Cell;
 use std::io;
@@ -22,27 +23,29 @@ use tokio::net::TcpStream;
 use super::clock::Clock;
 use super::stamp::{self, Now};
 
-/// Bytes read without a pause before time limits and other requests get their turn: a server that sends without end what
-/// carries nothing (interim answers alone) would else hold up all of them, and nobody would see its time run out.
+/// Bytes read without a pause before time limits and other requests get their turn: a server that sends an
+/// endless stream without content (only interim responses) would otherwise block all of them, and its time
+/// limit would never take effect.
 const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Read {
-    /// When its bytes came, in nanoseconds since the run's start.
+    /// When its bytes arrived, in nanoseconds since the run's start.
     pub at: u64,
-    /// How long the kernel held them for us, in nanoseconds; none where only we stamped them.
+    /// How long the kernel held them for us, in nanoseconds; `None` if only we stamped them.
     pub delay: Option<u64>,
 }
 
-/// What the socket saw, shared with the request that uses the connection. Nanoseconds since the run's start.
+/// The stamps of a socket, shared with the request that uses the connection. Nanoseconds since the
+/// run's start.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     clock: Cell<Clock>,
     last_read: Cell<u64>,
-    /// How long the kernel held the last read's bytes for us; none where it gave no stamp.
+    /// How long the kernel held the last read's bytes for us; `None` without a kernel stamp.
     delay: Cell<Option<u64>>,
-    /// Every read since the request left was stamped by the kernel.
+    /// Whether the kernel stamped every read since the request was sent.
     by_kernel: Cell<bool>,
     sent: Cell<Option<u64>>,
     armed: Cell<bool>,
@@ -50,7 +53,7 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// Stamps by `clock`.
+    /// Creates stamps by `clock`.
     pub(crate) fn new(clock: Clock) -> Rc<Stamps> {
         Rc::new(Stamps {
             clock: Cell::new(clock),
@@ -63,57 +66,58 @@ impl Stamps {
         })
     }
 
-    /// The run's clock has started: what a connection saw when it was opened ahead is no part of the run.
+    /// Sets the run's clock, which has started: events of opening a connection ahead do not belong
+    /// to the run.
     pub(crate) fn begin(&self, clock: Clock) {
         self.clock.set(clock);
         self.last_read.set(0);
     }
 
-    /// From here on the next write carries a request.
+    /// Marks the next write as the one that carries a request.
     pub(crate) fn arm(&self) {
         self.sent.set(None);
         self.by_kernel.set(true);
         self.armed.set(true);
     }
 
-    /// The next read asks the socket itself, whatever the runtime believes about it.
+    /// Makes the next read check the socket itself, whatever the runtime's readiness state.
     pub(crate) fn doubt(&self) {
         self.doubted.set(true);
     }
 
-    /// When the request left, if it did.
+    /// Returns when the request was sent, if it was.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.sent.get()
     }
 
-    /// When bytes last came, or the end of the connection.
+    /// Returns when bytes, or the end of the connection, last arrived.
     pub(crate) fn last_read(&self) -> u64 {
         self.last_read.get()
     }
 
-    /// The last read.
+    /// Returns the last read.
     pub(crate) fn last(&self) -> Read {
         Read { at: self.last_read.get(), delay: self.delay.get() }
     }
 
-    /// Whether the kernel stamped all bytes that came since the request left.
+    /// Whether the kernel stamped all bytes since the request was sent.
     pub(crate) fn by_kernel(&self) -> bool {
         self.by_kernel.get()
     }
 
-    /// What a request that shares its connection saw last: bytes of its own answer.
+    /// Records the last read of a request that shares its connection: bytes of its own response.
     pub(crate) fn saw(&self, read: Read) {
         self.last_read.set(read.at);
         self.delay.set(read.delay);
         self.by_kernel.set(self.by_kernel.get() && read.delay.is_some());
     }
 
-    /// When a request that shares its connection left, if it did.
+    /// Records when a request that shares its connection was sent, if it was.
     pub(crate) fn left(&self, at: Option<u64>) {
         self.sent.set(at);
     }
 
-    /// Nanoseconds since the run's start.
+    /// Returns nanoseconds since the run's start.
     pub(crate) fn now(&self) -> u64 {
         self.clock.get().now()
     }
@@ -132,7 +136,8 @@ impl Stamps {
         written
     }
 
-    /// So many bytes were read just now; none: the end of the connection, which no kernel stamps.
+    /// Records bytes that were just read; zero bytes are the end of the connection, which the
+    /// kernel does not stamp.
     fn came(&self, bytes: usize, kernel: Option<i64>) {
         let origin = self.clock.get().origin();
         let earliest = origin + self.last_read.get().max(self.sent.get().unwrap_or(0));
@@ -159,13 +164,13 @@ impl Stamped {
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
-    /// Whether nothing can be read now, not even the end: asked of the socket itself.
+    /// Whether nothing can be read now, including the end: checked on the socket itself.
     pub(crate) fn is_silent(&self) -> bool {
         is_silent(self.stream.as_raw_fd())
     }
 
     /// Reads without waiting.
-    #[expect(unsafe_code, reason = "the buffer of a read is not initialised before it is read into")]
+    #[expect(unsafe_code, reason = "the buffer of a read is not initialized before it is read into")]
     fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
         // SAFETY: nothing is read from the room, and no byte of it becomes uninitialised.
         let room = unsafe { buf.unfilled_mut() };
@@ -178,14 +183,15 @@ impl Stamped {
         Ok(read)
     }
 
-    /// Reads when the runtime believes that there is something; none when it was wrong.
+    /// Reads if the runtime considers the socket readable; `None` if it was wrong.
     fn receive_ready(&self, buf: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let room = buf.remaining();
         let mut read = None;
         let result = self.stream.try_io(Interest::READABLE, || {
             let got = self.receive(buf)?;
             read = Some(got);
-            // A short read has emptied the socket: said so here, it saves the next one, which would find nothing.
+            // A short read has emptied the socket: reporting it here saves the next read, which
+            // would find nothing.
             if 0 < got && got < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         match result {
@@ -207,7 +213,7 @@ impl AsRawFd for Stamped {
     }
 }
 
-/// Whether nothing can be read from an open socket now, not even the end: asked of the socket itself.
+/// Whether nothing can be read from an open socket now, including the end: checked on the socket itself.
 pub(crate) fn is_silent(socket: RawFd) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     matches!(recv(socket, &mut [0], flags), Err(Errno::EAGAIN))
@@ -223,12 +229,13 @@ impl AsyncRead for Stamped {
         }
         if self.left.get() == 0 {
             self.left.set(MOST_AT_ONCE);
-            // Wakes this task again when the runtime has looked at its timers and at the others; it is never ready at once.
+            // Wakes this task again when the runtime has polled its timers and other tasks; it is never
+            // ready at once.
             let _ = pin!(tokio::task::yield_now()).poll(cx);
             return Poll::Pending;
         }
         loop {
-            // This also leaves the waker for what comes later.
+            // This also registers the waker for later data.
             if self.stream.poll_read_ready(cx)?.is_pending() {
                 self.left.set(MOST_AT_ONCE);
                 return Poll::Pending;

@@ -1,4 +1,5 @@
-//! How the requests of one class are made: its generator, the form of its bodies, and what prompts are compared in.
+//! How the requests of one class are created: its generator, the form of its bodies, and how its
+//! prompts are compared.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,23 +18,24 @@ use crate::workload::{
 
 use super::error::EngineError;
 
-/// What one request carries.
+/// The content of one request.
 pub(crate) struct Content {
     /// Its class, in a mix.
     pub class: Option<Arc<str>>,
     /// The encoded body.
     pub body: Bytes,
-    /// Prompt tokens meant to be sent.
+    /// Prompt tokens to send.
     pub intended_prompt_tokens: u32,
-    /// Of these, the leading ones that the server has seen in the same conversation.
+    /// How many leading tokens of these the server has seen in the same conversation.
     pub seen_tokens: u32,
-    /// What other requests may begin with too, if anything: how much of it the server has seen of them shows when it is sent.
+    /// The part with which other requests may begin as well, if any: how much of it the server has seen is
+    /// determined when it is sent.
     pub(crate) trail: Option<Arc<Trail>>,
-    /// Output tokens asked for.
+    /// Requested output tokens.
     pub requested_tokens: u32,
-    /// The number of its class in the run, from 0.
+    /// The index of its class in the run, from 0.
     pub(crate) lane: usize,
-    /// Vectors or scores asked for, where the answer is made of these.
+    /// Requested vectors or scores, if the response consists of these.
     pub values: usize,
     /// Number of the conversation.
     pub conversation: Option<u64>,
@@ -41,30 +43,30 @@ pub(crate) struct Content {
     pub turn: Option<u32>,
 }
 
-/// How requests of one class are made. A run that is no mix has one class without a name.
+/// How requests of one class are created. A run that is not a mix has one class without a name.
 #[derive(Clone)]
 pub(super) struct Lane {
     pub class: Option<Arc<str>>,
     pub generator: Generator,
     pub bodies: BodyWriter,
-    /// The number of the class in the run, from 0.
+    /// The index of the class in the run, from 0.
     number: usize,
-    /// Vectors or scores that a request asks for; 0 where it asks for tokens.
+    /// Vectors or scores that a request asks for; 0 if it asks for tokens.
     values: usize,
-    /// Tells apart what the server renders apart whatever the messages are.
+    /// Distinguishes classes that the server renders differently even for equal messages.
     salt: u32,
     trails: RefCell<Trails>,
 }
 
-/// Trails of what many requests begin with alike, so that each is made once.
+/// Trails of common beginnings of many requests, so that each is created once.
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,
-    /// By the text, which the entry holds, and the part of it.
+    /// By the text, which the entry keeps alive, and the part of it.
     fronts: HashMap<(usize, usize), (Arc<str>, Arc<Trail>)>,
 }
 
-/// Fronts that are remembered.
+/// Maximum number of cached beginnings.
 const MOST_FRONTS: usize = 64;
 
 impl Lane {
@@ -83,13 +85,13 @@ impl Lane {
         }
     }
 
-    /// Request `number` of the class, which is no turn of a conversation.
+    /// Creates request `number` of the class, which is not a turn of a conversation.
     pub(crate) fn request(&self, number: u64) -> Content {
         let prompt = self.generator.request(number);
         Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }
     }
 
-    /// The next turn of a conversation; none after its last.
+    /// Creates the next turn of a conversation; `None` after its last.
     pub(crate) fn turn(&self, conversation: &mut Conversation) -> Option<Content> {
         let trail = match conversation.whole_trail(self.salt) {
             Some(whole) => Some(whole),
@@ -104,7 +106,7 @@ impl Lane {
         })
     }
 
-    /// What a prompt without history is compared in.
+    /// Returns the trail by which a prompt without history is compared.
     fn trail(&self, prompt: &Prompt) -> Option<Arc<Trail>> {
         let mut trails = self.trails.borrow_mut();
         match (prompt.common, &prompt.system) {
@@ -129,7 +131,7 @@ impl Lane {
     }
 }
 
-/// The classes of a run.
+/// Returns the classes of a run.
 pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
     let lane = |class, number, content: &content::Content, shaping: &Shaping| {
         let nonce = key.under(shaping.nonce, number);
@@ -159,7 +161,8 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
     Ok(find_twins((0..).zip(&spec.mix).map(class).collect::<Result<_, _>>()?))
 }
 
-/// Marks the classes whose first requests say the same, as far as a class knows it: so do the others.
+/// Marks classes whose first requests are equal, as far as a class knows it: then the others are
+/// equal, too.
 fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     let said = |lane: &Lane| {
         let Prompt { system, user, .. } = lane.generator.request(0);
@@ -174,7 +177,7 @@ fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     lanes
 }
 
-/// What each request says.
+/// Returns the content of each request.
 fn says(task: Task, shaping: &Shaping) -> Says {
     let RequestFields { inputs, documents, query_tokens, .. } = shaping.fields;
     match task {
@@ -184,7 +187,7 @@ fn says(task: Task, shaping: &Shaping) -> Says {
     }
 }
 
-/// Tells apart the classes whose fields of the body change what the server makes of equal messages.
+/// Distinguishes classes whose body fields change how the server renders equal messages.
 fn salt(shaping: &Shaping) -> u32 {
     const FIELDS: [&str; 7] =
         ["cache_salt", "chat_template", "chat_template_kwargs", "documents", "functions", "tools", "tool_choice"];

@@ -14,10 +14,10 @@ use super::clock::Clock;
 use super::io::Stamps;
 use super::tally::Failure;
 
-/// How long the end of the body may take after `[DONE]` before the connection is given up.
+/// How long the end of the body may take after `[DONE]` before the connection is closed.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A timer that one request after another uses: to move it is cheaper than to make one.
+/// A timer that successive requests reuse: moving it is cheaper than creating one.
 pub(crate) type Timer = Pin<Box<Sleep>>;
 
 /// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
@@ -31,7 +31,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// The limits of a request that begins now, on the timer of an earlier one where there is one.
+    /// Creates the limits of a request that begins now, on the timer of an earlier one if there is one.
     pub(crate) fn new(clock: Clock, timeouts: Timeouts, timer: Option<Timer>) -> Limit {
         let begin = clock.now();
         let first = Duration::from_nanos(timeouts.request.0.min(timeouts.stall.0));
@@ -45,12 +45,12 @@ impl Limit {
         Limit { clock, timeouts, begin, end: begin.saturating_add(timeouts.request.0), lingers: false, sleep }
     }
 
-    /// The timer, for the next request.
+    /// Returns the timer, for the next request.
     pub(crate) fn into_timer(self) -> Timer {
         self.sleep
     }
 
-    /// From here on only the end of the body is waited for.
+    /// From here on only waits for the end of the body.
     pub(crate) fn linger(&mut self) {
         if !std::mem::replace(&mut self.lingers, true) {
             self.sleep.as_mut().reset(Instant::now() + LINGER);
@@ -77,7 +77,7 @@ impl Limit {
         .await
     }
 
-    /// The timer fired: says which limit was reached, or moves the timer to the next one.
+    /// Handles the timer's firing: returns the limit that was reached, or moves the timer to the next one.
     fn reached(&mut self, stamps: &Stamps) -> Option<Failure> {
         let now = self.clock.now();
         let timeouts = &self.timeouts;
@@ -90,7 +90,7 @@ impl Limit {
             return Some(Failure::new(Outcome::Timeout, format!("not done within {}", timeouts.request)));
         }
         if now >= stall_at {
-            return Some(Failure::new(Outcome::Stalled, format!("nothing came for {}", timeouts.stall)));
+            return Some(Failure::new(Outcome::Stalled, format!("nothing was received for {}", timeouts.stall)));
         }
         let next = self.end.min(stall_at) - now;
         self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(next));

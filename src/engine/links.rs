@@ -1,4 +1,4 @@
-//! The connections of one thread, of whichever HTTP its run goes over.
+//! The connections of one thread, for either HTTP version.
 
 use crate::expand::RunSpec;
 
@@ -16,7 +16,7 @@ pub(crate) enum Links {
 }
 
 impl Links {
-    /// No connections yet, for a run like `spec`.
+    /// Creates it without connections, for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Links {
         match spec.endpoint.http {
             None => Links::One(Pool::new(spec, connector)),
@@ -24,7 +24,7 @@ impl Links {
         }
     }
 
-    /// Opens connections for `places` requests at once, as far as they can be opened.
+    /// Opens connections for `places` concurrent requests, as far as possible.
     pub(crate) async fn open_ahead(&self, places: u32) {
         match self {
             Links::One(pool) => pool.open_ahead(places).await,
@@ -32,7 +32,7 @@ impl Links {
         }
     }
 
-    /// The run's clock has started.
+    /// Sets the run's clock, which has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         match self {
             Links::One(pool) => pool.begin(clock),

@@ -1,7 +1,7 @@
 //! One run: schedule, executor, HTTP client, SSE, recorder.
 //!
-//! What this module does not know: plans, tables, terminals, files. It takes a `RunSpec`, sends what `workload`
-//! prepares, and hands rows to a sink and counters to whoever looks.
+//! This module is independent of plans, tables, terminals and files. It takes a `RunSpec`, sends what
+//! `workload` prepares, and passes rows to a sink and counters to observers.
 
 mod canary;
 mod checks;
@@ -103,41 +103,41 @@ use watcher::Watch;
 
 /// One run to execute.
 pub struct Job {
-    /// What to do.
+    /// The spec of the run.
     pub spec: Arc<RunSpec>,
-    /// Where.
+    /// The target.
     pub target: Target,
-    /// Opens every `x-request-id`, so that a server's log can be matched with the rows.
+    /// Begins every `x-request-id`, so that a server's log can be matched with the rows.
     pub id_prefix: String,
-    /// What this attempt's nonces derive from.
+    /// The key from which this attempt's nonces derive.
     pub nonce_key: NonceKey,
-    /// The model's tokenizer, where the plan names one: it decides how long prompts are.
+    /// The model's tokenizer, if the plan names one: it determines the length of prompts.
     pub tokenizer: Option<Arc<Tokenizer>>,
-    /// The arrivals of an open loop, where a trace gives them in place of the rate and process of `spec`.
+    /// The arrivals of an open loop, if a trace replaces the rate and process of `spec`.
     pub trace: Option<Trace>,
-    /// Where rows go.
+    /// The destination of rows.
     pub sink: Box<dyn Sink>,
-    /// Where time series go.
+    /// The destination of time series.
     pub samples: Box<dyn SampleSink>,
-    /// Where what is sent and answered goes, word by word; none where that is not kept.
+    /// The destination of the texts of prompts and responses; `None` if they are not recorded.
     pub texts: Option<Box<dyn TextSink>>,
-    /// Asks the endpoint whether it is there.
+    /// Checks whether the endpoint is there.
     pub check: Check,
 }
 
-/// A run that came to its end.
+/// A completed run.
 #[derive(Debug)]
 pub struct Finished {
     /// The facts for its verdict.
     pub facts: Facts,
-    /// How many samples its time series have.
+    /// Number of samples in its time series.
     pub samples: u64,
-    /// Of how many requests texts are kept, where they are.
+    /// Number of requests with recorded texts, if texts are recorded.
     pub texts: Option<u64>,
 }
 
-/// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's sink while it
-/// runs; `progress` may be read by anybody meanwhile.
+/// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's
+/// sink while it runs; any thread may read `progress` meanwhile.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     stamp::keep_enabled();
     if matches!(job.spec.load, Load::Open { .. }) {
@@ -201,7 +201,8 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     Ok(Finished { facts, samples, texts })
 }
 
-/// Leaves the server alone for as long as the run says. Contents may be made meanwhile; no connection is open.
+/// Leaves the server alone for the run's idle time. Contents may be prepared meanwhile; no
+/// connection is open.
 async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiver<bool>) -> Result<(), EngineError> {
     let Some(idle) = spec.phases.idle else { return Ok(()) };
     progress.idling.set(1);
@@ -214,7 +215,7 @@ async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiv
     ended
 }
 
-/// Opens the connections that the run is to find open, before its clock starts.
+/// Opens the connections that the run expects to be open, before its clock starts.
 async fn open_ahead(
     spec: &Arc<RunSpec>,
     target: &Arc<Target>,
@@ -243,11 +244,11 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
     }
 }
 
-/// The seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load points share their gaps;
-/// apart from the seed of contents.
+/// Returns the seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load
+/// points share their gaps; independent of the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // A cold twin's requests arrive when its warm twin's do, and how conversations go on moves no arrival.
-    // Nor does it matter where texts came from.
+    // The requests of a cold variant arrive when those of its warm variant do, and the continuation of
+    // conversations moves no arrival. The origin of texts does not matter either.
     let data = spec.scenario.data.as_ref().map(Corpus::bare);
     let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
@@ -260,7 +261,7 @@ fn timing_seed(spec: &RunSpec) -> [u8; 32] {
         .into()
 }
 
-/// The rate that a profile declares for the window, or a trace has in it, on average.
+/// Returns the average rate in the window, as a rate profile declares it or a trace contains it.
 fn window_qps(spec: &RunSpec, windows: &Windows) -> Option<f64> {
     if let Some(trace) = Trace::of(spec) {
         return Some(trace.between(windows.measure_start_ns, windows.measure_end_ns) as f64 / windows.measure_secs());

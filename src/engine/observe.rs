@@ -1,6 +1,7 @@
-//! The generator observes itself: who used the cores and who waited for one, stalls, lateness, read delays, the writer's
-//! backlog. Threads and requests tell an `Observer`, at the cost of a few atomic additions for each request and of none
-//! for each event; a thread of its own looks once a second and at the borders of the measure window.
+//! The generator observes itself: which threads used the cores and which waited for one, stalls, lateness,
+//! read delays, the writer's backlog. Threads and requests report to an `Observer`, at the cost of a few
+//! atomic additions per request and of none per event; a separate thread takes samples once a second and at
+//! the borders of the measure window.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +12,7 @@ use super::histogram::Histogram;
 use super::progress::Progress;
 use super::threads::{Thread, Used};
 
-/// What the threads of a run tell, and what is told to whoever looks. Cheap to clone.
+/// The reports of a run's threads, and access to them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Observer(Arc<ObserverState>);
 
@@ -27,19 +28,19 @@ struct ObserverState {
     over: AtomicBool,
 }
 
-/// A thread of the run and what it had used when the run became its work.
+/// A thread of the run and its usage when it joined the run.
 #[derive(Debug)]
 pub(crate) struct Enlisted {
-    /// What it called itself.
+    /// The name that it gave.
     pub name: String,
-    /// What it had used before.
+    /// Its usage before it joined.
     pub before: Used,
     thread: Thread,
     left: OnceLock<Used>,
 }
 
 impl Enlisted {
-    /// What it has used until now, or until it left; none where it ended without leaving.
+    /// Returns its usage until now, or until it left; `None` if it ended without leaving.
     pub(crate) fn used(&self) -> Option<Used> {
         let left = || self.left.get().copied();
         // It may leave and end between the first two.
@@ -47,14 +48,14 @@ impl Enlisted {
     }
 }
 
-/// The run is the work of a thread for as long as this is held. What the thread had used by then stays known after it has
-/// ended: on a busy machine the one that looks may come later.
+/// A thread works for the run as long as this is held. Its usage until then remains known after it has
+/// ended: on a busy machine the sampling thread may come later.
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
 pub(crate) struct Membership(Arc<Enlisted>);
 
 impl Membership {
-    /// How long its thread has waited for a core until now, where the kernel counts that.
+    /// Returns how long its thread has waited for a core until now, if the kernel counts that.
     pub(crate) fn waited(&self) -> Option<u64> {
         self.0.thread.used()?.wait_ns
     }
@@ -63,18 +64,18 @@ impl Membership {
 impl Drop for Membership {
     fn drop(&mut self) {
         if let Some(used) = self.0.thread.used() {
-            // Nobody else sets it.
+            // Nothing else sets it.
             let _ = self.0.left.set(used);
         }
     }
 }
 
-/// Durations, twice: since somebody last looked, and of the measure window.
+/// Durations, counted twice: since the last sample, and for the measure window.
 #[derive(Debug)]
 pub(crate) struct Gauge {
-    /// Since the last look.
+    /// Since the last sample.
     pub(crate) recent: Histogram,
-    /// Of the window.
+    /// In the window.
     pub window: Histogram,
 }
 
@@ -101,41 +102,42 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// A batch is handed over now; the engine may have to wait until there is room for it. Gives how many wait with it.
+    /// Records that a batch is handed over; the engine may have to wait until there is room for it. Returns
+    /// how many wait, including this one.
     pub(crate) fn put(&self) -> u64 {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
         waiting
     }
 
-    /// So many may wait.
+    /// Sets how many may wait.
     pub(crate) fn allow(&self, limit: usize) {
         self.limit.store(limit as u64, Relaxed);
     }
 
-    /// How many may wait.
+    /// Returns how many may wait.
     pub(crate) fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }
 
-    /// The writer took a batch.
+    /// Records that the writer took a batch.
     pub(crate) fn took(&self) {
         self.waiting.fetch_sub(1, Relaxed);
     }
 
-    /// Batches waiting now.
+    /// Returns the number of waiting batches.
     pub(crate) fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
     }
 
-    /// Most batches that waited since the last look.
+    /// Returns the largest number of batches that waited since the last sample.
     pub(crate) fn take_most(&self) -> u64 {
         self.most.swap(self.waiting(), Relaxed)
     }
 }
 
 impl Observer {
-    /// Nothing has been told yet of the run that `progress` tells of.
+    /// Creates an observer without reports of the run of `progress`.
     pub(crate) fn new(progress: Arc<Progress>) -> Observer {
         Observer(Arc::new(ObserverState {
             progress,
@@ -149,8 +151,8 @@ impl Observer {
         }))
     }
 
-    /// The calling thread works for the run while it holds what is given. I/O threads are `io`, or `io-1`, `io-2`, … where
-    /// there are several.
+    /// Registers the calling thread with the run while it holds the result. I/O threads are `io`, or
+    /// `io-1`, `io-2`, … if there are several.
     pub(crate) fn enlist(&self, name: impl Into<String>) -> Membership {
         let thread = Thread::current();
         let before = thread.used().unwrap_or_default();
@@ -159,7 +161,7 @@ impl Observer {
         Membership(enlisted)
     }
 
-    /// A request has ended. Neither locks nor allocates.
+    /// Records that a request has ended. Neither locks nor allocates.
     pub(crate) fn ended(&self, row: &RequestRow) {
         let in_window = row.phase == Phase::Measure;
         if let Some(late) = lateness(row) {
@@ -170,7 +172,7 @@ impl Observer {
         }
     }
 
-    /// The run's live counters.
+    /// Returns the run's live counters.
     pub(crate) fn progress(&self) -> &Progress {
         &self.0.progress
     }
@@ -180,54 +182,54 @@ impl Observer {
         self.0.progress.is_measured(at)
     }
 
-    /// The phase that the run is in.
+    /// Returns the current phase of the run.
     pub(crate) fn phase(&self) -> Phase {
         self.0.progress.phase()
     }
 
-    /// The threads of the run so far, in the order in which they enlisted.
+    /// Returns the threads of the run so far, in the order in which they registered.
     pub(crate) fn threads(&self) -> MutexGuard<'_, Vec<Arc<Enlisted>>> {
-        // A thread that panicked while it enlisted left the list whole.
+        // A thread that panicked while it registered left the list intact.
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lateness of requests.
+    /// Returns the lateness of requests.
     pub(crate) fn lateness(&self) -> &Gauge {
         &self.0.lateness
     }
 
-    /// Read delays of requests.
+    /// Returns the read delays of requests.
     pub(crate) fn read_delay(&self) -> &Gauge {
         &self.0.read_delay
     }
 
-    /// How late the canary of its own thread was woken.
+    /// Returns how late the canary on its own thread was woken.
     pub(crate) fn wakes(&self) -> &Gauge {
         &self.0.wakes
     }
 
-    /// How late the canaries in the I/O threads got their turn.
+    /// Returns how late the canaries in the I/O threads got their turn.
     pub(crate) fn turns(&self) -> &Gauge {
         &self.0.turns
     }
 
-    /// Batches on their way to the writer.
+    /// Returns the batches on their way to the writer.
     pub(crate) fn backlog(&self) -> &Backlog {
         &self.0.backlog
     }
 
-    /// Nothing comes any longer.
+    /// Records that no further reports follow.
     pub(crate) fn set_over(&self) {
         self.0.over.store(true, Relaxed);
     }
 
-    /// Whether nothing comes any longer.
+    /// Whether no further reports follow.
     pub(crate) fn is_over(&self) -> bool {
         self.0.over.load(Relaxed)
     }
 }
 
-/// How late the generator itself was: sent − released − connecting.
+/// Returns how late the generator itself was: sent − released − connecting.
 fn lateness(row: &RequestRow) -> Option<u64> {
     let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
     Some(row.sent_ns?.saturating_sub(row.released_ns? + connecting))
@@ -248,7 +250,7 @@ mod tests {
         };
         std::thread::spawn(work).join().unwrap();
         let enlisted = Arc::clone(&observer.threads()[0]);
-        // The thread may take a moment to leave the kernel's books after it was joined.
+        // The kernel may take a moment to remove the thread's statistics after it was joined.
         while enlisted.thread.used().is_some() {
             std::thread::yield_now();
         }

@@ -1,25 +1,28 @@
-//! Whether the server is away: told from what becomes of requests, from silence, and from a question beside the load.
-//! Pure: instants and counts come in, a [`Step`] comes out.
+//! Detects whether the server is away: from the outcomes of requests, from silence, and from a check
+//! alongside the load. Pure: instants and counts come in, a [`Step`] comes out.
 //!
-//! A run measures the server, good or bad: sporadic errors, timeouts and broken connections are what it is there to find. An
-//! outage is something else: rows that were written meanwhile say nothing about the server under this load. The model:
+//! A run measures the server, good or bad: sporadic errors, timeouts and broken connections are
+//! results. An outage is something else: rows recorded during it show nothing about the server
+//! under this load. The model:
 //!
-//! - *Three 429, or three 404 of the model.* A limit on the rate, or another model, is no matter of chance: a server that
-//!   says so three times will go on saying so. False where a gateway sheds load by 429: then the plan says
-//!   `errors: measured`.
-//! - *Five refusals, resets and 503 in a row, with nothing good in between, and a check that finds the endpoint away,
-//!   twice.* A server that sheds load answers its list of models all the same, or streams to those that it has taken. So
-//!   any sign of life since the first of the five takes the suspicion away: a good head, a token, a completed request. So
-//!   does any other answer. And while a request that was under way before the first of the five goes on, the server may be
-//!   at work on it and turn all others away: then the endpoint must be away for as long as silence would take. False where
-//!   a gateway refuses everything, its list of models included, for longer than the longest answer takes, and is well again
-//!   by itself: the attempt is then spoiled although the server was only full.
-//! - *Silence.* Nothing was received for ten seconds with requests under way, and two checks directly afterwards are not
-//!   answered within ten seconds each. A server with a single thread answers nothing else while it computes, so its longest
-//!   silence that ended with data counts: only twice that long is too long. Without streaming silence is normal: there the
-//!   longest answer counts, and a minute until the first one. False for such a server where the very first prefill of a
-//!   run takes longer than thirty seconds (eighty without streaming), or a later silence more than twice the longest
-//!   before it and twenty seconds.
+//! - *Three 429, or three 404 of the model.* A rate limit, or another model, is not a matter of chance: a
+//!   server that responds like this three times will continue to do so. Wrong if a gateway sheds load by
+//!   429: then the plan sets `errors: measured`.
+//! - *Five refusals, resets and 503 in a row, with no success in between, and a check that finds the
+//!   endpoint away, twice.* A server that sheds load still returns its list of models, or streams to the
+//!   requests that it has accepted. So any sign of life since the first of the five removes the suspicion:
+//!   a good head, a token, a completed request, or any other response. And while a request that was in
+//!   flight before the first of the five continues, the server may be working on it and reject all others:
+//!   then the endpoint must be away for as long as silence would take. Wrong if a gateway rejects
+//!   everything, including its list of models, for longer than the longest response takes, and recovers by
+//!   itself: the attempt is then spoiled although the server was only full.
+//! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
+//!   afterwards have no response within ten seconds each. A single-threaded server responds to nothing else
+//!   while it computes, so its longest silence that ended with data counts: only twice that time is too
+//!   long. Without streaming, silence is normal: there the longest response counts, and a minute until the
+//!   first one. Wrong for such a server if the very first prefill of a run takes longer than thirty seconds
+//!   (eighty without streaming), or if a later silence lasts more than twice the longest before it and
+//!   twenty seconds.
 //! - *The process ended* that sweepline itself started.
 
 use crate::rows::{Outcome, SpoilCause, Spoiled};
@@ -28,58 +31,59 @@ use crate::units::text::counted;
 
 use super::tally::Aside;
 
-/// So many 429, or 404, in an attempt are no chance.
+/// This many 429, or 404, in an attempt are not chance.
 const TURNED_AWAY: u32 = 3;
-/// So many refusals, resets and 503 in a row are a reason to ask.
+/// This many refusals, resets and 503 in a row are a reason to check.
 const IN_A_ROW: u32 = 5;
-/// Between the two checks behind a row, in nanoseconds: a load that is only shed gets something through meanwhile.
+/// Time between the two checks after such a row, in nanoseconds: a server that only sheds load completes
+/// something meanwhile.
 const BETWEEN_CHECKS: u64 = 200_000_000;
-/// Between two suspicions of a row, in nanoseconds: checks are no load.
+/// Time between two suspicions of a row, in nanoseconds: checks must not add load.
 const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
-/// Without streaming, so many times the patience pass before the first answer is missed.
+/// Without streaming, the multiple of the patience that passes before the first response counts as missing.
 const UNTIL_FIRST_ANSWER: u64 = 6;
 
-/// How much an endpoint is asked.
+/// The depth of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Whether it answers at all.
+    /// Whether it responds at all.
     Presence,
-    /// Whether it generates, too. Not of one that is silent: it may be at work on what it has.
+    /// Whether it also generates. Not for a silent server: it may be working on what it has.
     Generation,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checked {
-    /// The endpoint answers.
+    /// The endpoint responds.
     Well,
-    /// It refuses, resets or says that it is not available: in words that name it.
+    /// It refuses or resets connections, or reports that it is not available: described with its address.
     Away(String),
-    /// No answer in time.
+    /// No response in time.
     TimedOut,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing: the run goes on.
+    /// None: the run goes on.
     GoOn,
-    /// Ask the endpoint whether it is there, and tell what was found.
+    /// Check whether the endpoint is there, and report the result.
     Check,
     /// End the attempt.
     End(Spoiled),
 }
 
-/// The run as it stands.
+/// The current state of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     /// Nanoseconds since the run's start.
     pub at: u64,
-    /// Signs of life so far: good heads and reads of their answers.
+    /// Signs of life so far: good heads and reads of their responses.
     pub received: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
-    /// Token events so far. Not heads: a gateway may send one for a server that is not there.
+    /// Token events so far. Heads do not count: a gateway may send one for a server that is away.
     pub tokens: u64,
 }
 
@@ -90,11 +94,11 @@ pub(crate) struct Seen<'a> {
     pub request: u64,
     /// How it ended.
     pub outcome: Outcome,
-    /// The words of its failure.
+    /// The text of its failure.
     pub error: &'a str,
-    /// What else is known of the failure.
+    /// Further facts about the failure.
     pub aside: Option<Aside>,
-    /// From its sending to its end, in nanoseconds.
+    /// Time from sending to its end, in nanoseconds.
     pub took: Option<u64>,
 }
 
@@ -111,11 +115,11 @@ pub(crate) struct Outage {
     row: Option<Row>,
     silence: Silence,
     inquiry: Option<Inquiry>,
-    /// Before this instant no row is a reason to ask.
+    /// No row before this instant is a reason to check.
     next_row: u64,
-    /// Before this instant no silence is.
+    /// No silence before this instant is a reason to check.
     next_silence: u64,
-    /// The run is over since this instant, with so many requests under way.
+    /// When the run ended, and the number of requests in flight then.
     cut: Option<(u64, u64)>,
 }
 
@@ -123,21 +127,21 @@ pub(crate) struct Outage {
 #[derive(Debug)]
 struct Row {
     since: u64,
-    /// Tokens at its beginning.
+    /// Tokens received when it began.
     tokens: u64,
     count: u32,
     /// Requests with a lower number were sent before it began.
     before: u64,
-    /// So many of those are still under way.
+    /// How many of those are still in flight.
     older: u64,
-    /// All have had the same cause.
+    /// Whether all have had the same cause.
     alike: bool,
     cause: SpoilCause,
     error: String,
     retry_after: Option<Nanos>,
 }
 
-/// Time without a sign of life while requests are under way.
+/// Time without a sign of life while requests are in flight.
 #[derive(Debug, Default)]
 struct Silence {
     received: u64,
@@ -145,7 +149,7 @@ struct Silence {
     /// The longest that ended with data.
     longest: u64,
     longest_answer: Option<u64>,
-    /// The last request ended because nothing came in time: it goes on where the next one begins.
+    /// The last request timed out without data: it continues with the next one.
     goes_on: bool,
 }
 
@@ -155,9 +159,9 @@ struct Inquiry {
     about: About,
     /// The beginning of the row, or of the silence.
     since: u64,
-    /// A check is under way; else the second is asked at this instant.
+    /// `None` while a check is in progress, otherwise the instant of the second.
     next: Option<u64>,
-    /// How many have been answered.
+    /// Number of results.
     answered: u32,
     timed_out: bool,
 }
@@ -169,7 +173,7 @@ enum About {
 }
 
 impl Outage {
-    /// Nothing has happened yet in a run against `url`, which streams or does not.
+    /// Creates it for a run against `url`, which streams or does not; nothing has happened yet.
     pub(crate) fn new(url: String, streams: bool, patience: Nanos) -> Outage {
         Outage {
             url,
@@ -188,12 +192,13 @@ impl Outage {
         }
     }
 
-    /// How often the executor is to look at least, in nanoseconds.
+    /// Returns the longest interval between checks by the executor, in nanoseconds.
     pub(crate) fn every(&self) -> u64 {
         (self.patience / 10).clamp(1_000_000, 250_000_000)
     }
 
-    /// A request has ended, and is no longer among those under way; `next_request` is the number that none has had yet.
+    /// Records that a request has ended and no longer counts as in flight; `next_request` is the next
+    /// unused number.
     pub(crate) fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
         self.next_request = next_request;
         self.silence.goes_on = matches!(
@@ -215,14 +220,15 @@ impl Outage {
             (Outcome::Http(404), _) => return self.turned_away(now, seen, SpoilCause::UnknownModel),
             (Outcome::Http(401 | 403), _) => return self.turned_away(now, seen, SpoilCause::Unauthorized),
             (Outcome::ServerDied, _) => return Step::End(server_died()),
-            // This machine's own limits, and what did not come in time, say nothing of whether anybody is there.
+            // This machine's own limits, and connections that did not open in time, do not show whether
+            // the server is there.
             (Outcome::Connect, Some(Aside::Local | Aside::Late)) => {}
             (Outcome::Timeout | Outcome::Stalled | Outcome::CutAtDrain, _) => {}
             (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused),
             (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset),
             (Outcome::Http(502), _) => return self.failed(now, seen, SpoilCause::BadGateway),
             (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable),
-            // Whatever it says, somebody is there.
+            // Whatever the response, the server is there.
             (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
                 self.row = None;
                 self.silence.broken(now);
@@ -231,7 +237,7 @@ impl Outage {
         Step::GoOn
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub(crate) fn look(&mut self, now: Now) -> Step {
         self.hear(now);
         if let Some(inquiry) = &mut self.inquiry {
@@ -254,19 +260,20 @@ impl Outage {
         Step::GoOn
     }
 
-    /// The run is at its end, and what was under way in `now` is cut: is the endpoint to be asked all the same?
+    /// Decides whether to check the endpoint although the run is at its end and the requests in flight in
+    /// `now` are cancelled.
     pub(crate) fn at_the_end(&mut self, now: Now) -> Step {
         self.cut = Some((now.at, now.in_flight));
         self.next_row = 0;
         self.look(now)
     }
 
-    /// Whether the answer to a check is waited for, or another is to be asked.
+    /// Whether the result of a check is pending, or another check is due.
     pub(crate) fn asks(&self) -> bool {
         self.inquiry.is_some()
     }
 
-    /// A check was answered.
+    /// Handles the result of a check.
     pub(crate) fn answered(&mut self, now: Now, checked: Checked) -> Step {
         self.hear(now);
         let Some(mut inquiry) = self.inquiry.take() else { return Step::GoOn };
@@ -283,12 +290,14 @@ impl Outage {
         let away = checked != Checked::Well;
         let row = self.row.take_if(|row| away && row.since == inquiry.since && row.tokens == now.tokens);
         let Some(row) = row else {
-            // Something came through, or the endpoint is well: what failed was measured, and the count begins anew.
+            // Something succeeded, or the endpoint is well: the failures were measurements, and
+            // the count restarts.
             self.row = None;
             return Step::GoOn;
         };
         if inquiry.answered < 2 {
-            // What is under way now and still is when the second is answered was taken, not turned away.
+            // Requests in flight now that are still in flight at the second result were accepted,
+            // not rejected.
             let older = self.cut.map_or(now.in_flight, |_| row.older);
             self.row = Some(Row { before: self.next_request, older, ..row });
             self.inquiry = Some(Inquiry { next: Some(now.at.saturating_add(BETWEEN_CHECKS)), ..inquiry });
@@ -298,7 +307,7 @@ impl Outage {
         if at_once || self.until(now) - row.since >= self.longest_silence() {
             return Step::End(row.spoiled(&self.url, checked));
         }
-        // The server may be at work on what it took before: asked again later.
+        // The server may be working on requests that it accepted before: it is checked again later.
         self.row = Some(row);
         Step::GoOn
     }
@@ -309,36 +318,36 @@ impl Outage {
             return Step::GoOn;
         }
         if inquiry.answered < 2 {
-            // What said that it is away said so at once, and may only be starting again.
+            // A quick response that it is away may only mean that it is restarting.
             let is_away = checked != Checked::TimedOut;
             let next = is_away.then(|| now.at.saturating_add(BETWEEN_CHECKS));
             self.inquiry = Some(Inquiry { next, ..inquiry });
             return if is_away { Step::GoOn } else { Step::Check };
         }
         let Outage { url, patience, .. } = self;
-        // Nobody reads more than a tenth of a second.
+        // Rounded to a tenth of a second for readers.
         let (silent, within) = (Nanos((now.at - inquiry.since) / 100_000_000 * 100_000_000), Nanos(*patience));
         let in_flight = self.cut.map_or(now.in_flight, |(_, in_flight)| in_flight);
         let many = counted(in_flight, "request");
         let check = match checked {
             Checked::Away(words) => words,
-            Checked::Well | Checked::TimedOut => format!("{url} did not answer a check within {within}, twice"),
+            Checked::Well | Checked::TimedOut => format!("{url} did not respond to a check within {within}, twice"),
         };
-        let detail = format!("nothing was received for {silent} with {many} under way, and {check}");
+        let detail = format!("nothing was received for {silent} with {many} in flight, and {check}");
         Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
     }
 
-    /// So many failures in a row are a reason to ask. At the end of a run no more can come.
+    /// Returns how many failures in a row are a reason to check. At the end of a run no more can follow.
     fn needed(&self) -> u32 {
         if self.cut.is_some() { 1 } else { IN_A_ROW }
     }
 
-    /// Until when silence counts: behind the end of a run nothing can be received.
+    /// Returns until when silence counts: nothing can be received after the end of a run.
     fn until(&self, now: Now) -> u64 {
         self.cut.map_or(now.at, |(at, _)| at)
     }
 
-    /// How long nothing need be received, in nanoseconds, before the server is suspected.
+    /// Returns how long silence may last, in nanoseconds, before the server is suspected.
     fn longest_silence(&self) -> u64 {
         let Silence { longest, longest_answer, .. } = self.silence;
         let least = match (self.streams, longest_answer) {
@@ -354,20 +363,21 @@ impl Outage {
         Step::Check
     }
 
-    /// Whether so many have failed in a row that the server may be away: nothing good has come since the first of them.
+    /// Whether so many have failed in a row that the server may be away: nothing has succeeded since the
+    /// first of them.
     pub(crate) fn suspects_a_row(&self) -> bool {
         self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
 
-    /// What a check is to find out.
+    /// Returns the depth of the next check.
     pub(crate) fn depth(&self) -> Depth {
         let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
-        // A full server is at work on what it took, and turns a generation away like everything else.
+        // A full server works on what it has accepted, and rejects a generation like everything else.
         let is_idle = self.row.as_ref().is_some_and(|row| row.older == 0);
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Takes down what was received meanwhile.
+    /// Records what was received meanwhile.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {
@@ -384,7 +394,7 @@ impl Outage {
         }
     }
 
-    /// A limit or an unknown model.
+    /// Handles a limit or an unknown model.
     fn turned_away(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.row = None;
         self.silence.broken(now);
@@ -403,7 +413,7 @@ impl Outage {
         Step::End(Spoiled { cause, detail, retry_after: retry_after(seen.aside) })
     }
 
-    /// A failure of the kind that an outage has.
+    /// Handles a failure of the kind that an outage causes.
     fn failed(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.silence.broken(now);
         let retry_after = retry_after(seen.aside);
@@ -433,7 +443,7 @@ impl Outage {
 }
 
 impl Silence {
-    /// Something came, if no data.
+    /// Handles an event that is not data.
     fn broken(&mut self, now: Now) {
         self.since = (now.in_flight > 0).then_some(now.at);
     }
@@ -445,11 +455,11 @@ impl Row {
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times in a row") };
         let check = match checked {
             Checked::Away(words) => words,
-            Checked::Well | Checked::TimedOut => format!("{url} does not answer a check in time"),
+            Checked::Well | Checked::TimedOut => format!("{url} does not respond to a check in time"),
         };
         let what = match cause {
             _ if !alike => {
-                format!("{count} requests in a row were refused, reset or answered with 502 or 503; the last: {error}")
+                format!("{count} requests in a row were refused, reset or failed with 502 or 503; the last: {error}")
             }
             SpoilCause::Unavailable | SpoilCause::BadGateway => format!("HTTP {cause} {times}{}", said(&error)),
             SpoilCause::Refused if !error.to_lowercase().contains("refused") => {
@@ -461,7 +471,7 @@ impl Row {
     }
 }
 
-/// The end of a process that sweepline started.
+/// Returns the end of a process that sweepline started.
 pub(crate) fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }

@@ -37,7 +37,8 @@ fn spoiled(step: Step) -> Spoiled {
     }
 }
 
-/// Five failures in a row, one a millisecond, with `in_flight` others under way; the step of the last.
+/// Reports five failures in a row, one per millisecond, with `in_flight` others in flight; returns
+/// the step of the last.
 fn five(outage: &mut Outage, outcome: Outcome, from: u64, in_flight: u64) -> Step {
     let mut steps = (0..5).map(|n| outage.ended(at(from + n * MS, 7, in_flight), seen(100 + n, outcome), 101 + n));
     assert!(steps.by_ref().take(4).all(|step| step == Step::GoOn));
@@ -70,7 +71,7 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
         assert_eq!(five(&mut outage, outcome, SECOND, 0), Step::Check);
         let now = |ms: u64| at(SECOND + ms * MS, 7, 0);
         assert_eq!(outage.answered(now(10), away()), Step::GoOn);
-        assert_eq!(outage.look(now(100)), Step::GoOn, "the second is asked a moment later");
+        assert_eq!(outage.look(now(100)), Step::GoOn, "the second check follows a moment later");
         assert_eq!(outage.look(now(210)), Step::Check);
         assert_eq!(outage.look(now(220)), Step::GoOn, "one at a time");
         let found = spoiled(outage.answered(now(230), away()));
@@ -80,7 +81,8 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
 
 #[test]
 fn anything_good_takes_the_suspicion_away() {
-    // A token between the checks; one between the failures; the endpoint is well; the second check finds it well.
+    // A token between the checks; one between the failures; the endpoint is well; the second check
+    // finds it well.
     let now = |ms: u64, received| at(SECOND + ms * MS, received, 0);
     let mut outage = watching(true);
     assert_eq!(five(&mut outage, Outcome::Reset, SECOND, 0), Step::Check);
@@ -101,7 +103,7 @@ fn anything_good_takes_the_suspicion_away() {
         }
         assert_eq!(outage.answered(now(310, 7), Checked::Well), Step::GoOn);
         assert!(!outage.asks());
-        // The count begins anew, and checks are no load.
+        // The count restarts, and checks must not add load.
         let steps: Vec<Step> = (0..40).map(|n| outage.ended(now(311 + n, 7), seen(n, Outcome::Reset), n + 1)).collect();
         assert!(steps.iter().all(|step| *step == Step::GoOn), "not within a second");
         assert_eq!(outage.look(now(1_311, 7)), Step::Check);
@@ -127,16 +129,16 @@ fn other_outcomes_are_no_row() {
 #[test]
 fn a_server_at_work_on_what_it_took_before_may_turn_others_away() {
     let mut outage = watching(true);
-    // Two are under way from before.
+    // Two are in flight from before.
     assert_eq!(five(&mut outage, Outcome::Http(503), SECOND, 2), Step::Check);
     let now = |ms: u64| at(SECOND + ms * MS, 7, 2);
     assert_eq!(outage.answered(now(10), away()), Step::GoOn);
     assert_eq!(outage.look(now(300)), Step::Check);
     assert_eq!(outage.answered(now(310), away()), Step::GoOn, "it may be full");
-    assert_eq!(outage.look(now(1_400)), Step::Check, "and is asked again");
+    assert_eq!(outage.look(now(1_400)), Step::Check, "and is checked again");
     assert_eq!(outage.answered(now(1_410), away()), Step::GoOn);
     assert_eq!(outage.look(now(10_100)), Step::Check);
-    // For ten seconds nothing good has come.
+    // Nothing has succeeded for ten seconds.
     assert_eq!(spoiled(outage.answered(now(10_110), away())).cause, SpoilCause::Unavailable);
 
     let mut outage = watching(true);
@@ -146,7 +148,7 @@ fn a_server_at_work_on_what_it_took_before_may_turn_others_away() {
         outage.ended(now(20), seen(request, Outcome::Reset), 200);
     }
     outage.look(now(300));
-    // Those from before are gone too: there is nothing that it could be at work on.
+    // Those from before are gone too, so it cannot be working on any.
     assert_eq!(spoiled(outage.answered(now(310), away())).cause, SpoilCause::Reset);
 }
 
@@ -154,14 +156,14 @@ fn a_server_at_work_on_what_it_took_before_may_turn_others_away() {
 fn silence_is_an_outage_where_two_checks_time_out() {
     let mut outage = watching(true);
     assert_eq!(outage.look(at(0, 5, 0)), Step::GoOn);
-    assert_eq!(outage.look(at(99 * SECOND, 5, 0)), Step::GoOn, "nothing is under way");
+    assert_eq!(outage.look(at(99 * SECOND, 5, 0)), Step::GoOn, "nothing is in flight");
     assert_eq!(outage.look(at(100 * SECOND, 5, 3)), Step::GoOn);
     assert_eq!(outage.look(at(109 * SECOND, 5, 3)), Step::GoOn);
     assert_eq!(outage.look(at(110 * SECOND, 5, 3)), Step::Check);
     assert_eq!(outage.answered(at(120 * SECOND, 5, 3), Checked::TimedOut), Step::Check);
     let found = spoiled(outage.answered(at(130 * SECOND, 5, 3), Checked::TimedOut));
-    let detail = "nothing was received for 30s with 3 requests under way, and http://h:1/v1 did not answer a check within \
-                  10s, twice";
+    let detail = "nothing was received for 30s with 3 requests in flight, and http://h:1/v1 did not respond to a \
+         check within 10s, twice";
     assert_eq!((found.cause, found.detail.as_str()), (SpoilCause::Silent, detail));
 }
 
@@ -171,12 +173,12 @@ fn a_silence_that_ended_with_data_makes_longer_ones_likely() {
     outage.look(at(0, 0, 1));
     assert_eq!(outage.look(at(10 * SECOND, 0, 1)), Step::Check);
     assert_eq!(outage.answered(at(20 * SECOND, 0, 1), Checked::TimedOut), Step::Check);
-    assert_eq!(outage.answered(at(28 * SECOND, 1, 1), Checked::TimedOut), Step::GoOn, "its prefill took so long");
+    assert_eq!(outage.answered(at(28 * SECOND, 1, 1), Checked::TimedOut), Step::GoOn, "its prefill took that long");
     assert_eq!(outage.look(at(83 * SECOND, 1, 1)), Step::GoOn);
     assert_eq!(outage.look(at(84 * SECOND, 1, 1)), Step::Check);
-    // An answer to a check is no data, but it is an answer.
+    // The response to a check is not data, but it is a response.
     assert_eq!(outage.answered(at(85 * SECOND, 1, 1), Checked::Well), Step::GoOn);
-    assert_eq!(outage.look(at(100 * SECOND, 1, 1)), Step::GoOn, "not asked again at once");
+    assert_eq!(outage.look(at(100 * SECOND, 1, 1)), Step::GoOn, "not checked again at once");
 }
 
 #[test]
@@ -210,11 +212,12 @@ fn the_end_of_a_run_waits_for_what_is_being_asked() {
 
     let mut outage = watching(true);
     assert_eq!(outage.at_the_end(at(SECOND, 7, 3)), Step::GoOn);
-    assert!(!outage.asks(), "a run in which all is well ends at once");
+    assert!(!outage.asks(), "a run without problems ends at once");
 }
 
 proptest! {
-    /// Where something good comes between any five failures, and no 429 or 404, nothing is asked and nothing ends.
+    /// If something succeeds between any five failures, and there is no 429 or 404, nothing is
+    /// checked and nothing ends.
     #[test]
     fn sporadic_failures_are_measurements(
         rounds in prop::collection::vec((prop::collection::vec(0..7usize, 0..5), any::<bool>(), 1..2_000u64), 1..200),
@@ -239,7 +242,8 @@ proptest! {
         }
     }
 
-    /// However it is told, no run ends but by three 429 or 404, a dead process, or two checks that did not find the endpoint.
+    /// Whatever the events, no run ends except through three 429 or 404, a dead process, or two checks that
+    /// did not find the endpoint.
     #[test]
     fn nothing_ends_without_its_reason(events in prop::collection::vec((0..16usize, 0..4_000u64, 0..3u64), 1..300)) {
         let kinds = [
@@ -290,44 +294,44 @@ proptest! {
     }
 }
 
-/// A server with a queue, and what becomes of it.
+/// A server with a queue, and its behavior.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     slots: usize,
-    /// Waiting places; beyond them requests are answered with 503.
+    /// Waiting places; beyond them requests get 503.
     places: usize,
-    /// From the begin of service to the first token, and to the end.
+    /// From the beginning of service to the first token, and to the end.
     prefill: u64,
     service: u64,
     streams: bool,
-    /// Arrivals by what it can serve.
+    /// Arrival rate relative to its capacity.
     load: f64,
-    /// Chances in a thousand: a 500, a reset, a 503 at the door.
+    /// Probabilities per thousand: a 500, a reset, a 503 on arrival.
     chances: [u32; 3],
     check: Door,
-    /// It is away from this instant on.
+    /// The instant from which it is away.
     gone: Option<(u64, Outcome)>,
 }
 
-/// How a check is answered.
+/// How a check gets its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
-    /// Beside the queue.
+    /// Independently of the queue.
     Own,
-    /// By a gateway that turns it away where the queue is full.
+    /// From a gateway that rejects it if the queue is full.
     Gateway,
-    /// By the one thread that computes: when the request at work is done.
+    /// From the only thread that computes: when the current request is done.
     Thread,
 }
 
-/// Simulates `secs` of load in steps of twenty milliseconds; how the attempt was spoiled, and when.
+/// Simulates `secs` of load in steps of twenty milliseconds; returns how the attempt was spoiled, and when.
 fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     const STEP: u64 = 20 * MS;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut outage = watching(queue.streams);
     let rate = queue.load * queue.slots as f64 / (queue.service as f64 / 1e9);
     let mut next = 0u64;
-    // Of each request: its number, when it arrived, when its service began.
+    // For each request: its number, when it arrived, when its service began.
     let mut waiting: Vec<(u64, u64)> = Vec::new();
     let mut served: Vec<(u64, u64, u64)> = Vec::new();
     let (mut request, mut received) = (0, 0);
@@ -409,12 +413,13 @@ fn simulate(seed: u64, queue: Queue, secs: u64) -> Option<(Spoiled, u64)> {
     None
 }
 
-/// A queue by seed, at a load between these.
+/// Creates a queue by seed, at a load in this range.
 fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     let mut rng = ChaCha8Rng::seed_from_u64(!seed);
     let streams = rng.random::<bool>();
     let slots = rng.random_range(1..12usize);
-    // A server of one thread, too: the slowest answer in twenty seconds, or in eighty where they come whole.
+    // A single-threaded server, too: the slowest response within twenty seconds, or within eighty
+    // without streaming.
     let service = rng.random_range(50..if streams { 20_000 } else { 40_000u64 }) * MS;
     Queue {
         slots,
@@ -429,7 +434,8 @@ fn queue(seed: u64, load: std::ops::Range<f64>) -> Queue {
     }
 }
 
-/// `SWEEPLINE_OUTAGE_RUNS=100000` simulates so many; by default as many as the page of metrics says.
+/// `SWEEPLINE_OUTAGE_RUNS=100000` sets the number of simulations; the default is the number in
+/// docs/METRICS.md.
 fn runs(default: u64) -> u64 {
     std::env::var("SWEEPLINE_OUTAGE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(default)
 }

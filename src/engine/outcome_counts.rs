@@ -1,10 +1,11 @@
-//! How many requests of a run ended in each way, for whoever watches it. One task counts, others may read at any time: neither waits.
+//! Counts the requests of a run by outcome, for observers. One task counts, others may read at any time:
+//! neither waits.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Outcome;
 
-/// The outcomes that are no HTTP status, the most frequent first; the statuses stand behind them.
+/// The outcomes other than HTTP statuses, the most frequent first; the statuses follow them.
 const NAMED: [Outcome; 10] = [
     Outcome::Ok,
     Outcome::Connect,
@@ -18,7 +19,7 @@ const NAMED: [Outcome; 10] = [
     Outcome::CutAtDrain,
 ];
 
-/// Statuses are below this; one above it, which no server should send, counts as the last.
+/// Statuses are below this; a higher one, which no server should send, counts as the last.
 const STATUSES: usize = 1000;
 
 /// Requests by outcome.
@@ -43,7 +44,7 @@ impl OutcomeCounts {
         }
     }
 
-    /// The outcomes that came, with their numbers.
+    /// Returns the outcomes that occurred, with their numbers.
     pub fn counts(&self) -> Vec<(Outcome, u64)> {
         let outcome = |place: usize| match NAMED.get(place) {
             Some(named) => *named,

@@ -1,4 +1,4 @@
-//! When does request k start? The only thing in which closed and open loops differ.
+//! Decides when request k starts: the only difference between closed and open loops.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,34 +7,35 @@ use super::schedule::Schedule;
 use super::sessions::Sessions;
 use super::start::{Start, Unstarted};
 
-/// A load pattern at work.
+/// A load pattern in operation.
 #[derive(Debug)]
 pub(crate) enum Pacer {
-    /// Slots, each busy with one request after another.
+    /// Slots, each with one request after another.
     Closed(Closed),
     /// Arrivals, whatever the server does.
     Open(Box<Open>),
-    /// Arrivals of conversations, whose later turns follow their answers.
+    /// Arrivals of conversations, whose later turns follow their responses.
     Sessions(Box<Sessions>),
 }
 
-/// Slots that join evenly over fill and then redispatch at once, or when their users have thought.
+/// Slots that join evenly over fill and then redispatch at once, or after their users have thought.
 #[derive(Debug)]
 pub(crate) struct Closed {
     slots: u32,
     fill: u64,
     joined: u32,
     next: u64,
-    /// Slots whose users think: when their next request is wanted.
+    /// Slots whose users think: when their next request is due.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// Arrivals by schedule, with or without an in-flight cap.
 #[derive(Debug)]
 pub(crate) struct Open {
-    /// What has not arrived yet.
+    /// Requests that have not arrived yet.
     arriving: Schedule,
-    /// What has arrived and waits for the cap: the same schedule, lagging behind, so that a long queue costs no memory.
+    /// Requests that have arrived and wait for the cap: the same schedule, lagging behind, so that a long
+    /// queue costs no memory.
     waiting: Schedule,
     arrived: u64,
     started: u64,
@@ -43,12 +44,12 @@ pub(crate) struct Open {
 }
 
 impl Pacer {
-    /// A closed loop of `slots` that join evenly over `fill` nanoseconds.
+    /// Creates a closed loop of `slots` that join evenly over `fill` nanoseconds.
     pub(crate) fn closed(slots: u32, fill: u64) -> Pacer {
         Pacer::Closed(Closed { slots, fill, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
-    /// An open loop.
+    /// Creates an open loop.
     pub(crate) fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
         Pacer::Open(Box::new(Open {
             waiting: schedule.clone(),
@@ -60,12 +61,13 @@ impl Pacer {
         }))
     }
 
-    /// An open loop of conversations.
+    /// Creates an open loop of conversations.
     pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>) -> Pacer {
         Pacer::Sessions(Box::new(Sessions::new(schedule, cap)))
     }
 
-    /// The next instant at which the clock alone makes a request start (or start to wait); none when that is over.
+    /// Returns the next instant at which the clock alone makes a request start (or start to wait); `None`
+    /// after the last.
     pub(crate) fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => closed.next_due(),
@@ -74,7 +76,7 @@ impl Pacer {
         }
     }
 
-    /// Takes one start that is due by the clock at `now`. Call until it gives none.
+    /// Takes one start that is due by the clock at `now`. Call until it returns `None`.
     pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         match self {
             Pacer::Closed(closed) => closed.take_due(now),
@@ -92,13 +94,14 @@ impl Pacer {
         }
     }
 
-    /// Whether the server's speed decides when requests start.
+    /// Whether the server's speed determines when requests start.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self, Pacer::Closed(_))
     }
 
-    /// A request ended at `at` and freed what it held; `think` says for how many nanoseconds the user of its conversation
-    /// thinks before the next turn, and is none where there is no next turn. Gives the start that this lets through.
+    /// Records that a request ended at `at` and freed its slot; `think` is how many nanoseconds the user of
+    /// its conversation thinks before the next turn, and `None` without a next turn. Returns the start that
+    /// this lets through.
     pub(crate) fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
         const SLOT: &str = "requests of slots and of conversations that arrive have a slot";
         match self {
@@ -111,8 +114,8 @@ impl Pacer {
         }
     }
 
-    /// Takes one request that was wanted before `end` and never started: the rest of the queue first, then what nobody
-    /// took in time.
+    /// Takes one request that was due before `end` and never started: the rest of the queue first, then
+    /// those that were not taken in time.
     pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let open = match self {
             Pacer::Closed(closed) => return closed.take_unstarted(end),
@@ -120,7 +123,8 @@ impl Pacer {
             Pacer::Open(open) => open,
         };
         let request = open.started;
-        // First come, first served: behind a full cap nothing starts, whether its arrival was noticed yet or not.
+        // First come, first served: behind a full cap nothing starts, whether or not its arrival
+        // was noticed yet.
         let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
         open.waiting.peek().filter(|at| *at < end)?;
         let scheduled = open.waiting.take()?;
@@ -129,7 +133,7 @@ impl Pacer {
         Some(Unstarted { request, scheduled, held_by_cap })
     }
 
-    /// Whether no request will be wanted any more, nor waits to be started.
+    /// Whether no further request will be due, and none waits to be started.
     pub(crate) fn is_at_its_end(&self) -> bool {
         match self {
             Pacer::Closed(_) => false,
@@ -138,7 +142,7 @@ impl Pacer {
         }
     }
 
-    /// Requests that wait for the cap.
+    /// Returns the number of requests that wait for the cap.
     pub(crate) fn waiting(&self) -> u64 {
         match self {
             Pacer::Closed(_) => 0,
@@ -147,7 +151,7 @@ impl Pacer {
         }
     }
 
-    /// The scheduled instant of the request that has waited longest for the cap.
+    /// Returns the scheduled instant of the request that has waited longest for the cap.
     pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         match self {
             Pacer::Open(open) if open.arrived > open.started => open.waiting.peek(),
@@ -184,7 +188,7 @@ impl Closed {
         Some(self.start(at, slot))
     }
 
-    /// A slot without a pause goes on at once.
+    /// A slot without think time continues at once.
     fn ended(&mut self, at: u64, slot: u32, think: u64) -> Option<Start> {
         if think == 0 {
             return Some(self.start(at, slot));
@@ -193,7 +197,7 @@ impl Closed {
         None
     }
 
-    /// Takes one request whose user had thought before `end`, and that nobody started.
+    /// Takes one request whose user had finished thinking before `end`, and that never started.
     fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         self.next_thought().filter(|due| *due < end)?;
         let Reverse((scheduled, slot)) = self.thinking.pop()?;
@@ -208,8 +212,8 @@ impl Closed {
 }
 
 impl Open {
-    /// Lets the oldest waiting request through if the cap allows it; `freed_at` says when a place became free, and is
-    /// none when the request has just arrived.
+    /// Lets the oldest waiting request through if the cap allows it; `freed_at` is when a slot became free,
+    /// and `None` if the request has just arrived.
     fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
         if self.started == self.arrived || self.in_flight >= self.cap {
             return None;
@@ -252,7 +256,7 @@ mod tests {
         let told = |start: Option<Start>| start.map(|s| (s.request, s.scheduled, s.released, s.slot));
         assert_eq!(told(pacer.take_due(0)), Some((0, 0, 0, Some(0))));
         assert_eq!((pacer.ended(10, Some(0), Some(80)), pacer.next_due()), (None, Some(50)));
-        // A late wake-up moves neither the slot that joins nor the one that comes back.
+        // A late wake-up moves neither the slot that joins nor the one that returns.
         assert_eq!(told(pacer.take_due(95)), Some((1, 50, 50, Some(1))));
         assert_eq!(told(pacer.take_due(95)), Some((2, 90, 90, Some(0))));
         assert_eq!((pacer.take_due(95), pacer.next_due(), pacer.waiting()), (None, None, 0));

@@ -1,4 +1,5 @@
-//! The request that all requests of a run are: made once, and written with another number and body.
+//! The common pattern of all requests of a run: created once, and written with another number and
+//! body each.
 
 use std::io::Write;
 
@@ -10,14 +11,16 @@ use crate::plan::TextOrSecret;
 
 use super::target::Target;
 
-/// Everything of a request but its number and its body, as it goes over the wire. It holds the key: nothing prints it.
+/// Everything in a request except its number and its body, as sent over the wire. It holds the key, so it
+/// is never printed.
 pub(crate) struct Pattern {
-    /// Of each class, up to the request's number, the last part of its `x-request-id`; of a run that is no mix there is one.
+    /// For each class, everything up to the request's number, which is the last part of its `x-request-id`;
+    /// one for a run that is not a mix.
     before: Vec<Vec<u8>>,
 }
 
 impl Pattern {
-    /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
+    /// Creates the pattern of `spec` to `target`; `id_prefix` begins the id of each request.
     pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
@@ -25,7 +28,7 @@ impl Pattern {
         Pattern { before }
     }
 
-    /// The bytes of request `number` of a class with its body.
+    /// Returns the bytes of request `number` of a class with its body.
     pub(crate) fn request(&self, class: usize, number: u64, body: &Bytes) -> Vec<u8> {
         /// Room for the number and for the field of the length.
         const REST: usize = 80;
@@ -47,7 +50,7 @@ pub(crate) struct Field {
     pub(crate) is_secret: bool,
 }
 
-/// The fields of requests of one shaping that are alike for all of them, whichever HTTP they go over.
+/// Returns the fields that all requests of one shaping share, for either HTTP version.
 pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
     let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
     let plain = |name: header::HeaderName, value: &str| Field {
@@ -76,14 +79,14 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
     fields
 }
 
-/// The head of requests of one shaping, up to their numbers.
+/// Returns the head of requests of one shaping, up to their numbers.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
     let checked = "the parts of the address were checked when it was read";
     let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
     let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
-        // A value that could end its line is none.
+        // A value that could end its line is invalid.
         if let Ok(value) = HeaderValue::try_from(value) {
             before.extend_from_slice(name.as_bytes());
             before.extend_from_slice(b": ");

@@ -1,16 +1,19 @@
-//! Times in which the canary that has a thread to itself was not woken: nothing of sweepline ran then, whatever the run was
-//! doing. They are kept as spans of time, not by phase: which phase it was, a process that stood still learns too late.
+//! Times in which the canary with its own thread was not woken: no thread of sweepline ran then, whatever the
+//! run was doing. They are kept as spans of time, not by phase, because a process that stood still learns
+//! the phase too late.
 
 use crate::rows::{Pauses, Standstill, Windows};
 
-/// A wake-up later than this is a pause, in nanoseconds. Below it lie the ordinary delays of a busy machine, which the
-/// canaries' percentiles tell.
+/// A later wake-up than this is a pause, in nanoseconds. Below it are the ordinary delays of a busy
+/// machine, which the canaries' percentiles show.
 const LEAST_NS: u64 = 100_000_000;
-/// Of a thread that was stopped, and waited for no core, this is one already where it happens again and again …
+/// For a thread that was stopped, rather than waiting for a core, this already is a pause if it
+/// happens repeatedly …
 const LEAST_STOP_NS: u64 = 50_000_000;
-/// … at least so often. Once or twice it is what a virtual machine does.
+/// … at least this often. Once or twice is normal for a virtual machine.
 const AGAIN: u64 = 3;
-/// Spans that are kept of each kind. Where there are more, neighbours become one: memory is bounded, however long the run.
+/// Number of spans that are kept of each kind. Beyond it, adjacent ones are merged: memory is bounded,
+/// however long the run.
 const MOST: usize = 4096;
 
 /// The pauses of a run so far.
@@ -26,17 +29,17 @@ struct Span {
     from: u64,
     to: u64,
     count: u64,
-    /// Of the time between, what was spent in pauses.
+    /// The part of the time between that was spent in pauses.
     paused: u64,
     longest: u64,
 }
 
 impl Book {
-    /// The canary slept from `from`, when it was to be woken, to `to`, and of that waited so long for a core, where that is
-    /// known.
+    /// Records that the canary slept from `from`, when it was to be woken, to `to`, and for how long of
+    /// that it waited for a core, if that is known.
     pub(crate) fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
         let paused = to.saturating_sub(from);
-        // A thread that is stopped waits for no core. One of which nobody knows may have waited.
+        // A stopped thread does not wait for a core. If the wait is unknown, it may have waited.
         let starved = waited.is_some_and(|waited| waited >= paused / 2);
         let is_stopped = waited.is_some() && !starved;
         if paused < if is_stopped { LEAST_STOP_NS } else { LEAST_NS } {
@@ -49,7 +52,7 @@ impl Book {
         spans.push(Span { from, to, count: 1, paused, longest: paused });
     }
 
-    /// What of them concerns the measurement.
+    /// Returns the pauses that concern the measurement.
     pub(crate) fn within(&self, windows: &Windows) -> Pauses {
         let sum = |spans: &[Span]| {
             let short: u64 = spans.iter().filter(|s| s.is_short() && s.concerns(windows)).map(|span| span.count).sum();
@@ -66,7 +69,7 @@ impl Book {
 }
 
 impl Span {
-    /// Whether it counts only with others like it.
+    /// Whether it counts only together with others like it.
     fn is_short(&self) -> bool {
         self.longest < LEAST_NS
     }
@@ -81,14 +84,14 @@ impl Span {
         }
     }
 
-    /// Whether it touches what is measured. After the window, requests of the window are still under way. Before it, what a
-    /// pause has piled up is worked off in about the time that it took to pile up.
+    /// Whether it concerns the measurement. After the window, requests of the window are still in flight.
+    /// Before it, the backlog of a pause is worked off in about the time that it took to build up.
     fn concerns(&self, windows: &Windows) -> bool {
         let felt = self.to.saturating_add(self.longest);
         self.from < windows.end_ns && felt > windows.measure_start_ns
     }
 
-    /// What of it lies in the window; of several, as if they were spread evenly.
+    /// Returns the part of it in the window; for several, as if they were spread evenly.
     fn inside(&self, windows: &Windows) -> u64 {
         let (from, to) = (self.from.max(windows.measure_start_ns), self.to.min(windows.measure_end_ns));
         let (inside, length) = (to.saturating_sub(from), self.to - self.from);
@@ -105,8 +108,8 @@ mod tests {
     const WINDOWS: Windows =
         Windows { stabilize_ns: 1000 * MS, measure_start_ns: 2000 * MS, measure_end_ns: 7000 * MS, end_ns: 8000 * MS };
 
-    /// What is known after one pause between these milliseconds: how many concern the measurement, how much of it lies in
-    /// the window, and how long it was.
+    /// Returns the results after one pause between these milliseconds: how many concern the measurement,
+    /// how much of it lies in the window, and how long it was.
     fn after(from: u64, to: u64) -> (u64, u64, u64) {
         let mut book = Book::default();
         book.slept(from * MS, to * MS, Some(0));
@@ -120,11 +123,11 @@ mod tests {
         assert_eq!(after(6900, 7900), (1, 100, 1000), "across the end");
         assert_eq!(after(1500, 2500), (1, 500, 1000), "across the start");
         assert_eq!(after(1500, 9500), (1, 5000, 8000), "around it all");
-        assert_eq!(after(7100, 7600), (1, 0, 500), "while requests of the window are under way");
+        assert_eq!(after(7100, 7600), (1, 0, 500), "while requests of the window are in flight");
         assert_eq!(after(8000, 9000), (0, 0, 0), "after the run");
         assert_eq!(after(900, 1500), (1, 0, 600), "so shortly before that its backlog is measured");
         assert_eq!(after(900, 1400), (0, 0, 0), "long before");
-        assert_eq!(after(3000, 3099), (0, 0, 0), "what any busy machine does");
+        assert_eq!(after(3000, 3099), (0, 0, 0), "normal for any busy machine");
     }
 
     #[test]
@@ -142,7 +145,7 @@ mod tests {
         assert_eq!(stops(3, 90, Some(0)), (3, 270, 0));
         assert_eq!(stops(14, 49, Some(0)), (0, 0, 0), "ordinary delays");
         assert_eq!(stops(14, 90, Some(80 * MS)), (0, 0, 0), "they waited for a core");
-        assert_eq!(stops(14, 90, None), (0, 0, 0), "nobody knows");
+        assert_eq!(stops(14, 90, None), (0, 0, 0), "unknown");
     }
 
     #[test]

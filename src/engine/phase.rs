@@ -1,4 +1,4 @@
-//! Where in the run an instant lies. The window may be prolonged until it holds enough requests.
+//! Assigns instants to phases of the run. The window may be prolonged until it contains enough requests.
 
 use crate::expand::Phases;
 use crate::plan::DrainMode;
@@ -9,7 +9,7 @@ use crate::rows::{Phase, Windows};
 pub(crate) struct PhaseClock {
     stabilize: u64,
     measure: u64,
-    /// End of the window as far as it is known: the earliest it can be.
+    /// Known end of the window: the earliest possible.
     end: u64,
     /// The latest end of a prolonged window.
     latest_end: u64,
@@ -20,7 +20,7 @@ pub(crate) struct PhaseClock {
 }
 
 impl PhaseClock {
-    /// The clock of a run with these phases.
+    /// Creates the clock of a run with these phases.
     pub(crate) fn new(phases: &Phases) -> PhaseClock {
         let stabilize = phases.fill.0;
         let measure = stabilize + phases.stabilize.0;
@@ -38,26 +38,26 @@ impl PhaseClock {
         }
     }
 
-    /// The phase of a request scheduled at `at`, counted when it lies in the window. Requests are told in the order of
-    /// their scheduled instants, as far as the load pattern knows it.
+    /// Returns the phase of a request scheduled at `at`, and counts the request if it is in the window.
+    /// Requests are reported in the order of their scheduled instants, as far as the load pattern knows it.
     pub(crate) fn enter(&mut self, at: u64) -> Phase {
         let phase = self.phase(at);
         if phase == Phase::Measure {
             self.in_window += 1;
             if at >= self.end {
-                // The window was prolonged to hold this request.
+                // The window was prolonged to include this request.
                 self.end = at + 1;
             }
         }
         phase
     }
 
-    /// No further request will be wanted: a window that waits for more would wait in vain.
+    /// Records that no further request will be due: a window that waits for more would wait in vain.
     pub(crate) fn no_more(&mut self) {
         self.min_requests = self.min_requests.min(self.in_window);
     }
 
-    /// The phase that `at` lies in.
+    /// Returns the phase of `at`.
     pub(crate) fn phase(&self, at: u64) -> Phase {
         match at {
             _ if at < self.stabilize => Phase::Fill,
@@ -67,22 +67,22 @@ impl PhaseClock {
         }
     }
 
-    /// The end of the window as things stand: the latest possible while it holds too few requests.
+    /// Returns the current end of the window: the latest possible while it has too few requests.
     pub(crate) fn measure_end(&self) -> u64 {
         if self.in_window < self.min_requests { self.latest_end } else { self.end }
     }
 
-    /// Where the window begins and ends as things stand.
+    /// Returns the current start and end of the window.
     pub(crate) fn window(&self) -> (u64, u64) {
         (self.measure, self.measure_end())
     }
 
-    /// How many requests the window holds so far.
+    /// Returns the number of requests in the window so far.
     pub(crate) fn in_window(&self) -> u64 {
         self.in_window
     }
 
-    /// The instant after which nothing is waited for any longer.
+    /// Returns the instant after which nothing is waited for.
     pub(crate) fn deadline(&self) -> u64 {
         match self.mode {
             DrainMode::Keep => self.measure_end() + self.drain,
@@ -90,12 +90,12 @@ impl PhaseClock {
         }
     }
 
-    /// The next border after `now`, if any.
+    /// Returns the next border after `now`, if any.
     pub(crate) fn next_border(&self, now: u64) -> Option<u64> {
         [self.stabilize, self.measure, self.measure_end(), self.deadline()].into_iter().find(|border| *border > now)
     }
 
-    /// The borders as they were, for a run that ended at `end`.
+    /// Returns the actual borders, for a run that ended at `end`.
     pub(crate) fn windows(&self, end: u64) -> Windows {
         Windows {
             stabilize_ns: self.stabilize,
@@ -149,7 +149,7 @@ mod tests {
         let mut prolonged = self::clock(Some(3));
         assert_eq!([40, 200].map(|at| prolonged.enter(at)), [Phase::Measure; 2]);
         prolonged.no_more();
-        assert_eq!(prolonged.measure_end(), 201, "what came after its shortest end was let in");
+        assert_eq!(prolonged.measure_end(), 201, "requests after its shortest end were included");
     }
 
     #[test]

@@ -1,18 +1,20 @@
-//! The connections of a run: opened ahead, kept, or new for each request, as the spec says.
+//! The connections of a run: opened ahead, kept, or new for each request, as the spec specifies.
 //!
-//! `warm`: a closed loop has one for each of its slots before the run's clock starts, a capped open loop one for each
-//! place under its cap; an open loop without a cap a few, and it grows by demand while fill raises its rate (see
-//! `demand`). A request that finds none opens its own and says so. `cold`: nothing is opened ahead. `per_request`:
-//! nothing is kept; the client closes first, when the answer is whole.
+//! `warm`: a closed loop has one for each of its slots before the run's clock starts, a capped open loop
+//! one for each slot under its cap; an open loop without a cap starts with a few, and grows on demand while
+//! fill raises its rate (see `demand`). A request without an available connection opens one and records
+//! that. `cold`: nothing is opened ahead. `per_request`: nothing is kept; the client closes first, when the
+//! response is complete.
 //!
-//! A server may close an idle connection at any time. A kept one is looked at before it is used again; one that the
-//! server has closed meanwhile is dropped, also when that shows only at the write and nothing of the request was written.
-//! Another kept one takes its place, or the request opens its own. A connection that breaks after a byte of the request
-//! was written fails that request: nothing is sent twice.
+//! A server may close an idle connection at any time. A kept one is checked before it is used again; one
+//! that the server has closed meanwhile is dropped, even if that shows only at the write and nothing of the
+//! request was written. Another kept one takes its place, or the request opens its own. A connection that
+//! breaks after a byte of the request was written fails that request: nothing is sent twice.
 //!
-//! Some servers close behind every answer and say nothing of it (llama.cpp's does behind streams): a client that sends again at once
-//! crosses the close on its way. When `IN_A_ROW` connections were closed so, without one that served again between them, only those are
-//! used again that are still open when `SETTLED` has passed since their answer. One that serves again ends that.
+//! Some servers close after every response without announcing it (llama.cpp's does after streams): a client
+//! that sends again at once crosses the close on its way. When `IN_A_ROW` connections were closed like
+//! this, without one that served again between them, only those that are still open when `SETTLED` has
+//! passed since their response are reused. One that serves again ends that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -34,20 +36,22 @@ use super::connection::Connection;
 use super::connector::{Connector, Opening};
 use super::tally::{Aside, Failure};
 
-/// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
+/// Maximum number of concurrent handshakes before a run: a server's queue of unaccepted connections
+/// is short.
 pub(crate) const MOST_OPENING: usize = 64;
 
-/// So many connections that a server closed behind their answers make a habit.
+/// This many connections closed by a server after their responses are a habit.
 const IN_A_ROW: u32 = 3;
-/// A close that is seen this long behind an answer was the answer's, and not that of an idle connection: servers keep these for seconds.
+/// A close seen within this time after a response is due to the response, not to an idle timeout: servers
+/// keep idle connections for seconds.
 const BEHIND_ANSWER: Duration = Duration::from_secs(1);
-/// What a server with that habit has closed by then is closed.
+/// By this time, a server with that habit has closed its connections.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// A connection without a request.
 struct Idle {
     connection: Connection,
-    /// When its last answer was whole; none where it carried none.
+    /// When its last response was complete; `None` if it had none.
     since: Option<Instant>,
 }
 
@@ -56,22 +60,22 @@ pub(crate) struct Pool {
     connector: Connector,
     /// Connections without a request, the last used at the back.
     idle: RefCell<VecDeque<Idle>>,
-    /// Connections that the server closed behind their answer, since one served again.
+    /// Connections that the server closed after their response, since one served again.
     closed: Cell<u32>,
     keeps: bool,
-    /// The longest that opening one may take.
+    /// Time limit for opening one.
     limit: Nanos,
 }
 
 impl Pool {
-    /// No connections yet, for a run like `spec`.
+    /// Creates it without connections, for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Pool {
         let keeps = spec.connections != Connections::PerRequest;
         Pool { connector, idle: RefCell::default(), closed: Cell::new(0), keeps, limit: spec.timeouts.connect }
     }
 
-    /// Opens `count` connections, some at a time. With the first that cannot be opened it is left at those there are: that
-    /// is no request's failure, and the requests that find none will try and tell.
+    /// Opens `count` connections, some at a time. Stops at the first that cannot be opened: that is not the
+    /// failure of a request, and requests without a connection will try and report it.
     pub(crate) async fn open_ahead(&self, count: u32) {
         let (mut opening, mut left) = (JoinSet::new(), count);
         loop {
@@ -88,13 +92,15 @@ impl Pool {
         }
     }
 
-    /// The run's clock has started: from here on it stamps what the connections see, those too that were opened ahead.
+    /// Sets the run's clock, which has started: from here on it stamps all connections, including those
+    /// that were opened ahead.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
         self.idle.get_mut().iter().for_each(|idle| idle.connection.stamps.begin(clock));
     }
 
-    /// A kept connection that still looks good, the last used first; none where a new one is to be opened.
+    /// Returns a kept connection that still looks good, the last used first; `None` if a new one
+    /// must be opened.
     pub(crate) async fn kept(&self) -> Option<Connection> {
         loop {
             let Idle { mut connection, since } = self.next()?;
@@ -116,26 +122,26 @@ impl Pool {
         idle.front().is_some_and(settled).then(|| idle.pop_front())?
     }
 
-    /// A connection that was used again was closed before anything of an answer came.
+    /// Records that a reused connection was closed before any part of a response arrived.
     pub(crate) fn was_closed(&self) {
         self.closed.set(self.closed.get().saturating_add(1));
     }
 
-    /// A connection that was used again brought an answer.
+    /// Records that a reused connection returned a response.
     pub(crate) fn served_again(&self) {
         self.closed.set(0);
     }
 
-    /// Takes a connection back that could carry another request.
+    /// Takes back a connection that can carry another request.
     pub(crate) fn keep(&self, connection: Connection) {
         if self.keeps {
             self.idle.borrow_mut().push_back(Idle { connection, since: Some(Instant::now()) });
         }
     }
 
-    /// A new connection, and what it cost.
+    /// Opens a new connection, and returns it with its cost.
     pub(crate) async fn open(&self) -> Result<(Connection, Opening), Failure> {
-        // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
+        // Rarely needed and large: boxed, it takes no room in the tasks of requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         match opened {
             Ok(Ok(opened)) => Ok(opened),
@@ -145,7 +151,8 @@ impl Pool {
     }
 }
 
-/// The failure of a request for which no connection to `authority` could be opened: why, or within which time.
+/// Returns the failure of a request for which no connection to `authority` could be opened: the reason, or
+/// the time limit.
 pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) -> Failure {
     let (reason, aside) = match reason {
         Ok(error) => {
@@ -157,7 +164,7 @@ pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) 
     Failure::new(Outcome::Connect, format!("no connection to {authority}{reason}")).with(aside)
 }
 
-/// What to do where it is this machine that does not allow a connection.
+/// Returns the remedy if this machine's limits prevent a connection.
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE) => Some("; raise the limit of open files: ulimit -n"),

@@ -1,4 +1,4 @@
-//! What is made ahead of time, in order, by a thread of its own: a bounded number of bytes ahead.
+//! Items prepared ahead of time, in order, by a separate thread: a bounded number of bytes ahead.
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -8,24 +8,24 @@ use super::observe::Observer;
 use super::threads;
 use super::waits::Waits;
 
-/// Bytes that may be made ahead.
+/// Maximum number of bytes prepared ahead.
 const BYTES: usize = 16 << 20;
-/// Things that change hands at once: each hand-over may wake the thread that makes them.
+/// Items handed over together: each hand-over may wake the thread that prepares them.
 const MOST_IN_BATCH: usize = 16;
-/// Batches made ahead.
+/// Batches prepared ahead.
 const BATCHES: usize = 64;
 
-/// Things in their order, made ahead.
+/// Items in order, prepared ahead.
 pub(crate) struct Ahead<T> {
-    /// What is at hand.
+    /// The current batch.
     batch: std::vec::IntoIter<T>,
-    /// What comes next.
+    /// The following batches.
     batches: Receiver<Vec<T>>,
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Starts making `things`, of which there is no end; `bytes` says how large the first one is, and the others are taken to
-    /// be like it.
+    /// Starts preparing `things`, which are endless; `bytes` returns the size of the first one, and the
+    /// others are assumed to be similar.
     pub(crate) fn start(
         mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,
@@ -35,19 +35,20 @@ impl<T: Send + 'static> Ahead<T> {
         // Short ones in large batches, long ones one by one.
         let size = first.first().map_or(1, bytes).max(1);
         let in_batch = (BYTES / BATCHES / size).clamp(1, MOST_IN_BATCH);
-        // One that is itself a large part of what may be made ahead leaves room for fewer.
+        // If one item is a large part of the limit, fewer batches fit.
         let (sender, batches) = channel((BYTES / size).clamp(1, BATCHES));
         std::thread::Builder::new().name("content".to_owned()).spawn(move || {
             let _member = observer.enlist("content");
             threads::step_back();
-            // The run is over when nobody takes them any longer.
+            // The run is over when the receiver is gone.
             let _ = sender.blocking_send(first);
             while sender.blocking_send(things.by_ref().take(in_batch).collect()).is_ok() {}
         })?;
         Ok(Ahead { batch: Vec::new().into_iter(), batches })
     }
 
-    /// The next thing; what was waited for it by `clock` is added to `waits`. None when the thread that makes them is gone.
+    /// Returns the next item, and adds the time waited by `clock` to `waits`. `None` if the thread that
+    /// prepares them is gone.
     pub(crate) async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
         loop {
             if let Some(thing) = self.batch.next() {

@@ -1,34 +1,36 @@
-//! What the server has been sent, as a tree of prompts by their beginnings: what an endless prefix cache over the run could
-//! give back of each prompt is what it has in common with one that came before it.
+//! The prompts that the server has received, as a tree by their beginnings: an unlimited prefix cache over
+//! the run could serve from each prompt what it has in common with an earlier one.
 //!
-//! Prompts come as chunks ([`Trail`]), in the order in which their requests start. One that started earlier counts as sent
-//! from then on, whatever phase it belongs to, however it ends, and even if it is still under way: so two requests that
-//! start together share by this count, where a server that has not computed the first one yet computes both.
+//! Prompts come as chunks ([`Trail`]), in the order in which their requests start. An earlier one counts as
+//! sent from then on, whatever phase it belongs to, however it ends, and even if it is still in flight: so
+//! two requests that start together share text by this count, although a server that has not computed the
+//! first one yet computes both.
 //!
-//! A path without a fork is one edge. Edges lie in pages, and forks are found by a table, so that nothing is ever moved but
-//! parts of the table. When the bound is reached nothing more is kept, and of what was not kept nothing is claimed.
+//! A path without a fork is one edge. Edges are stored in pages, and forks are found by a table, so that
+//! only parts of the table are ever moved. When the limit is reached nothing more is kept, and nothing is
+//! claimed about prompts that were not kept.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::workload::Trail;
 
-/// Bytes that a run's tree may take: prompts with some hundred megabytes of text that differs.
+/// Size limit of a run's tree in bytes: prompts with some hundred megabytes of distinct text.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
-/// In builds with debug assertions: another bound, for tests.
+/// In builds with debug assertions: another limit, for tests.
 const BOUND_VARIABLE: &str = "SWEEPLINE_PREFIX_TREE_BYTES";
 
-/// Chunks of a page of edges, and nodes of a page of nodes, as a power of two.
+/// Chunks in a page of edges, and nodes in a page of nodes, as a power of two.
 const PAGE_BITS: u32 = 12;
-/// Parts of the table of forks: each grows by itself, so that what growing takes is small.
+/// Parts of the table of forks: each grows separately, so that growing takes little memory.
 const SHARDS: usize = 64;
-/// Bytes that an entry of a table takes: the entry and one for its state, where 7 of 8 places may be taken.
+/// Bytes per entry of a table: the entry and one byte for its state, with at most 7 of 8 places used.
 const ENTRY_BYTES: usize = (size_of::<((u32, u32), u32)>() + 1) * 8 / 7;
 
-/// A node is the end of an edge: where prompts part, or end.
+/// The end of an edge, where prompts diverge or end.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// Where its edge lies among the chunks.
+    /// The position of its edge among the chunks.
     from: u32,
     length: u32,
 }
@@ -36,23 +38,23 @@ struct Node {
 /// The root, which has no edge.
 const ROOT: u32 = 0;
 
-/// Things by number, in pages that stay where they are.
+/// Items by number, in pages that are never moved.
 #[derive(Debug)]
 struct Pages<T> {
     pages: Vec<Vec<T>>,
 }
 
-/// The beginnings of all prompts that were sent.
+/// The beginnings of all sent prompts.
 #[derive(Debug)]
 pub(crate) struct PrefixTree {
     chunks: Pages<u32>,
     nodes: Pages<Node>,
-    /// The node behind a node whose edge begins with a chunk.
+    /// The node after a node whose edge begins with a chunk.
     forks: Vec<HashMap<(u32, u32), u32>>,
     /// Bytes of the tables of forks.
     fork_bytes: usize,
     most_bytes: usize,
-    /// Whether a prompt was not kept whole.
+    /// Whether a prompt was not kept completely.
     is_full: bool,
 }
 
@@ -83,14 +85,14 @@ impl<T: Copy> Pages<T> {
         }
     }
 
-    /// Bytes that they take with `more` of them.
+    /// Returns the bytes that they take with `more` of them.
     fn bytes_with(&self, more: usize) -> usize {
         (self.len() as usize + more).div_ceil(1 << PAGE_BITS) * ((1 << PAGE_BITS) * size_of::<T>())
     }
 }
 
 impl PrefixTree {
-    /// A tree for one run.
+    /// Creates a tree for one run.
     pub(crate) fn new() -> PrefixTree {
         static BOUND: LazyLock<usize> = LazyLock::new(|| {
             let other = std::env::var(BOUND_VARIABLE).ok().filter(|_| cfg!(debug_assertions));
@@ -106,8 +108,8 @@ impl PrefixTree {
         PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false }
     }
 
-    /// Tokens that a prompt begins with as an earlier one does, and keeps the prompt; none where what was not kept may have
-    /// had more of them.
+    /// Returns how many leading tokens a prompt shares with an earlier one, and keeps the prompt; `None` if
+    /// prompts that were not kept may have shared more.
     pub(crate) fn send(&mut self, trail: &Trail) -> Option<u32> {
         let was_full = self.is_full;
         let known = self.take(trail.chunks());
@@ -115,7 +117,7 @@ impl PrefixTree {
         is_certain.then(|| trail.tokens(known))
     }
 
-    /// How many leading chunks an earlier prompt has too; the others are kept.
+    /// Returns how many leading chunks an earlier prompt shares; the others are kept.
     fn take(&mut self, chunks: &[u32]) -> usize {
         let (mut node, mut at) = (ROOT, 0);
         while let Some(chunk) = chunks.get(at) {
@@ -138,10 +140,11 @@ impl PrefixTree {
         at
     }
 
-    /// Puts an edge of `chunks` behind `node`; where `split` names a child and a length, behind that much of the child's edge.
+    /// Appends an edge of `chunks` to `node`; if `split` is a child and a length, after that much
+    /// of the child's edge.
     fn grow(&mut self, node: u32, split: Option<(u32, u32)>, chunks: &[u32]) {
         let Ok(length) = u32::try_from(chunks.len()) else { return };
-        // A table that grows doubles, and is there twice meanwhile.
+        // A growing table doubles, and exists twice meanwhile.
         let tables = self.fork_bytes + 6 * (self.fork_bytes / SHARDS + ENTRY_BYTES);
         let bytes = self.chunks.bytes_with(chunks.len()) + self.nodes.bytes_with(2) + tables;
         if self.is_full || bytes > self.most_bytes {
@@ -209,12 +212,13 @@ mod tests {
         }
         assert!(tree.bytes() <= 200_000, "{} bytes after a million prompts", tree.bytes());
         assert_eq!(tree.take(&prompt(kept - 1)), 40, "what is kept is known");
-        assert_eq!(tree.take(&prompt(kept + 3)), 20, "of the rest the beginning");
+        assert_eq!(tree.take(&prompt(kept + 3)), 20, "only the beginning of the rest");
     }
 
     #[test]
     fn the_bound_holds_for_what_a_run_may_have() {
-        // Short questions, of which tables and nodes are much of the memory, and long prompts: each of its own.
+        // Short questions, for which tables and nodes take much of the memory, and long prompts:
+        // each distinct.
         for (bytes, least) in [(200, 80_000_000), (10_000, 350_000_000)] {
             let mut trail = Trail::new(0);
             trail.say(Role::User, &"x".repeat(bytes), 1);

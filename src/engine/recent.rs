@@ -1,7 +1,8 @@
-//! The latest of a run, for whoever watches it: how soon good answers began and went on, and what went wrong last.
+//! The latest results of a run, for observers: how soon good responses began and how they continued, and
+//! the last failure.
 //!
-//! One task writes, at the end of each request; others may read at any time. A value that is being written while it is read may be mixed
-//! of two requests: this is a picture for people, and no result comes of it.
+//! One task writes, at the end of each request; others may read at any time. A value that is read while it
+//! is written may be mixed from two requests: this is a display for people, and no result depends on it.
 
 use std::array;
 use std::sync::Mutex;
@@ -10,12 +11,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use super::outcome_counts::OutcomeCounts;
 use crate::rows::{Outcome, RequestRow};
 
-/// Requests that are remembered.
+/// Number of requests that are remembered.
 const KEPT: usize = 256;
-/// A failure that comes so soon behind another one is not the one that is told, in nanoseconds: thousands may fail in a second.
+/// A failure that follows another one within this time is not shown, in nanoseconds: thousands may
+/// fail in a second.
 const BETWEEN_FAILURES: u64 = 100_000_000;
 
-/// How a good answer came, in nanoseconds; 0 where that is not known.
+/// The times of a good response, in nanoseconds; 0 if unknown.
 #[derive(Debug, Default)]
 struct Answer {
     ended: AtomicU64,
@@ -24,7 +26,7 @@ struct Answer {
     late: AtomicU64,
 }
 
-/// How many times there were since the run's start, and how long they were together.
+/// Number and sum of durations since the run's start.
 #[derive(Debug, Default)]
 pub struct Total {
     count: AtomicU64,
@@ -37,50 +39,50 @@ impl Total {
         self.nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// How many.
+    /// Returns their number.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Their sum, in nanoseconds.
+    /// Returns their sum, in nanoseconds.
     pub fn nanos(&self) -> u64 {
         self.nanos.load(Relaxed)
     }
 }
 
-/// The times of one good answer, in nanoseconds; none where that is not known.
+/// The times of one good response, in nanoseconds; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// Time to first token, from the send.
     pub ttft: Option<u64>,
     /// Time per output token after the first.
     pub tpot: Option<u64>,
-    /// How late the client sent it: from its release to its send, without what opening a connection took.
+    /// How late the client sent it: from its release to its send, without the time to open a connection.
     pub late: u64,
 }
 
-/// What came last.
+/// The latest results.
 #[derive(Debug)]
 pub struct Recent {
     answers: [Answer; KEPT],
     written: AtomicUsize,
     failure: Mutex<Option<(u64, String)>>,
-    /// Time to first token of all good answers so far.
+    /// Time to first token of all good responses so far.
     pub ttft: Total,
-    /// Time per output token of all good answers so far.
+    /// Time per output token of all good responses so far.
     pub tpot: Total,
-    /// Lateness of the client at all good answers so far.
+    /// Lateness of the client at all good responses so far.
     pub late: Total,
-    /// How many requests ended, by outcome.
+    /// Number of requests by outcome.
     pub outcomes: OutcomeCounts,
 }
 
-/// Medians over the latest good answers, in milliseconds.
+/// Medians over the latest good responses, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pace {
-    /// Time to first token, from the send; none where none came, or answers have no first token.
+    /// Time to first token, from the send; `None` without one, or if responses have no first token.
     pub ttft_ms: Option<f64>,
-    /// Time per output token after the first; none where no answer had two.
+    /// Time per output token after the first; `None` if no response had two.
     pub tpot_ms: Option<f64>,
 }
 
@@ -99,7 +101,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// A request has ended.
+    /// Records that a request has ended.
     pub(super) fn take(&self, row: &RequestRow) {
         let ended = row.ended_ns.unwrap_or(row.scheduled_ns);
         self.outcomes.add(row.outcome);
@@ -124,7 +126,7 @@ impl Recent {
     }
 
     fn failed(&self, at: u64, row: &RequestRow) {
-        // What was still under way at the end has not gone wrong.
+        // A request still in flight at the end has not failed.
         if row.outcome == Outcome::CutAtDrain {
             return;
         }
@@ -136,8 +138,8 @@ impl Recent {
         }
     }
 
-    /// The times of the latest good answers that ended at `since` or later, in nanoseconds since the run's start; of
-    /// so many as are remembered.
+    /// Returns the times of the latest remembered good responses that ended at `since` or later, in
+    /// nanoseconds since the run's start.
     pub fn times(&self, since: u64) -> Vec<Times> {
         let known = |time: &AtomicU64| Some(time.load(Relaxed)).filter(|time| *time > 0);
         let recent = self.answers.iter().filter(|answer| answer.ended.load(Relaxed) >= since.max(1));
@@ -150,7 +152,8 @@ impl Recent {
             .collect()
     }
 
-    /// How good answers came that ended at `since` or later, in nanoseconds since the run's start.
+    /// Returns the pace of good responses that ended at `since` or later, in nanoseconds since the
+    /// run's start.
     pub fn pace(&self, since: u64) -> Pace {
         let times = self.times(since);
         let median = |time: fn(&Times) -> Option<u64>| {
@@ -161,13 +164,14 @@ impl Recent {
         Pace { ttft_ms: median(|times| times.ttft), tpot_ms: median(|times| times.tpot) }
     }
 
-    /// What went wrong last, in words; none where nothing did.
+    /// Returns the last failure in words; `None` without failures.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().ok()?.as_ref().map(|(_, what)| what.clone())
     }
 }
 
-/// From the release to the send, without what opening a connection took: docs/METRICS.md, "lateness".
+/// Returns the time from release to send, without the time to open a connection: docs/METRICS.md,
+/// "lateness".
 fn lateness(row: &RequestRow, sent: u64) -> u64 {
     let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
     let released = row.released_ns.unwrap_or(row.scheduled_ns);

@@ -1,6 +1,7 @@
-//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that writes them.
+//! From the hot path to the disk: entries go in batches through a bounded channel to a thread that
+//! writes them.
 //!
-//! The hot path never wakes the writer but when much has gathered: it looks by itself every 20 ms.
+//! The hot path wakes the writer only when much has accumulated: the writer polls every 20 ms.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,29 +20,30 @@ use super::tally::{Entry, Unwritten};
 use super::threads;
 use super::transcripts::Texts;
 
-/// Entries in one hand-over: one at a time costs a quarter more (CRATES).
+/// Entries per hand-over: one at a time costs a quarter more (CRATES).
 const BATCH: usize = 16;
-/// Bytes of gaps that end a batch before it is full, so that a full channel is bounded in memory too.
+/// Bytes of gaps that end a batch before it is full, so that the memory of a full channel is bounded, too.
 const BATCH_BYTES: usize = 32 << 10;
-/// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which its lateness then
-/// shows; nothing is lost.
+/// Batches that may wait for the writer: 32 MiB of gaps at most. A full channel blocks the engine, which
+/// its lateness then shows; nothing is lost.
 const BACKLOG: usize = 1024;
-/// The same where texts are kept, of which a batch holds 32 KiB or those of one request, however long they are.
+/// The same if texts are recorded: a batch then contains 32 KiB of them, or those of one request, however
+/// long they are.
 const BACKLOG_OF_TEXTS: usize = 64;
-/// The writer is woken when this part of the batches that may wait does.
+/// The writer is woken when this fraction of the batches that may wait is waiting.
 const WAKE_AT: u64 = 4;
-/// How often the writer looks for batches.
+/// How often the writer polls for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Records, or gaps of records, that make one batch of the file.
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
-/// How long a record waits for others to be written with, in nanoseconds.
+/// How long a record waits to be written together with others, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
 
-/// What changes hands at once.
+/// The unit of a hand-over.
 struct Batch {
-    /// What requests that have started begin with, in the order in which they started.
+    /// The beginnings of started requests, in the order in which they started.
     sent: Vec<(u64, Arc<Trail>)>,
-    /// Requests that are over. Each started in this batch at the latest.
+    /// Finished requests. Each started in this batch at the latest.
     ended: Vec<Unwritten>,
 }
 
@@ -52,13 +54,13 @@ pub(crate) struct Recorder {
     sender: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<Result<Option<u64>, SinkError>>>,
     keeps_texts: bool,
-    /// Batches that wait before the writer is woken.
+    /// Number of waiting batches at which the writer is woken.
     wake_at: u64,
     observer: Observer,
 }
 
 impl Recorder {
-    /// Starts the writer thread; `texts` is where words go, if they are kept.
+    /// Starts the writer thread; `texts` is the destination of texts, if they are recorded.
     pub(crate) fn start(
         sink: Box<dyn Sink>,
         texts: Option<Texts>,
@@ -93,20 +95,20 @@ impl Recorder {
         })
     }
 
-    /// Whether requests are to keep what they say and are answered.
+    /// Whether requests must keep their texts and responses.
     pub(crate) fn keeps_texts(&self) -> bool {
         self.keeps_texts
     }
 
-    /// Takes what request `request`, which starts now, begins with. Requests are compared by the writer's thread, in the order
-    /// of these calls. False once the writer has given up.
+    /// Takes the beginning of request `request`, which starts now. The writer's thread compares requests in
+    /// the order of these calls. False once the writer has failed.
     pub(crate) fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
         self.batch_bytes += trail.size();
         self.batch.sent.push((request, trail));
         self.batch_bytes < BATCH_BYTES || self.flush()
     }
 
-    /// Takes one entry. False once the writer has given up: `finish` says why.
+    /// Takes one entry. False once the writer has failed: `finish` returns the reason.
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
         let entry = entry.unbox();
@@ -130,7 +132,8 @@ impl Recorder {
         }
     }
 
-    /// Hands over what is left and waits until it is written. Returns how many requests have kept texts, where they do.
+    /// Hands over the rest and waits until it is written. Returns the number of requests with recorded
+    /// texts, if texts are recorded.
     pub(crate) fn finish(mut self) -> Result<Option<u64>, SinkError> {
         self.flush();
         self.sender = None;
@@ -146,8 +149,8 @@ impl Batch {
     }
 }
 
-/// Leading tokens of a request's prompt that the server has seen: in its own conversation, as its row says, or in what others
-/// were sent. Never more than it has.
+/// Returns how many leading tokens of a request's prompt the server has seen: in its own conversation,
+/// according to its row, or in other requests. Never more than it has.
 fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
     let seen = row.reusable_tokens.unwrap_or(0);
     Some(of_others?.max(seen).min(row.intended_prompt_tokens))
@@ -160,15 +163,15 @@ struct Writer {
     receiver: Receiver<Batch>,
     observer: Observer,
     clock: Clock,
-    /// What the server has been sent.
+    /// The prompts that the server has received.
     prefixes: PrefixTree,
-    /// Tokens that requests under way have in common with earlier ones; none where that is not known.
+    /// Tokens that requests in flight share with earlier ones; `None` if unknown.
     reusable: HashMap<u64, Option<u32>>,
-    /// What came and is not written yet.
+    /// Records that are not written yet.
     records: Vec<Record>,
     /// Gaps in them.
     gaps: usize,
-    /// When the first of them came.
+    /// When the first of them arrived.
     oldest: u64,
 }
 
@@ -184,7 +187,8 @@ impl Writer {
         self.texts.map(Texts::finish).transpose()
     }
 
-    /// Takes what has come, and writes where that is enough or has waited for long. True when no more can come.
+    /// Takes the arrived batches, and writes if there are enough or they have waited long. True if
+    /// no more can arrive.
     fn take(&mut self, now: u64) -> Result<bool, SinkError> {
         let ended = loop {
             match self.receiver.try_recv() {

@@ -1,9 +1,10 @@
-//! When requests of an open loop are wanted: a pure function of load, phases and seed, known before the first request.
+//! When requests of an open loop are due: a pure function of load, phases and seed, known before
+//! the first request.
 //!
-//! Unit gaps (mean 1) come from a seeded stream; their running sum is the time at which a process of rate 1 would
-//! arrive. The course of the rate says by when so many arrivals are expected, Λ(t): arrival k is Λ⁻¹ of the k-th sum (time
-//! change of a Poisson process: Lewis & Shedler 1979; of a renewal process: Gerhard & Nelson 2009). Or a trace gives the
-//! instants one by one.
+//! Unit gaps (mean 1) come from a seeded stream; their running sum is the time at which a process of rate 1
+//! would arrive. The rate profile gives the expected number of arrivals up to a time, Λ(t): arrival k is
+//! Λ⁻¹ of the k-th sum (time change of a Poisson process: Lewis & Shedler 1979; of a renewal process:
+//! Gerhard & Nelson 2009). Alternatively, a trace gives the instants one by one.
 
 use std::sync::Arc;
 
@@ -13,17 +14,18 @@ use crate::plan::Process;
 use super::trace::Trace;
 use super::unit_gaps::UnitGaps;
 
-/// The arrivals of an open loop, in order, as nanoseconds since the run's start. A copy goes on from where the original is.
+/// The arrivals of an open loop, in order, as nanoseconds since the run's start. A copy continues from the
+/// position of the original.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     source: Source,
     next: Option<u64>,
 }
 
-/// Where arrivals come from.
+/// The source of arrivals.
 #[derive(Debug, Clone)]
 enum Source {
-    /// Gaps that are drawn, in the time of a course.
+    /// Random gaps, in the time of a rate profile.
     Drawn {
         gaps: Box<UnitGaps>,
         course: Arc<Course>,
@@ -35,7 +37,8 @@ enum Source {
 }
 
 impl Schedule {
-    /// The schedule of a process under a course of its rate. It ends only where the rate has sunk to 0 for good.
+    /// Creates the schedule of a process with a rate profile. It ends only if the rate has fallen
+    /// to 0 for good.
     pub(crate) fn drawn(process: Process, course: Course, seed: [u8; 32]) -> Schedule {
         Schedule::new(Source::Drawn {
             gaps: Box::new(UnitGaps::new(process, seed)),
@@ -44,7 +47,7 @@ impl Schedule {
         })
     }
 
-    /// The schedule of a trace. It ends with the trace.
+    /// Creates the schedule of a trace. It ends with the trace.
     pub(crate) fn given(trace: Trace) -> Schedule {
         Schedule::new(Source::Given(trace))
     }
@@ -55,7 +58,7 @@ impl Schedule {
         schedule
     }
 
-    /// The next arrival, without taking it; none when there are no more.
+    /// Returns the next arrival without taking it; `None` if there are no more.
     pub(crate) fn peek(&self) -> Option<u64> {
         self.next
     }
@@ -75,7 +78,7 @@ impl Schedule {
             }
             Source::Given(trace) => trace.take(),
         };
-        // Where two pieces of a course meet, rounding must not exchange two arrivals.
+        // Where two pieces of a rate profile meet, rounding must not swap two arrivals.
         self.next = next.map(|at| at.max(self.next.unwrap_or(0)));
     }
 }

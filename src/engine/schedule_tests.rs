@@ -1,5 +1,5 @@
-//! Arrivals against what they are drawn from. Where a course changes the rate, its own Λ undoes the change: what is left
-//! must be the process at rate 1.
+//! Compares arrivals with their distribution. If a profile changes the rate, its own Λ reverts the change:
+//! the result must be the process at rate 1.
 
 use super::*;
 use crate::expand::{Load, Phases};
@@ -18,7 +18,7 @@ fn steady(process: Process, qps: f64, fill: u64, seed: u8) -> Schedule {
     Schedule::drawn(process, Course::steady(qps, fill), [seed; 32])
 }
 
-/// The course of `arrivals`, as a plan writes them, after 2 s of fill and 3 s of stabilize.
+/// Returns the rate profile of `arrivals`, as written in plans, after 2 s of fill and 3 s of stabilize.
 fn course(arrivals: &str, qps: u32) -> Course {
     let arrivals: Arrivals = serde_json::from_str(arrivals).unwrap();
     let qps = arrivals.own_rate().unwrap_or(Decimal::from(qps));
@@ -40,7 +40,8 @@ fn gaps(times: &[u64], unit: f64) -> Vec<f64> {
     times.windows(2).map(|w| (w[1] - w[0]) as f64 / unit).collect()
 }
 
-/// The largest distance of the sample's distribution from `cdf`, times √n: above 1.95 in one of a thousand samples.
+/// Returns the largest distance of the sample's distribution from `cdf`, times √n: above 1.95 in one of a
+/// thousand samples.
 fn kolmogorov_smirnov(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -79,7 +80,7 @@ fn gaps_have_the_distribution_of_their_process() {
     for hundredths in [25, 50, 100, 200] {
         let shape = (hundredths as f64 / 100.0).powi(-2);
         let law = GammaLaw::new(shape, shape).unwrap();
-        // At one arrival per second a nanosecond resolves what a large cv brings together.
+        // At one arrival per second, a nanosecond resolves the short gaps of a large cv.
         let times = first(steady(cv(hundredths), 1.0, 0, 7), 20_000);
         let ks = kolmogorov_smirnov(gaps(&times, 1e9), |x| law.cdf(x.max(1e-12)));
         assert!(ks < RARE, "gamma cv {hundredths}/100: {ks}");
@@ -96,7 +97,7 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
         let (mean, cv) = mean_and_cv(&sample);
         // docs/PLAN.md quotes these.
         eprintln!("{process}: mean {mean:.4}, cv {cv:.4}");
-        // Five standard errors of the mean; of the cv a bound that its kurtosis (3 + 6 cv²) leaves room for.
+        // Five standard errors of the mean; for the cv a bound with room for its kurtosis (3 + 6 cv²).
         let n = (sample.len() as f64).sqrt();
         assert!((mean - 1.0).abs() < 5.0 * expected / n, "{process}: mean {mean}");
         let room = 5.0 * (2.0 + 6.0 * expected * expected).sqrt() / 2.0 / n;
@@ -104,7 +105,7 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
     }
 }
 
-/// Profiles of every kind, as plans write them.
+/// Profiles of every kind, as written in plans.
 const PROFILES: [&str; 8] = [
     r#"{ "ramp": { "from": 1, "to": 400, "over": "40s" } }"#,
     r#"{ "ramp": { "from": "150%", "to": "10%", "over": "20s" }, "repeat": true }"#,
@@ -120,7 +121,7 @@ const PROFILES: [&str; 8] = [
 fn undone_by_its_own_course_every_profile_is_its_process_at_rate_one() {
     for profile in PROFILES {
         let course = course(profile, 100);
-        // At a larger cv many gaps are shorter than the nanoseconds in which arrivals are told.
+        // At a larger cv many gaps are shorter than the resolution of arrivals, which is nanoseconds.
         for (process, shape) in [(Process::Poisson, 1.0), (cv(125), 0.64), (cv(50), 4.0)] {
             let times = first(Schedule::drawn(process, course.clone(), [5; 32]), 20_000);
             let undone: Vec<f64> = times.iter().map(|at| course.expected(*at as f64 / 1e9)).collect();
@@ -159,13 +160,15 @@ fn the_rate_scales_the_same_gaps() {
 fn a_rate_that_sinks_to_nothing_ends_the_arrivals() {
     let course = course(r#"{ "ramp": { "from": 10, "to": 0, "over": "20s" } }"#, 1);
     let times = first(Schedule::drawn(Process::Constant, course.clone(), [0; 32]), 1_000);
-    // Half of fill, stabilize and half of the ramp, at 10 per second, are 140, and the last would come when all is over.
+    // Half of fill, stabilize and half of the ramp, at 10 per second, are 140, and the last would
+    // arrive at the very end.
     assert_eq!(times.len(), 139);
     assert!(times.last().is_some_and(|last| *last <= 25 * SECOND));
     assert_eq!(course.at(141.0), None);
 }
 
-/// The arithmetic of the releases before profiles: what was measured then keeps its arrivals to the nanosecond.
+/// The arithmetic of the releases before profiles: earlier measurements keep their arrivals to the
+/// nanosecond.
 #[test]
 fn without_a_profile_arrivals_are_what_they_always_were() {
     for (rate, fill_ns, seed) in [(0.3, 0, 1), (7.0, 3_333_333_333, 2), (1234.567, 30 * SECOND, 3), (50.0, SECOND, 4)] {
@@ -181,8 +184,8 @@ fn without_a_profile_arrivals_are_what_they_always_were() {
     }
 }
 
-/// What a plan and a seed gave when it was first measured they must give for ever. Poisson's are of the release before
-/// gamma and profiles came.
+/// A plan and a seed must always give the arrivals of their first measurement. Poisson's are of the release
+/// before gamma and profiles were added.
 #[test]
 fn golden_arrivals() {
     let of = |process, profile: &str| first(Schedule::drawn(process, course(profile, 100), [9; 32]), 6);

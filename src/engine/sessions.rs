@@ -1,5 +1,5 @@
-//! An open loop of conversations: arrivals are first turns, and each later turn is wanted when its user has thought about
-//! the answer before.
+//! An open loop of conversations: arrivals are first turns, and each later turn is due when its user has
+//! thought about the previous response.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,19 +7,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::schedule::Schedule;
 use super::start::{Start, Unstarted};
 
-/// Conversations that arrive by schedule and go on by themselves, with or without an in-flight cap. What is held in memory
-/// is the conversations under way.
+/// Conversations that arrive by schedule and continue by themselves, with or without an in-flight cap. Only
+/// conversations in progress are held in memory.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    /// What has not arrived yet.
+    /// Conversations that have not arrived yet.
     arriving: Schedule,
-    /// What has arrived and not begun: the same schedule, lagging behind, so that a long queue costs no memory.
+    /// Conversations that have arrived and not begun: the same schedule, lagging behind, so that a long
+    /// queue costs no memory.
     waiting: Schedule,
     arrived: u64,
     begun: u64,
-    /// Conversations between two turns: when the next one is wanted, and which conversation it is.
+    /// Conversations between two turns: when the next one is due, and which conversation it is.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Later turns that are wanted and not started.
+    /// Later turns that are due and not started.
     turns: VecDeque<(u64, u32)>,
     /// Requests started.
     requests: u64,
@@ -28,7 +29,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Conversations that begin by `schedule`.
+    /// Creates conversations that begin by `schedule`.
     pub(crate) fn new(schedule: Schedule, cap: Option<u32>) -> Sessions {
         Sessions {
             waiting: schedule.clone(),
@@ -43,7 +44,7 @@ impl Sessions {
         }
     }
 
-    /// The next instant at which the clock alone makes a request start, or start to wait.
+    /// Returns the next instant at which the clock alone makes a request start, or start to wait.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);
@@ -56,8 +57,8 @@ impl Sessions {
         self.release(None)
     }
 
-    /// A turn of conversation `slot` ended at `at`; its next one comes after `think` nanoseconds, if there is one. Gives
-    /// the start that this lets through.
+    /// Records that a turn of conversation `slot` ended at `at`; its next one follows after `think`
+    /// nanoseconds, if there is one. Returns the start that this lets through.
     pub(crate) fn ended(&mut self, at: u64, slot: u32, think: Option<u64>) -> Option<Start> {
         self.in_flight -= 1;
         self.thinking.extend(think.map(|think| Reverse((at.saturating_add(think), slot))));
@@ -65,7 +66,7 @@ impl Sessions {
         self.release(Some(at))
     }
 
-    /// Takes one request that was wanted before `end` and never started.
+    /// Takes one request that was due before `end` and never started.
     pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         self.notice(end.saturating_sub(1));
         let (scheduled, _) = self.take_oldest()?;
@@ -73,25 +74,25 @@ impl Sessions {
         Some(Unstarted { request: self.requests - 1, scheduled, held_by_cap: self.in_flight >= self.cap })
     }
 
-    /// Whether no request will be wanted any more, nor waits to be started.
+    /// Whether no further request will be due, and none waits to be started.
     pub(crate) fn is_at_its_end(&self) -> bool {
         let no_turns = self.in_flight == 0 && self.thinking.is_empty() && self.turns.is_empty();
         no_turns && self.waiting.peek().is_none()
     }
 
-    /// Requests that are wanted and not started.
+    /// Returns the number of requests that are due and not started.
     pub(crate) fn waiting(&self) -> u64 {
         self.arrived - self.begun + self.turns.len() as u64
     }
 
-    /// The scheduled instant of the one of them that has waited longest.
+    /// Returns the scheduled instant of the one of them that has waited longest.
     pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         let session = self.waiting.peek().filter(|_| self.begun < self.arrived);
         let turn = self.turns.front().map(|(due, _)| *due);
         session.into_iter().chain(turn).min()
     }
 
-    /// Lets all that is wanted by `now` wait for its start.
+    /// Queues everything that is due by `now`.
     fn notice(&mut self, now: u64) {
         while self.arriving.peek().is_some_and(|at| at <= now) {
             self.arriving.take();
@@ -103,8 +104,8 @@ impl Sessions {
         }
     }
 
-    /// Starts what has waited longest, if the cap allows it; `freed_at` says when a place became free, and is none when the
-    /// request did not have to wait for one.
+    /// Starts the request that has waited longest, if the cap allows it; `freed_at` is when a slot became
+    /// free, and `None` if the request did not have to wait for one.
     fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
         if self.in_flight >= self.cap {
             return None;
@@ -116,7 +117,8 @@ impl Sessions {
         Some(Start { request: self.requests - 1, scheduled, released, slot: Some(slot) })
     }
 
-    /// What has waited longest, and its conversation; of two that are equally old the one that is under way.
+    /// Returns the request that has waited longest, and its conversation; of two that are equally old, the
+    /// one in progress.
     fn take_oldest(&mut self) -> Option<(u64, u32)> {
         let oldest = self.oldest_waiting()?;
         if self.turns.front().is_some_and(|(due, _)| *due == oldest) {
@@ -135,7 +137,7 @@ mod tests {
     use crate::expand::Course;
     use crate::plan::Process;
 
-    /// A conversation every 100 ns.
+    /// Creates a conversation every 100 ns.
     fn sessions(cap: Option<u32>) -> Sessions {
         Sessions::new(Schedule::drawn(Process::Constant, Course::steady(1e7, 0), [0; 32]), cap)
     }
@@ -156,7 +158,7 @@ mod tests {
         let late: Vec<_> = std::iter::from_fn(|| told(pacer.take_due(310))).collect();
         assert_eq!(late, [(1, 200, 200, 1), (2, 250, 250, 0), (3, 300, 300, 2)]);
         assert_eq!(pacer.next_due(), Some(400));
-        // Who does not think is wanted at once; who has no turn left is gone.
+        // Without think time the next turn is due at once; without a next turn the conversation is gone.
         assert_eq!(told(pacer.ended(320, 1, Some(0))), Some((4, 320, 320, 1)));
         assert_eq!((pacer.ended(330, 0, None), pacer.waiting()), (None, 0));
     }
@@ -166,7 +168,7 @@ mod tests {
         let mut pacer = sessions(Some(1));
         assert_eq!(told(pacer.take_due(250)), Some((0, 100, 100, 0)));
         assert_eq!((pacer.take_due(250), pacer.waiting(), pacer.oldest_waiting()), (None, 1, Some(200)));
-        // Wanted at 260, behind the conversation that arrived at 200 and before the one of 300.
+        // Due at 260, after the conversation that arrived at 200 and before the one of 300.
         assert_eq!(told(pacer.ended(255, 0, Some(5))), Some((1, 200, 255, 1)));
         assert_eq!(pacer.next_due(), Some(260));
         assert_eq!((pacer.take_due(310), pacer.waiting(), pacer.next_due()), (None, 2, Some(400)));

@@ -1,30 +1,30 @@
-//! Where rows, time series and texts go.
+//! The destinations of rows, time series and texts.
 
 use crate::rows::{Record, Sample, TextRow};
 
-/// Why a sink cannot take rows.
+/// Why a sink cannot accept rows.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Where rows go.
+/// The destination of rows.
 pub trait Sink: Send {
-    /// Takes some records. After an error no more come.
+    /// Takes some records. No more follow an error.
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
-    /// All records have come.
+    /// Ends the records.
     fn finish(self: Box<Self>) -> Result<(), SinkError>;
 }
 
-/// Where time series go.
+/// The destination of time series.
 pub trait SampleSink: Send {
-    /// Takes some samples, in the order in which they were taken. After an error no more come.
+    /// Takes some samples, in the order in which they were taken. No more follow an error.
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError>;
-    /// All samples have come; returns how many.
+    /// Ends the samples; returns their number.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }
 
-/// Where texts go.
+/// The destination of texts.
 pub trait TextSink: Send {
-    /// Takes the texts of some requests. After an error no more come.
+    /// Takes the texts of some requests. No more follow an error.
     fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError>;
-    /// All texts have come; returns how many.
+    /// Ends the texts; returns their number.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }

@@ -1,4 +1,4 @@
-//! What bytes of a measured connection pass through: TCP, or TLS over it.
+//! The transport of a measured connection: TCP, or TLS over it.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::io::Stamped;
 
-/// What bytes pass through.
+/// The transport.
 pub(crate) enum Socket {
     /// TCP.
     Plain(Stamped),
@@ -18,7 +18,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// TCP below all.
+    /// Returns the TCP connection below it.
     pub(crate) fn tcp(&self) -> &Stamped {
         match self {
             Socket::Plain(stream) => stream,

@@ -1,12 +1,14 @@
-//! Server-sent events out of bytes that may be cut anywhere (WHATWG HTML, section 9.2 "Server-sent events").
+//! Parses server-sent events from bytes that may be split anywhere (WHATWG HTML, section 9.2
+//! "Server-sent events").
 //!
-//! Kept to what such streams use: `data` and `event` fields, comments, LF, CRLF and CR line ends, several data lines in
-//! one event. An event at the end of the stream counts even where the blank line behind it is missing: real servers
-//! leave it out. Bounded: a line or an event beyond `MAX_EVENT` is an error, whatever the server sends.
+//! Limited to what such streams use: `data` and `event` fields, comments, LF, CRLF and CR line
+//! ends, several data lines in one event. An event at the end of the stream counts even without the
+//! blank line after it: real servers omit it. Bounded: a line or an event beyond `MAX_EVENT` is an
+//! error, whatever the server sends.
 
 use memchr::memchr2;
 
-/// The largest event that is taken, in bytes.
+/// The largest accepted event, in bytes.
 pub(crate) const MAX_EVENT: usize = 16 << 20;
 
 /// An event was larger than `MAX_EVENT`.
@@ -16,7 +18,7 @@ pub(crate) struct TooLarge;
 /// One event, borrowed from the parser.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event<'a> {
-    /// The `event` field; empty for none.
+    /// The `event` field; empty if there is none.
     pub name: &'a [u8],
     /// The `data` lines, joined by line feeds.
     pub data: &'a [u8],
@@ -25,27 +27,27 @@ pub(crate) struct Event<'a> {
 /// The parser of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not arrived yet.
     line: Vec<u8>,
     /// Data lines of the event so far, joined.
     data: Vec<u8>,
     has_data: bool,
     name: Vec<u8>,
-    /// The last byte was a CR: a LF that follows belongs to it.
+    /// The last byte was a CR: a LF after it belongs to it.
     after_cr: bool,
     started: bool,
-    /// `data` and `name` belong to an event that was handed out.
+    /// `data` and `name` belong to an event that was returned.
     handed_out: bool,
 }
 
 impl Parser {
-    /// A parser at the start of a stream.
+    /// Creates a parser at the start of a stream.
     pub(crate) fn new() -> Parser {
         Parser::default()
     }
 
-    /// The next event out of `bytes`, which it leaves with what comes after it. None: all bytes are taken, and the
-    /// beginning of an event is kept for those that follow.
+    /// Returns the next event in `bytes`, and advances `bytes` to what follows it. `None`: all bytes are
+    /// consumed, and the beginning of an event is kept for the following bytes.
     pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
         self.release();
         if let Some((data, rest)) = self.whole(bytes) {
@@ -72,7 +74,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// The stream has ended: the event that no blank line closed, if there is one.
+    /// Ends the stream: returns the event that no blank line closed, if there is one.
     pub(crate) fn finish(&mut self) -> Result<Option<Event<'_>>, TooLarge> {
         self.release();
         if !self.line.is_empty() {
@@ -81,8 +83,8 @@ impl Parser {
         Ok(self.dispatch().then_some(Event { name: &self.name, data: &self.data }))
     }
 
-    /// The shape that nearly all events have, without a copy: nothing is kept, and `bytes` begin with one data line and the
-    /// blank line behind it.
+    /// Parses the form that nearly all events have, without a copy: nothing is kept, and `bytes` begin with
+    /// one data line and the blank line after it.
     fn whole<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         if !self.started || self.after_cr || self.has_data || !self.line.is_empty() || !self.name.is_empty() {
             return None;
@@ -94,7 +96,7 @@ impl Parser {
         (data.len() <= MAX_EVENT).then_some((data, rest))
     }
 
-    /// Forgets the event that was handed out last.
+    /// Forgets the event that was returned last.
     fn release(&mut self) {
         if std::mem::take(&mut self.handed_out) {
             self.data.clear();
@@ -102,7 +104,7 @@ impl Parser {
         }
     }
 
-    /// The line that was kept so far and `end` are a line. True when it closed an event.
+    /// Completes the kept line with `end`. True if it closed an event.
     fn end_line(&mut self, end: &[u8]) -> Result<bool, TooLarge> {
         if self.line.is_empty() {
             return self.take_line(end);
@@ -141,7 +143,7 @@ impl Parser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // A comment (empty field), `id`, `retry`, or what the standard tells us to ignore.
+            // A comment (empty field), `id`, `retry`, or a field that the standard requires to ignore.
             _ => {}
         }
         Ok(false)
@@ -158,7 +160,8 @@ impl Parser {
         Ok(())
     }
 
-    /// A blank line, or the end: says whether there is an event, which is then handed out. Without data there is none.
+    /// Handles a blank line, or the end: returns whether there is an event to return. Without data
+    /// there is none.
     fn dispatch(&mut self) -> bool {
         if !std::mem::take(&mut self.has_data) {
             self.name.clear();
@@ -215,7 +218,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the events are those of the whole.
+        /// However the bytes are split, the events are the same.
         #[test]
         fn cuts_change_nothing(
             lines in proptest::collection::vec("(data: ?[a-z{}\"µ:]{0,12}|: ping|event: e|)", 0..30),

@@ -1,6 +1,6 @@
-//! The kernel's receive time of what a socket reads (`SO_TIMESTAMPNS`, see socket(7)): right even where our own read comes
-//! milliseconds late. The kernel stamps by the wall clock; it is taken over to the run's clock with both clocks read
-//! right after the read.
+//! The kernel's receive time of the data that a socket reads (`SO_TIMESTAMPNS`, see socket(7)): correct
+//! even if our own read is milliseconds late. The kernel stamps by the wall clock; the stamp is converted
+//! to the run's clock with both clocks read right after the read.
 //!
 //! The stamp of a read is that of the newest segment in it.
 
@@ -16,14 +16,14 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use super::clock::{monotonic, wall};
 
-/// Asks the kernel to stamp what comes in on `socket`. Where it cannot, reads carry no stamp.
+/// Asks the kernel to stamp arriving data on `socket`. If it cannot, reads have no stamp.
 pub(crate) fn enable(socket: &impl std::os::fd::AsFd) {
-    // Not every kind of socket and platform has it: then the reader's own clock is what there is.
+    // Not every kind of socket and platform supports it: then only the reader's own clock is available.
     let _ = setsockopt(socket, sockopt::ReceiveTimestampns, &true);
 }
 
-/// Has the kernel stamp from now on, for as long as the process lives: it begins a moment after the first socket asks for
-/// it, and stops when the last one is gone.
+/// Keeps kernel stamps enabled as long as the process lives: the kernel begins a moment after the first
+/// socket requests them, and stops when the last one is gone.
 pub(crate) fn keep_enabled() {
     static ASKING: OnceLock<Option<UdpSocket>> = OnceLock::new();
     ASKING.get_or_init(|| {
@@ -33,12 +33,12 @@ pub(crate) fn keep_enabled() {
     });
 }
 
-/// Room for the one control message that is asked for (`cmsghdr` and a `timespec`), aligned as the kernel wants it.
+/// Room for the one requested control message (`cmsghdr` and a `timespec`), aligned as the kernel requires.
 type Control = [u64; 8];
 
-/// Reads without waiting into `into`; gives the bytes read and the kernel's stamp in nanoseconds of the wall clock.
-/// No bytes: the other side has closed.
-#[expect(unsafe_code, reason = "no safe call reads into memory that is not initialised and gives the control message")]
+/// Reads without waiting into `into`; returns the number of bytes and the kernel's stamp in nanoseconds of
+/// the wall clock. Zero bytes mean that the other side has closed.
+#[expect(unsafe_code, reason = "no safe call reads into uninitialized memory and returns control messages")]
 pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control: Control = [0; 8];
@@ -57,8 +57,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> i
 
 #[expect(unsafe_code, reason = "control messages are walked by the macros of the C library")]
 fn stamp(message: &libc::msghdr) -> Option<i64> {
-    // SAFETY: the kernel has filled in the header, its control buffer is alive, and msg_controllen says how much of it holds
-    // messages; CMSG_FIRSTHDR gives null where there is none.
+    // SAFETY: the kernel has filled in the header, its control buffer is alive, and msg_controllen is the
+    // length of its messages; CMSG_FIRSTHDR returns null if there is none.
     let first = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
     if first.cmsg_level != libc::SOL_SOCKET || first.cmsg_type != libc::SCM_TIMESTAMPNS {
         return None;
@@ -73,10 +73,10 @@ thread_local! {
     static OFFSET: Cell<i64> = const { Cell::new(0) };
 }
 
-/// How far apart two readings of the clocks' distance may lie before they are taken again, in nanoseconds: more than what
-/// NTP turns a clock by between two reads, and less than any error that matters.
+/// The maximum difference between two readings of the clocks' distance, in nanoseconds; a larger one is
+/// read again: more than NTP turns a clock between two reads, and less than any error that matters.
 const MOST_DRIFT: i64 = 2_000;
-/// How often the clocks are read anew before the closest readings are believed.
+/// How often the clocks are read again before the closest readings are used.
 const TRIES: usize = 8;
 
 /// Both clocks read together.
@@ -89,8 +89,8 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    /// Reads both. A thread that loses its processor between the two readings reads them again: the pause would else pass
-    /// for a distance.
+    /// Reads both. A thread that loses its processor between the two readings reads them again: otherwise
+    /// the pause would appear as a distance.
     pub(crate) fn read() -> Now {
         let (monotonic, wall) = (monotonic(), wall());
         let offset = wall - monotonic as i64;
@@ -102,25 +102,25 @@ impl Now {
         Now { monotonic, wall: monotonic as i64 + offset }
     }
 
-    /// The distance of the clocks, from the two readings of the monotonic clock that lie closest around one of the wall
-    /// clock.
+    /// Returns the distance of the clocks, from the two readings of the monotonic clock that are closest
+    /// around one of the wall clock.
     fn distance() -> i64 {
         let around = |_| {
             let (before, wall, after) = (monotonic(), wall(), monotonic());
             (after - before, wall - (before + (after - before) / 2) as i64)
         };
         let closest = (0..TRIES).map(around).min_by_key(|(width, _)| *width);
-        closest.expect("there is at least one try").1
+        closest.expect("there is at least one attempt").1
     }
 }
 
-/// When bytes came, on the monotonic clock, and how long the kernel held them for us; the delay is none where the instant
-/// is only that of our own read.
+/// Returns when bytes arrived, on the monotonic clock, and how long the kernel held them for us; the delay
+/// is `None` if the instant is only that of our own read.
 ///
-/// `earliest` is an instant that the bytes cannot have come before: a stamp from before it or from the future tells that
-/// the wall clock was set meanwhile.
+/// `earliest` is an instant before which the bytes cannot have arrived: a stamp from before it or from the
+/// future shows that the wall clock was set meanwhile.
 pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
-    /// The kernel's stamp and our clocks are read by different processors.
+    /// Tolerance: the kernel's stamp and our clocks are read by different processors.
     const SKEW: u64 = 50_000;
     let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
     let in_future = kernel.is_some_and(|kernel| kernel - now.wall > SKEW as i64);
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn a_wall_clock_that_was_set_is_not_believed() {
         let (back, ahead) = (Some(WALL + 5_000_000 - 3_600_000_000_000), Some(WALL + 5_000_000 + 200_000_000));
-        assert_eq!(arrival(back, now(5_000_000), 3_000_000), (5_000_000, None), "set ahead after the bytes came");
-        assert_eq!(arrival(ahead, now(5_000_000), 3_000_000), (5_000_000, None), "set back after the bytes came");
+        assert_eq!(arrival(back, now(5_000_000), 3_000_000), (5_000_000, None), "set ahead after the bytes arrived");
+        assert_eq!(arrival(ahead, now(5_000_000), 3_000_000), (5_000_000, None), "set back after the bytes arrived");
     }
 
     #[test]
@@ -169,7 +169,8 @@ mod tests {
         let (reader, _) = listener.accept().unwrap();
         enable(&reader);
         let mut room = [MaybeUninit::uninit(); 64];
-        // The kernel begins to stamp a moment after the first socket asks for it; on a busy machine that is a while.
+        // The kernel begins to stamp a moment after the first socket requests it; on a busy machine that
+        // takes a while.
         let stamped = (0..10_000).find_map(|tried| {
             std::thread::sleep(std::time::Duration::from_millis(u64::from(tried > 100)));
             let before = Now::read().wall;
@@ -185,7 +186,7 @@ mod tests {
             stamp.map(|stamp| (before, stamp, Now::read().wall))
         });
         if cfg!(target_os = "linux") {
-            let (before, stamp, after) = stamped.expect("Linux stamps what TCP receives");
+            let (before, stamp, after) = stamped.expect("Linux stamps the data that TCP receives");
             assert!(before - 1_000_000 <= stamp && stamp <= after + 1_000_000, "{before} {stamp} {after}");
         }
         let empty = receive(reader.as_fd(), &mut room).unwrap_err();

@@ -1,24 +1,24 @@
-//! What a load pattern says of a request: that it starts, or that it never did.
+//! The result of a load pattern for a request: its start, or that it never started.
 
 /// The start of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
     /// Its number, from 0.
     pub request: u64,
-    /// When the load pattern wanted it, in nanoseconds since the run's start.
+    /// When it was due by the load pattern, in nanoseconds since the run's start.
     pub scheduled: u64,
     /// When the cap let it through.
     pub released: u64,
-    /// The slot of a closed loop; where conversations arrive, the conversation's number.
+    /// The slot of a closed loop; if conversations arrive, the conversation's number.
     pub slot: Option<u32>,
 }
 
-/// A request that was wanted and never started.
+/// A request that was due and never started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unstarted {
     /// Its number.
     pub request: u64,
-    /// When the load pattern wanted it.
+    /// When it was due by the load pattern.
     pub scheduled: u64,
     /// Whether the in-flight cap held it back; otherwise the generator failed to send it.
     pub(crate) held_by_cap: bool,

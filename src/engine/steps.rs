@@ -1,7 +1,7 @@
-//! Steps of the hot path one by one, for `benches/ingest`, which prints what each costs.
+//! Single steps of the hot path, for `benches/ingest`, which prints what each costs.
 //!
-//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and free to change;
-//! hidden from the documentation, because nobody else has a use for them.
+//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and free
+//! to change; hidden from the documentation, because they have no other use.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -28,10 +28,10 @@ use super::start::Start;
 use super::tally::{Entry, Tally};
 use super::template::Template;
 
-/// What the bench's streams are made of.
+/// The text of the benchmark's streams.
 const SENSIBLE: &str = "a sensible answer";
 
-/// Reads one answer out of the bytes of the wire; hands over the pieces of its body.
+/// Reads one response from the bytes of the wire; passes on the pieces of its body.
 pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
     let head = Head::parse(wire).expect(SENSIBLE).expect("a whole head");
     let mut body = head.body;
@@ -39,10 +39,10 @@ pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
         on_piece(piece);
         Ok(())
     });
-    assert!(fed.expect(SENSIBLE).ended, "a whole answer");
+    assert!(fed.expect(SENSIBLE).ended, "a complete response");
 }
 
-/// Splits the pieces of one stream's body into events; hands over the data of each.
+/// Splits the pieces of one stream's body into events; passes on the data of each.
 pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl FnMut(&[u8])) {
     let mut parser = Parser::new();
     for mut piece in pieces {
@@ -52,12 +52,12 @@ pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl F
     }
 }
 
-/// Parses the data of one event in full; says whether it is nothing but a text.
+/// Parses the data of one event in full; returns whether it contains only a text.
 pub fn parse(data: &[u8]) -> bool {
     Api::Chat.protocol().event(data).is_ok_and(|part| part.only_text().is_some())
 }
 
-/// Reads the events of one stream by template, the first by a full parse; gives how many it could read.
+/// Reads the events of one stream by template, the first by a full parse; returns how many it could read.
 pub fn template(events: &[Vec<u8>]) -> usize {
     let mut template = Template::default();
     let mut read = |data: &Vec<u8>| {
@@ -73,7 +73,8 @@ pub fn template(events: &[Vec<u8>]) -> usize {
     events.iter().filter(|data| read(data)).count()
 }
 
-/// Takes one stream as a request does: framing, parsing, tally. `gap` gives the time before each piece in nanoseconds.
+/// Processes one stream as a request does: framing, parsing, tally. `gap` returns the time before each
+/// piece in nanoseconds.
 fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     let row = RequestRow { requested_tokens: tokens, ..RequestRow::wanted(0, Phase::Measure, 0) };
     let mut tally = Tally::new(row, Api::Chat.protocol());
@@ -84,23 +85,22 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
         tally.row.bytes += piece.len() as u64;
         let mut rest = *piece;
         while let Some(event) = parser.next(&mut rest).expect(SENSIBLE) {
-            tally.event(&event, Read { at, delay: Some(0) }).expect("events of a whole answer");
+            tally.event(&event, Read { at, delay: Some(0) }).expect("events of a complete response");
         }
     }
     let result = tally.ended(at);
     tally.finish(result).0
 }
 
-/// The record of one stream.
+/// Returns the record of one stream.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
     take(pieces, tokens, gap).unbox().into_record().0
 }
 
-/// Takes one stream `requests` times and hands each to the writer thread, as the executor does; ends when all are with
-/// `sink`.
+/// Processes one stream `requests` times and passes each to the writer thread, as the executor does;
+/// returns when all are in `sink`.
 ///
-/// # Errors
-/// The sink's own.
+/// # Errors The sink's own.
 pub fn hand_over(
     pieces: &[&[u8]],
     tokens: u32,
@@ -117,8 +117,8 @@ pub fn hand_over(
     recorder.finish().map(drop)
 }
 
-/// Takes the contents of `requests` requests of `spec` from the thread that makes them, as the executor does; gives their
-/// bytes.
+/// Takes the contents of `requests` requests of `spec` from the thread that prepares them, as the executor
+/// does; returns their size in bytes.
 pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
     let observer = Observer::new(Arc::new(Progress::default()));
     let mut feed = Feed::start(spec, NonceKey::new(NonceSeed([7; 16])), None, &observer).expect("a thread");
@@ -127,22 +127,22 @@ pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
         let (clock, mut bytes) = (Clock::start(), 0);
         for request in 0..requests {
             let start = Start { request, scheduled: 0, released: 0, slot: None };
-            let (content, _) = feed.next(&start, clock).await.expect("contents do not end");
+            let (content, _) = feed.next(&start, clock).await.expect("contents are endless");
             bytes += content.body.len() as u64;
         }
         bytes
     })
 }
 
-/// Has the kernel stamp what comes in on `socket`.
+/// Makes the kernel stamp arriving data on `socket`.
 pub fn stamped(socket: &impl AsFd) {
     stamp::enable(socket);
 }
 
-/// Reads without waiting and finds out when the bytes came, as a measured connection does; gives how many there were.
+/// Reads without waiting and determines when the bytes arrived, as a measured connection does;
+/// returns their number.
 ///
-/// # Errors
-/// Nothing is there to be read, or the socket is broken.
+/// # Errors Nothing can be read, or the socket is broken.
 pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     let (read, kernel) = stamp::receive(socket, into)?;
     std::hint::black_box(stamp::arrival(kernel, Now::read(), 0));

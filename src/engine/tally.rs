@@ -1,4 +1,4 @@
-//! What is known of one request so far, event by event; becomes its row whenever it ends.
+//! The state of one request so far, event by event; becomes its row whenever it ends.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -13,40 +13,40 @@ use super::sse::Event;
 use super::template::Template;
 use super::transcripts::RequestTexts;
 
-/// Bytes of text that a token has in most languages: what the room for an answer is guessed from.
+/// Bytes of text per token in most languages, from which the room for a response is estimated.
 const TOKEN_BYTES: usize = 5;
-/// Most room that is made for a text before it comes.
+/// Maximum room that is reserved for a text before it arrives.
 const MOST_ROOM: usize = 1024;
 
-/// Why a request did not end well.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// The outcome of its row.
     pub outcome: Outcome,
-    /// What went wrong, in words.
+    /// The error, in words.
     pub text: String,
-    /// What a row does not say of it.
+    /// What a row does not contain about it.
     pub aside: Option<Aside>,
 }
 
-/// What is known of a failure besides its row.
+/// Facts about a failure besides its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aside {
-    /// The server asks to be left alone for so long.
+    /// The server requests a pause of this length.
     RetryAfter(Nanos),
-    /// This machine's own limits allow no connection.
+    /// This machine's own limits prevent a connection.
     Local,
     /// No connection opened in time.
     Late,
 }
 
 impl Failure {
-    /// A failure with its words.
+    /// Creates a failure with its text.
     pub(crate) fn new(outcome: Outcome, text: impl Into<String>) -> Failure {
         Failure { outcome, text: text.into(), aside: None }
     }
 
-    /// The same with what a row does not say.
+    /// Adds what a row does not contain.
     pub(crate) fn with(self, aside: Option<Aside>) -> Failure {
         Failure { aside, ..self }
     }
@@ -61,32 +61,32 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// What a request was answered, for the conversation that goes on from it.
+/// The response to a request, for the conversation that continues from it.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
-    /// The answer's content, without its reasoning.
+    /// The response's content, without its reasoning.
     pub content: String,
-    /// Tokens of that, as the server counted them.
+    /// Tokens of the content, as the server counted them.
     pub tokens: Option<u32>,
 }
 
-/// What the body of a request asks.
+/// What the body of a request asks for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// Which class of the run it is of, from 0.
+    /// The index of its class in the run, from 0.
     pub class: usize,
-    /// Vectors or scores that it asks for; 0 where it asks for text.
+    /// Vectors or scores that it asks for; 0 if it asks for text.
     pub values: usize,
 }
 
-/// Whether the data of an event says that the answer is whole.
+/// Whether the data of an event states that the response is complete.
 fn says_done(data: &[u8]) -> bool {
     data.trim_ascii() == b"[DONE]"
 }
 
-/// One request under way. Boxed, for it passes through many hands.
+/// One request in flight. Boxed, because it is passed on many times.
 #[derive(Debug)]
 pub(crate) struct Tally {
     /// Its row so far.
@@ -96,39 +96,39 @@ pub(crate) struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
-    /// How its answer is read.
+    /// How its response is read.
     protocol: &'static dyn Protocol,
-    /// What it asks.
+    /// What it asks for.
     asked: Asks,
-    /// The beginning of SHA-256 over the text, once it is whole.
+    /// The beginning of the SHA-256 of the text, once it is complete.
     digest: Option<[u8; 8]>,
-    /// `[DONE]` came.
+    /// `[DONE]` arrived.
     marked_done: bool,
-    /// When the last byte of the body came: the place that the request held is free.
+    /// When the last byte of the body arrived: the slot of the request is free.
     freed: Option<u64>,
-    /// What is kept word by word, where the run does.
+    /// The recorded texts, if the run records them.
     words: Option<Box<RequestTexts>>,
 }
 
-/// A request that is over. Boxed, for it passes through many hands.
+/// A finished request. Boxed, because it is passed on many times.
 #[derive(Debug)]
 pub(crate) struct Entry(Box<Tally>);
 
 impl Entry {
-    /// Its row.
+    /// Returns its row.
     pub(crate) fn row(&self) -> &RequestRow {
         &self.0.row
     }
 
-    /// For the writer's thread. The box stays with the thread that made it: an allocator is slow where one thread frees
-    /// what another has allocated.
+    /// Unboxes it for the writer's thread. The box stays with the thread that allocated it: an allocator is
+    /// slow if one thread frees what another has allocated.
     pub(crate) fn unbox(self) -> Unwritten {
         let Tally { row, gaps, digest, words, .. } = *self.0;
         Unwritten { row, gaps, digest, words }
     }
 }
 
-/// A request that is over and not yet written.
+/// A finished request that is not written yet.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     row: RequestRow,
@@ -138,12 +138,12 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
-    /// Bytes that its gaps and its texts take.
+    /// Returns the bytes that its gaps and its texts take.
     pub(crate) fn size(&self) -> usize {
         self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
-    /// As it is written, and its texts where they are kept.
+    /// Converts it into its written form, and its texts if they are recorded.
     pub(crate) fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
         let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
@@ -152,7 +152,7 @@ impl Unwritten {
 }
 
 impl Tally {
-    /// Nothing has come yet.
+    /// Creates it before anything has arrived.
     pub(crate) fn new(row: RequestRow, protocol: &'static dyn Protocol) -> Box<Tally> {
         let expected = row.requested_tokens as usize;
         Box::new(Tally {
@@ -171,37 +171,37 @@ impl Tally {
         })
     }
 
-    /// What the request asks, whose answer has not begun.
+    /// Sets what the request asks for; its response has not begun.
     pub(crate) fn asks(&mut self, asked: Asks) {
         self.asked = asked;
     }
 
-    /// What the connection cost that it waited for.
+    /// Records the cost of the connection that it waited for.
     pub(crate) fn opened(&mut self, dns: Option<u64>, connect: Option<u64>, tls: Option<u64>) {
         (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
     }
 
-    /// Which class of the run the request is of, from 0.
+    /// Returns the index of the request's class in the run, from 0.
     pub(crate) fn class(&self) -> usize {
         self.asked.class
     }
 
-    /// Keeps what the request says, which is `body`, and what it is answered.
+    /// Records the texts of the request, whose body is `body`, and of its response.
     pub(crate) fn keep_texts(&mut self, body: Bytes) {
         self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
-    /// Takes one event of the stream, which came with `read`. True when it carried text.
+    /// Processes one event of the stream, which arrived with `read`. True if it contained text.
     pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);
         }
         self.row.first_chunk_ns.get_or_insert(read.at);
         if event.name == b"error" && !says_done(event.data) {
-            // Whatever its data looks like: some servers send a plain sentence.
+            // Whatever the form of its data: some servers send a plain sentence.
             return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
-        // Frames of another kind (SGLang's sglext_ids) are not part of the answer.
+        // Frames of another kind (SGLang's sglext_ids) are not part of the response.
         if event.name != b"error" && !self.protocol.takes_event(event.name) {
             return Ok(false);
         }
@@ -220,7 +220,7 @@ impl Tally {
         self.parsed(event.data, read)
     }
 
-    /// Takes an event by a full parse, and learns its shape.
+    /// Processes an event by a full parse, and learns its shape.
     fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
         let part = self.protocol.event(data)?;
         self.note(&part);
@@ -243,13 +243,13 @@ impl Tally {
         Ok(is_text)
     }
 
-    /// The answer is whole; nothing behind it counts.
+    /// Records that the response is complete; nothing after it counts.
     fn is_done(&mut self, read: Read) {
         self.marked_done = true;
         self.row.done_ns = Some(read.at);
     }
 
-    /// Takes a whole answer that was not streamed.
+    /// Processes a complete response that was not streamed.
     pub(crate) fn whole(&mut self, data: &[u8], at: u64) -> Result<(), Failure> {
         let part = self.protocol.whole(data)?;
         self.note(&part);
@@ -267,7 +267,7 @@ impl Tally {
             }
             Some(_) => Ok(()),
             None if self.content.is_empty() && self.reasoning.is_empty() && !part.has_tool_call => {
-                Err(Failure::new(Outcome::Empty, "a whole answer without text"))
+                Err(Failure::new(Outcome::Empty, "a complete response without text"))
             }
             None => Ok(()),
         }
@@ -298,17 +298,18 @@ impl Tally {
         self.row.events += 1;
     }
 
-    /// Who stamped what came in.
+    /// Records the source of the stamps of received data.
     pub(crate) fn stamped(&mut self, by_kernel: bool) {
         self.row.stamp = if by_kernel { Stamp::Kernel } else { Stamp::User };
     }
 
-    /// Whether `[DONE]` came.
+    /// Whether `[DONE]` arrived.
     pub(crate) fn is_marked_done(&self) -> bool {
         self.marked_done
     }
 
-    /// The stream's body ended cleanly at `at`: says whether the answer is whole.
+    /// Records that the stream's body ended cleanly at `at`; returns an error if the response is
+    /// incomplete.
     pub(crate) fn ended(&mut self, at: u64) -> Result<(), Failure> {
         self.freed = Some(at);
         let whole = self.marked_done || self.row.finish_reason.is_some() || self.usage.is_some();
@@ -323,12 +324,12 @@ impl Tally {
         Ok(())
     }
 
-    /// When the last byte of the body came, if it did.
+    /// Returns when the last byte of the body arrived, if it did.
     pub(crate) fn freed(&self) -> Option<u64> {
         self.freed
     }
 
-    /// The entry of a request that ended like this, and its answer.
+    /// Returns the entry of a request that ended like this, and its response.
     pub(crate) fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
@@ -361,7 +362,7 @@ impl Tally {
             None => (None, None),
         };
         let text = self.content.len() + self.reasoning.len();
-        // Of a tool call only the whole is at hand.
+        // For a tool call only the whole is available.
         let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
         let limits = Limits::new(self.asked.bytes, row.events, text);
         let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));
@@ -371,7 +372,8 @@ impl Tally {
         }
     }
 
-    /// Tokens of the answer's content, where the server told how many there were and how many of them were reasoning.
+    /// Returns the number of tokens of the response's content, if the server reported the total and the
+    /// number of reasoning tokens.
     fn content_tokens(&self) -> Option<u32> {
         let usage = self.usage?;
         let reasoning = match usage.reasoning_tokens() {
@@ -396,7 +398,7 @@ mod tests {
     use crate::protocol::Api;
     use crate::rows::Phase;
 
-    /// Tokens of the content of an answer with this reasoning and this usage.
+    /// Returns the number of content tokens of a response with this reasoning and this usage.
     fn content_tokens(reasoning: &str, usage: &str) -> Option<u32> {
         let wanted = RequestRow { requested_tokens: 9, ..RequestRow::wanted(0, Phase::Measure, 0) };
         let mut tally = Tally::new(wanted, Api::Chat.protocol());

@@ -1,4 +1,4 @@
-//! Where measured requests go: the address, the path, the key.
+//! The destination of measured requests: the address, the path, the key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use http::uri::Scheme;
 use crate::plan::{Headers, SecretRef, TextOrSecret};
 use crate::units::secrecy::without_secrets;
 
-/// A secret. Nothing prints it.
+/// A secret. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -21,12 +21,12 @@ impl Secret {
         Secret(text)
     }
 
-    /// The secret itself, for the one place that sends it.
+    /// Returns the secret itself, for the only place that sends it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// `text` without the secret: servers like to repeat a wrong key in their error.
+    /// Returns `text` without the secret: servers tend to repeat a wrong key in their errors.
     pub fn redact(&self, text: &str) -> String {
         without_secrets(text, [self.reveal()], "[secret]")
     }
@@ -41,7 +41,7 @@ impl fmt::Debug for Secret {
 /// The server under test, as a client needs it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     pub(crate) tls: bool,
     /// Host name or address, without brackets.
     pub host: String,
@@ -49,11 +49,11 @@ pub struct Target {
     pub port: u16,
     /// Value of the `Host` header.
     pub authority: String,
-    /// Path of the API's base, without a slash at its end.
+    /// Path of the API's base, without a trailing slash.
     pub base: String,
     /// Sent as a bearer token.
     pub api_key: Option<Secret>,
-    /// Headers of the endpoint: what is asked beside measured requests carries these alone.
+    /// Headers of the endpoint: requests other than measured ones carry only these.
     pub of_endpoint: Headers,
     /// Secret values of headers, by their references.
     pub secrets: BTreeMap<SecretRef, Secret>,
@@ -63,16 +63,16 @@ pub struct Target {
     pub alive: Option<Arc<AtomicBool>>,
 }
 
-/// An address that is no target.
+/// An address that is not a valid target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{url}` is not an address to measure: {reason}; write it like http://127.0.0.1:8000/v1")]
+#[error("`{url}` is not a valid address: {reason}; write it like http://127.0.0.1:8000/v1")]
 pub struct TargetError {
     url: String,
     reason: String,
 }
 
 impl Target {
-    /// The target at `url`, without a key.
+    /// Parses the target at `url`, without a key.
     pub fn parse(url: &str) -> Result<Target, TargetError> {
         let wrong = |reason: &str| TargetError { url: url.to_owned(), reason: reason.to_owned() };
         let uri: Uri = url.parse().map_err(|e: http::uri::InvalidUri| wrong(&e.to_string()))?;
@@ -97,13 +97,13 @@ impl Target {
         })
     }
 
-    /// The address of the API's base, as it may be parsed again.
+    /// Returns the address of the API's base, in a form that can be parsed again.
     pub fn url(&self) -> String {
         format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
     }
 
-    /// Name and value of each header, secrets revealed: for the one place that sends them. One whose secret is not known is left
-    /// out.
+    /// Returns name and value of each header, with secrets revealed: for the only place that sends them. A
+    /// header whose secret is unknown is omitted.
     pub fn headers<'a>(&'a self, headers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
         headers.iter().filter_map(|(name, value)| match value {
             TextOrSecret::Text(text) => Some((name, text.as_str())),
@@ -111,12 +111,12 @@ impl Target {
         })
     }
 
-    /// Whether there is a secret to be kept.
+    /// Whether there are secrets to protect.
     pub(crate) fn has_secrets(&self) -> bool {
         self.api_key.is_some() || !self.secrets.is_empty()
     }
 
-    /// `text` without this target's secrets.
+    /// Returns `text` without this target's secrets.
     pub fn redact(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(self.secrets.values());
         without_secrets(text, secrets.map(Secret::reveal), "[secret]")

@@ -1,13 +1,14 @@
-//! The shape that one stream's events share. After one full parse of an event the bytes before and after its text are
-//! kept; a later event with the same bytes around another plain text is the same JSON with that text in its place.
+//! The shape that the events of one stream share. After one full parse of an event, the bytes before and
+//! after its text are kept; a later event with the same bytes around another plain text is the same JSON
+//! with that text in its place.
 //!
-//! The template never guesses: what stands between must be a non-empty piece of a JSON string that needs no decoding (no
-//! quote, backslash or control character, valid UTF-8), so that a full parse would find exactly this text and nothing
-//! else changed. Any other event takes the full parse.
+//! The template never guesses: the part between must be a non-empty piece of a JSON string that needs no
+//! decoding (no quote, backslash or control character, valid UTF-8), so that a full parse would find
+//! exactly this text and no other change. Any other event is parsed in full.
 
 use crate::protocol::Channel;
 
-/// Longest event that is remembered: a longer one is no token and would only cost memory.
+/// Longest event that is remembered: a longer one is not a token and would only cost memory.
 const MAX_EVENT: usize = 4096;
 
 /// The bytes around the text of the last event that was parsed in full.
@@ -15,14 +16,14 @@ const MAX_EVENT: usize = 4096;
 pub(crate) struct Template {
     /// The bytes before the text, then those after it.
     around: Vec<u8>,
-    /// Where the bytes after the text begin in `around`; none before the first event.
+    /// Where the bytes after the text begin in `around`; `None` before the first event.
     split: Option<usize>,
     channel: Channel,
 }
 
 impl Template {
-    /// Learns from an event whose full parse found the one non-empty text `text`, borrowed from `data`, and nothing else
-    /// that is recorded.
+    /// Learns from an event in which a full parse found the one non-empty text `text`, borrowed from
+    /// `data`, and nothing else that is recorded.
     pub(crate) fn learn(&mut self, data: &[u8], text: &str, channel: Channel) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
         let end = start + text.len();
@@ -37,7 +38,7 @@ impl Template {
         self.channel = channel;
     }
 
-    /// The text of an event of the learned shape, and where it belongs. None: parse it in full.
+    /// Returns the text of an event of the learned shape, and its channel. `None`: parse it in full.
     pub(crate) fn read<'a>(&self, data: &'a [u8]) -> Option<(&'a str, Channel)> {
         let (before, after) = self.around.split_at(self.split?);
         let middle = data.strip_prefix(before)?.strip_suffix(after)?;
@@ -60,7 +61,7 @@ mod tests {
         Api::Chat.protocol().event(data)
     }
 
-    /// What an event says, by full parse alone.
+    /// Returns the content of an event, by full parse alone.
     fn parsed(data: &[u8]) -> Option<(String, Channel)> {
         let body = parse(data).ok()?;
         let (text, channel) = body.only_text()?;
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(learned(usage).split, None, "what also counts tokens is parsed each time");
     }
 
-    /// Texts as models write them, and such as break what is careless.
+    /// Texts as models write them, and texts that break careless parsers.
     fn text() -> impl Strategy<Value = String> {
         prop_oneof![
             "[ a-zäöü😀]{0,6}",
@@ -148,7 +149,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Whatever comes after whatever was learned: what the template reads, a full parse reads too.
+        /// Whatever follows whatever was learned: the template and a full parse read the same.
         #[test]
         fn it_never_lies(stream in prop::collection::vec(prop_oneof![event(), mutated()], 1..12)) {
             let mut template = Template::default();

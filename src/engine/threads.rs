@@ -1,5 +1,5 @@
-//! What the kernel counts of threads, of this process and of the machine. Files are opened once and read again at their
-//! start, so that a process without free file descriptors still sees itself.
+//! The kernel's statistics of threads, of this process and of the machine. Files are opened once and read
+//! repeatedly, so that a process without free file descriptors still sees itself.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,22 +14,23 @@ pub(crate) struct Thread {
     schedstat: Option<File>,
 }
 
-/// What one thread has used since it began.
+/// The usage of one thread since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that it could have run and had no core, in nanoseconds. A wait counts when it is over.
+    /// Time that it could have run but had no core, in nanoseconds. A wait counts when it is over.
     pub wait_ns: Option<u64>,
 }
 
-/// The calling thread sends and reads: it works for microseconds and then waits, so it asks for the shortest slices that
-/// the scheduler gives (Linux 6.12 and later, sched_setattr(2)) and in return gets a core soon after it wakes, where
-/// another thread would hold it for milliseconds. It gets no larger share of a core by that, and needs no privilege. For
-/// open loops, which have instants to keep: it costs switches, a tenth of the CPU where a closed loop saturates the server.
+/// For a thread that sends and reads: it works for microseconds and then waits, so it requests the shortest
+/// slices of the scheduler (Linux 6.12 and later, sched_setattr(2)) and in return gets a core soon after it
+/// wakes, where another thread would hold it for milliseconds. This does not increase its share of a core,
+/// and needs no privilege. For open loops, which have instants to keep: it costs context switches, a tenth
+/// of the CPU if a closed loop saturates the server.
 #[expect(unsafe_code, reason = "no safe call sets the slice of a thread")]
 pub(crate) fn ask_for_short_slices() {
-    /// `struct sched_attr`, of which the slice of an ordinary thread is `runtime`.
+    /// `struct sched_attr`; the slice of an ordinary thread is `runtime`.
     #[derive(Default)]
     #[repr(C)]
     struct Attributes {
@@ -43,51 +44,51 @@ pub(crate) fn ask_for_short_slices() {
         period: u64,
     }
     const SHORTEST_NS: u64 = 100_000;
-    // SAFETY: it only asks.
+    // SAFETY: it only queries.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER {
-        // Somebody has already said how this process is to be scheduled.
+        // The scheduling of this process is already set.
         return;
     }
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
     let size = size_of::<Attributes>() as u32;
     let attributes = Attributes { size, nice, runtime: SHORTEST_NS, ..Attributes::default() };
-    // SAFETY: the kernel reads `size` bytes of a structure laid out as its own, and nothing else. An older kernel leaves the
-    // slice as it is: the run is then a little less punctual, as its lateness says.
+    // SAFETY: the kernel reads `size` bytes of a structure with its own layout, and nothing else. An older
+    // kernel leaves the slice as it is: the run is then slightly less punctual, as its lateness shows.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// The calling thread gives way to those that send and read: where cores are few it would hold one for milliseconds while
-/// a request is due.
+/// Lowers the priority of the calling thread below those that send and read: with few cores it would
+/// otherwise hold one for milliseconds while a request is due.
 pub(crate) fn step_back() {
-    /// A third of the others' share when all want a core: enough to keep up with them.
+    /// A third of the others' share if all need a core: enough to keep up with them.
     const NICE: i32 = 5;
-    // Always allowed; without it the run is only a little less punctual.
+    // Always allowed; without it the run is only slightly less punctual.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 impl Thread {
-    /// The calling thread.
+    /// Returns the calling thread.
     pub(crate) fn current() -> Thread {
-        // How Linux numbers the CPU clock of a thread, which glibc's pthread_getcpuclockid computes too: the complement of
-        // the thread's id above three bits that say "of a thread, as the scheduler counts".
+        // The number of a thread's CPU clock in Linux, as glibc's pthread_getcpuclockid computes it: the
+        // complement of the thread's id above three bits that mean "of a thread, by the scheduler's count".
         const SCHEDULED_OF_THREAD: i32 = 0b110;
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let clock = ClockId::from_raw((!id << 3) | SCHEDULED_OF_THREAD);
         Thread { clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
     }
 
-    /// What it has used until now; none once it has ended.
+    /// Returns its usage until now; `None` once it has ended.
     pub(crate) fn used(&self) -> Option<Used> {
         let time = clock_gettime(self.clock).ok()?;
         let cpu_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
-        // Time on a core, time waiting for one, and how often it was given one.
+        // Time on a core, time waiting for one, and number of times it was scheduled.
         let wait_ns = self.schedstat.as_ref().and_then(|file| numbers(file, |fields| fields.nth(1)));
         Some(Used { cpu_ns, wait_ns })
     }
 }
 
-/// The kernel's accounts that every process may read.
+/// The kernel's statistics that every process may read.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     stat: Option<File>,
@@ -101,12 +102,12 @@ pub(crate) struct Kernel {
 pub(crate) struct Machine {
     /// Used by any process or the kernel itself.
     pub busy_ns: u64,
-    /// Given to others by the hypervisor.
+    /// Taken by the hypervisor for others.
     pub stolen_ns: u64,
 }
 
 impl Kernel {
-    /// Opens what there is.
+    /// Opens the available files.
     pub(crate) fn open() -> Kernel {
         Kernel {
             stat: File::open("/proc/stat").ok(),
@@ -116,7 +117,7 @@ impl Kernel {
         }
     }
 
-    /// The machine's CPU time, where the kernel tells.
+    /// Returns the machine's CPU time, if the kernel reports it.
     pub(crate) fn machine(&self) -> Option<Machine> {
         numbers(self.stat.as_ref()?, |fields| {
             // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is in user already.
@@ -128,13 +129,13 @@ impl Kernel {
         })
     }
 
-    /// Memory of this process in bytes, where the kernel tells.
+    /// Returns the memory of this process in bytes, if the kernel reports it.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         numbers(self.statm.as_ref()?, |fields| fields.nth(1)).map(|pages| pages * self.page)
     }
 }
 
-/// Cores of the machine that are switched on, whoever may use them.
+/// Returns the number of online cores of the machine, whoever may use them.
 pub(crate) fn machine_cores() -> u32 {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let count = |range: &str| {
@@ -144,12 +145,12 @@ pub(crate) fn machine_cores() -> u32 {
     online.split(',').map(count).sum::<Option<u32>>().filter(|cores| *cores > 0).unwrap_or_else(usable_cores)
 }
 
-/// Cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub(crate) fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Reads the numbers of the first line of a file of the kernel's, without allocating.
+/// Reads the numbers in the first line of a kernel file, without allocating.
 fn numbers<T>(file: &File, read: impl FnOnce(&mut dyn Iterator<Item = u64>) -> Option<T>) -> Option<T> {
     let mut buffer = [0; 256];
     let length = file.read_at(&mut buffer, 0).ok()?;
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_thread_that_has_ended_is_not_known() {
         let thread = std::thread::spawn(Thread::current).join().unwrap();
-        // The thread may take a moment to leave the kernel's books after it was joined.
+        // The kernel may take a moment to remove the thread's statistics after it was joined.
         while thread.used().is_some() {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! The timer that open-loop arrivals wait for: an absolute timerfd, which is tens of microseconds late at most where
+//! The timer for open-loop arrivals: an absolute timerfd, which is at most tens of microseconds late, while
 //! tokio's own timer is a millisecond late (measured in CRATES).
 
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer that is not set. Errors when the process may open no further file descriptor.
+    /// Creates a timer that is not set. Fails if the process may not open another file descriptor.
     pub(crate) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // SAFETY: the descriptor is owned by the AsyncFd from here on, which deregisters it before it is closed; nothing
@@ -28,7 +28,7 @@ impl Timer {
         Ok(Timer { fd, armed: None })
     }
 
-    /// Ready once the monotonic clock reads `at` nanoseconds; never where `at` is none.
+    /// Ready once the monotonic clock reads `at` nanoseconds; never if `at` is `None`.
     pub(crate) fn poll_until(&mut self, at: Option<u64>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(at) = at else { return Poll::Pending };
         if self.armed != Some(at) {

@@ -1,39 +1,40 @@
-//! Arrivals that are given one by one, by a trace, in place of those that a rate and a process draw.
+//! Arrivals that a trace lists one by one, instead of those drawn from a rate and a process.
 
 use std::sync::Arc;
 
 use crate::expand::RunSpec;
 
-/// Instants of arrivals, shared by all that replay them. A copy goes on from where the original is.
+/// Instants of arrivals, shared by all that replay them. A copy continues from the position of the
+/// original.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// Instants in the order of their times, in nanoseconds on the trace's own clock.
+    /// Instants in ascending order, in nanoseconds on the trace's own clock.
     instants: Arc<[u64]>,
     /// The part of the list that is replayed.
     first: usize,
     last: usize,
-    /// The instant of the trace that comes to lie on `begin`.
+    /// The instant of the trace that maps to `begin`.
     origin: u64,
     /// When in the run the trace begins, in nanoseconds since the run's start.
     begin: u64,
-    /// Seconds of the run for a second of the trace.
+    /// Seconds of the run per second of the trace.
     scale: f64,
-    /// What one turn takes, in nanoseconds of the run, where the trace is begun again when it has ended.
+    /// Duration of one pass, in nanoseconds of the run, if the trace restarts when it has ended.
     period: Option<u64>,
     turn: u64,
     next: usize,
 }
 
 impl Trace {
-    /// All `instants`, which lie in the order of their times, from 0 on and as fast as they were recorded: once, from the
-    /// run's start.
+    /// Creates a trace of all `instants`, which are in ascending order, from 0 on and as fast as they were
+    /// recorded: once, from the run's start.
     pub fn new(instants: Arc<[u64]>) -> Trace {
-        debug_assert!(instants.is_sorted(), "instants lie in the order of their times");
+        debug_assert!(instants.is_sorted(), "instants are in ascending order");
         let last = instants.len();
         Trace { instants, first: 0, last, origin: 0, begin: 0, scale: 1.0, period: None, turn: 0, next: 0 }
     }
 
-    /// The arrivals of a run that replays a trace.
+    /// Returns the arrivals of a run that replays a trace.
     pub fn of(spec: &RunSpec) -> Option<Trace> {
         let replay = spec.scenario.trace.as_ref()?;
         let instants: Vec<u64> = replay.requests.0.iter().map(|request| request.at.0).collect();
@@ -42,13 +43,13 @@ impl Trace {
         Some(if replay.repeat { trace.repeated(replay.period().0) } else { trace })
     }
 
-    /// How many arrivals lie in [from, to) of the run.
+    /// Returns the number of arrivals in [from, to) of the run.
     pub fn between(self, from: u64, to: u64) -> usize {
         let mut left = self;
         std::iter::from_fn(|| left.take()).take_while(|at| *at < to).filter(|at| *at >= from).count()
     }
 
-    /// Only those in [from, to) on the trace's clock; `from` becomes its beginning.
+    /// Limits it to those in [from, to) on the trace's clock; `from` becomes its beginning.
     pub fn window(mut self, from: u64, to: u64) -> Trace {
         self.first = self.instants.partition_point(|at| *at < from);
         self.last = self.instants.partition_point(|at| *at < to).max(self.first);
@@ -56,21 +57,21 @@ impl Trace {
         self
     }
 
-    /// Every time of the trace becomes `scale` times as long: 0.5 plays it twice as fast. Above 0.
+    /// Multiplies all times of the trace by `scale`: 0.5 plays it twice as fast. Above 0.
     pub fn scaled(mut self, scale: f64) -> Trace {
-        debug_assert!(scale > 0.0, "time goes on");
+        debug_assert!(scale > 0.0, "time continues");
         self.scale = scale;
         self
     }
 
-    /// The trace begins `begin` nanoseconds after the run's start.
+    /// Starts the trace `begin` nanoseconds after the run's start.
     pub fn begin_at(mut self, begin: u64) -> Trace {
         self.begin = begin;
         self
     }
 
-    /// When it has ended it begins again, every `length` nanoseconds of the trace's clock, counted from its beginning; no
-    /// turn is shorter than its last arrival asks for.
+    /// Restarts it when it has ended, every `length` nanoseconds of the trace's clock, counted from its
+    /// beginning; no pass ends before its last arrival.
     pub fn repeated(mut self, length: u64) -> Trace {
         let reach = self.last.checked_sub(1).filter(|last| *last >= self.first).map_or(0, |last| self.instants[last]);
         let length = length.max(reach.saturating_sub(self.origin)).max(1);
@@ -78,7 +79,7 @@ impl Trace {
         self
     }
 
-    /// The next arrival in nanoseconds since the run's start; none when the trace has ended.
+    /// Takes the next arrival in nanoseconds since the run's start; `None` when the trace has ended.
     pub fn take(&mut self) -> Option<u64> {
         if self.next == self.last {
             // A window without an arrival never has one.

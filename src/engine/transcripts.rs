@@ -1,5 +1,5 @@
-//! What was sent and answered, word by word, where the plan asks for it: kept with its request, put into rows by the writer's
-//! thread. Where it does not, a request carries an empty pointer for it.
+//! The texts of prompts and responses, if the plan records them: kept with their request, converted to rows
+//! by the writer's thread. Otherwise a request has a null pointer in their place.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::rows::{RequestRow, TextRow};
 use super::sink::{SinkError, TextSink};
 use super::target::Target;
 
-/// Most bytes of one text that are kept.
+/// Maximum size of one text that is kept.
 const MOST_BYTES: usize = 1 << 20;
 /// Bytes of texts that make one batch of the file.
 const WRITE_AT: usize = 4 << 20;
 
-/// What one request said and was answered.
+/// The texts of one request and its response.
 #[derive(Debug, Default)]
 pub(crate) struct RequestTexts {
     body: Bytes,
@@ -27,7 +27,7 @@ pub(crate) struct RequestTexts {
     reasoning: String,
 }
 
-/// One tool call of an answer, as far as its pieces have come.
+/// One tool call of a response, as far as it has arrived.
 #[derive(Debug, Serialize)]
 struct Call {
     #[serde(skip)]
@@ -37,18 +37,18 @@ struct Call {
 }
 
 impl RequestTexts {
-    /// Of the request with this body, which nobody has answered.
+    /// Creates the texts of the request with this body, which has no response yet.
     pub(crate) fn new(body: Bytes) -> RequestTexts {
         RequestTexts { body, ..RequestTexts::default() }
     }
 
-    /// Bytes that they take.
+    /// Returns the bytes that they take.
     pub(crate) fn size(&self) -> usize {
         let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         self.body.len() + self.answer.len() + self.reasoning.len() + calls
     }
 
-    /// Takes the tool calls of a part of the answer, if it has some.
+    /// Takes the tool calls in a part of the response, if it has any.
     pub(crate) fn take_calls(&mut self, protocol: &dyn Protocol, data: &[u8]) {
         let Ok(part) = serde_json::from_slice::<Value>(data) else { return };
         for CallPiece { index, name, arguments } in protocol.calls(&part) {
@@ -65,13 +65,14 @@ impl RequestTexts {
         }
     }
 
-    /// The answer is over, with this text.
+    /// Sets the text of the completed response.
     pub(crate) fn answered(&mut self, answer: &str, reasoning: String) {
         answer.clone_into(&mut self.answer);
         self.reasoning = reasoning;
     }
 
-    /// As it is written: without the target's secret, and nothing longer than the bound.
+    /// Converts it to its written form: without the target's secret, and with every text within the
+    /// size limit.
     fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
         let mut truncated = false;
         let mut fit = |text: String| {
@@ -97,7 +98,7 @@ impl RequestTexts {
     }
 }
 
-/// The beginning of a text that may be kept.
+/// Truncates a text to the size limit.
 fn cut(mut text: String) -> String {
     let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.truncate(end.unwrap_or_default());
@@ -113,12 +114,12 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// None yet, for `sink`; the secret of `target` stays out of them.
+    /// Creates it without texts, for `sink`; the secret of `target` is removed from them.
     pub(crate) fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
         Texts { sink, target, rows: Vec::new(), bytes: 0 }
     }
 
-    /// Takes the words of a request with its row.
+    /// Takes the texts of a request with its row.
     pub(crate) fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
         self.rows.push(words.into_row(row, &self.target));
@@ -132,7 +133,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Writes what is left; returns how many there were in all.
+    /// Writes the rest; returns the total number.
     pub(crate) fn finish(mut self) -> Result<u64, SinkError> {
         self.write()?;
         self.sink.finish()
@@ -180,13 +181,13 @@ mod tests {
             Api::Chat.protocol(),
             br#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"f"}},{"function":{"name":"f"}}]}}]}"#,
         );
-        assert_eq!(words.calls.len(), 2, "a whole answer numbers no calls");
+        assert_eq!(words.calls.len(), 2, "a complete response does not number its calls");
     }
 
     #[test]
     fn what_is_too_long_is_cut_after_the_secret_is_out() {
         let mut words = RequestTexts::new(r#"{"prompt":"the key"}"#.into());
-        // The cut would fall into the secret, and into a letter of two bytes.
+        // The limit would fall into the secret, and into a two-byte character.
         words.answered(&format!("{}kanary{}", "a".repeat(MOST_BYTES - 4), "é"), "é".repeat(MOST_BYTES));
         let row = row_of(words, Some("kanary"));
         assert!(row.truncated && !row.answer.as_ref().unwrap().contains("kan"), "{:?}", row.answer);

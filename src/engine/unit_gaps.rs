@@ -1,8 +1,9 @@
 //! Gaps of mean 1 between arrivals, from a seeded stream of random bits.
 //!
-//! Every number is made here from the bits of ChaCha8, so that no release of a library changes the arrivals of a run:
-//! exponential gaps by inverse transform, gamma gaps by Marsaglia & Tsang (2000), which need a normal variate, made by
-//! Marsaglia's polar method. The golden values of `tests/schedule.rs` hold them.
+//! Every number is derived here from the bits of ChaCha8, so that no release of a library changes
+//! the arrivals of a run: exponential gaps by inverse transform, gamma gaps by Marsaglia & Tsang
+//! (2000), which need a normal variate, created by Marsaglia's polar method. The golden values of
+//! `tests/schedule.rs` pin them.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -10,14 +11,14 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::plan::Process;
 
-/// An endless stream of gaps; a copy goes on from where the original is.
+/// An endless stream of gaps; a copy continues from the position of the original.
 #[derive(Debug, Clone)]
 pub(crate) struct UnitGaps {
     rng: ChaCha8Rng,
     law: Law,
 }
 
-/// What the gaps are drawn from.
+/// The distribution of the gaps.
 #[derive(Debug, Clone, Copy)]
 enum Law {
     Equal,
@@ -26,7 +27,7 @@ enum Law {
 }
 
 impl UnitGaps {
-    /// The gaps of `process` for this seed.
+    /// Creates the gaps of `process` for this seed.
     pub(crate) fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
         let law = match process {
             // A trace draws nothing: its instants are given.
@@ -37,7 +38,7 @@ impl UnitGaps {
         UnitGaps { rng: ChaCha8Rng::from_seed(seed), law }
     }
 
-    /// The next gap.
+    /// Returns the next gap.
     pub(crate) fn next(&mut self) -> f64 {
         match self.law {
             Law::Equal => 1.0,
@@ -47,24 +48,26 @@ impl UnitGaps {
         }
     }
 
-    /// Uniform on [0, 1), of 53 random bits.
+    /// Returns a uniform variate on [0, 1), from 53 random bits.
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A normal variate.
+    /// Returns a normal variate.
     fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let squared = x * x + y * y;
             if squared > 0.0 && squared < 1.0 {
-                // The second variate of the pair is thrown away: a stream without a memory of its own is simpler to copy.
+                // The second variate of the pair is discarded: a stream without memory is simpler
+                // to copy.
                 return x * (-2.0 * squared.ln() / squared).sqrt();
             }
         }
     }
 
-    /// A gamma variate of scale 1. A shape below 1 is reached from the one above by a power of a uniform variate.
+    /// Returns a gamma variate of scale 1. A shape below 1 is derived from the shape plus 1 by a power of a
+    /// uniform variate.
     fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let above = self.gamma(shape + 1.0);

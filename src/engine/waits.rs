@@ -1,17 +1,17 @@
-//! When contents were waited for: a cause of lateness of its own.
+//! When the run waited for contents: a separate cause of lateness.
 
 use std::collections::VecDeque;
 
-/// Stretches that are kept; a request that is later than all of them counts no more than these.
+/// Number of periods that are kept; a request that is later than all of them counts only these.
 const KEPT: usize = 64;
 
-/// The latest stretches of waiting, oldest first, in nanoseconds since the run's start. They do not overlap: one request is
-/// started at a time.
+/// The latest periods of waiting, oldest first, in nanoseconds since the run's start. They do not overlap:
+/// one request is started at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(VecDeque<(u64, u64)>);
 
 impl Waits {
-    /// There was waiting from `from` to `to`.
+    /// Adds a wait from `from` to `to`.
     pub(crate) fn add(&mut self, from: u64, to: u64) {
         if from >= to {
             return;
@@ -22,7 +22,7 @@ impl Waits {
         self.0.push_back((from, to));
     }
 
-    /// How long it was in all since `instant`.
+    /// Returns the total wait since `instant`.
     pub(crate) fn since(&self, instant: u64) -> u64 {
         let later = self.0.iter().rev().take_while(|(_, to)| *to > instant);
         later.map(|(from, to)| to - from.max(&instant)).sum()

@@ -1,5 +1,5 @@
-//! The thread that looks: a canary every 10 ms, samples every second, and the two looks at the borders of the measure
-//! window that become its facts.
+//! The sampling thread: a canary every 10 ms, samples every second, and the two snapshots at the borders of
+//! the measure window that become its facts.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,38 +17,38 @@ use super::threads::{Kernel, Machine, Used, machine_cores};
 /// Time between two samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// Samples that are handed over at once: memory is bounded by them, however long the run is.
+/// Samples that are handed over together: they bound the memory, however long the run is.
 const BATCH: usize = 1024;
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// How many samples the time series have.
+    /// Number of samples in the time series.
     pub samples: Result<u64, SinkError>,
-    /// The measure window; none where it was too short to be seen.
+    /// The measure window; `None` if it was too short to be observed.
     pub window: Option<Observed>,
-    /// When nothing of sweepline ran; none where nobody could look to the end.
+    /// When no thread of sweepline ran; `None` if sampling did not last to the end.
     pub pauses: Option<Book>,
 }
 
-/// The thread that looks. It ends with this guard.
+/// The sampling thread. It ends when this guard is dropped.
 pub(crate) struct Watch {
     observer: Observer,
     thread: Option<JoinHandle<Seen>>,
 }
 
 impl Watch {
-    /// Starts looking.
+    /// Starts sampling.
     pub(crate) fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
         let watcher = Watcher::new(observer.clone(), clock, samples);
         let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
         Ok(Watch { observer, thread: Some(thread) })
     }
 
-    /// Looks a last time and gives what was seen.
+    /// Takes the last sample and returns the observations.
     pub(crate) fn finish(mut self) -> Seen {
         self.end().unwrap_or_else(|| Seen {
-            samples: Err("the thread that looks panicked".into()),
+            samples: Err("the sampling thread panicked".into()),
             window: None,
             pauses: None,
         })
@@ -66,12 +66,12 @@ impl Drop for Watch {
     }
 }
 
-/// What the looking thread keeps.
+/// The state of the sampling thread.
 struct Watcher {
     observer: Observer,
     clock: Clock,
     kernel: Kernel,
-    /// Those not handed over yet.
+    /// Samples that are not handed over yet.
     samples: Vec<Sample>,
     sink: Box<dyn SampleSink>,
     failed: Option<SinkError>,
@@ -82,8 +82,9 @@ struct Watcher {
     window_backlog: u64,
 }
 
-/// All accounts at one moment. CPU and clock are read around the rest, so that of two looks the process has used at
-/// least what its threads have, and the time between them is at least what any of them used.
+/// All statistics at one moment. CPU time and clock are read around the rest, so that between two
+/// snapshots the process has used at least what its threads have, and the time between them is at
+/// least what any of them used.
 struct Look {
     began: u64,
     cpu_at_begin: u64,
@@ -94,7 +95,7 @@ struct Look {
 }
 
 impl Watcher {
-    /// Has seen nothing yet.
+    /// Creates it without observations.
     fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
         Watcher {
             observer,
@@ -111,7 +112,7 @@ impl Watcher {
         }
     }
 
-    /// Looks until the run is over.
+    /// Samples until the run is over.
     fn watch(mut self) -> Seen {
         let member = self.observer.enlist("canary");
         canary::be_exact();
@@ -133,7 +134,7 @@ impl Watcher {
                 self.sample();
                 if self.samples.len() >= BATCH {
                     self.hand_over();
-                    // A slow disk has held up this thread and no other.
+                    // A slow disk has delayed this thread and no other.
                     ticks.skip_to(clock.now());
                 }
                 let every = SAMPLE_EVERY.as_nanos() as u64;
@@ -187,7 +188,7 @@ impl Watcher {
         }
     }
 
-    /// The window, from the two looks at its borders.
+    /// Returns the window, from the two snapshots at its borders.
     fn window(&self) -> Option<Observed> {
         let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
         let observer = &self.observer;
@@ -210,8 +211,9 @@ impl Watcher {
         })
     }
 
-    /// What each thread used between two looks. One that enlisted after the first is counted from then on, one that left
-    /// before the second until then. Threads that send and read come first.
+    /// Returns what each thread used between two snapshots. A thread that registered after the
+    /// first is counted from then on, one that left before the second until then. Threads that send
+    /// and read come first.
     fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
         let threads = self.observer.threads();
         let times = threads.iter().zip(&closed.threads).enumerate().filter_map(|(index, (enlisted, closed))| {
@@ -259,7 +261,7 @@ impl Watcher {
     }
 }
 
-/// CPU and waiting time of each thread since it enlisted.
+/// CPU and waiting time of each thread since it registered.
 fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     for enlisted in observer.threads().iter() {
         let name = &enlisted.name;
@@ -271,7 +273,7 @@ fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     }
 }
 
-/// The delays counted since the last sample: 99th percentile, largest, and how many lay in each octave.
+/// The delays counted since the last sample: 99th percentile, largest, and the number in each octave.
 fn delays(name: &str, counted: &Counted, add: &mut impl FnMut(String, f64)) {
     let Some(Spread { p99_ns, max_ns, .. }) = counted.spread() else { return };
     add(format!("{name}_p99_seconds"), seconds(p99_ns));

@@ -1,5 +1,5 @@
-//! The tasks that perform requests on one thread. A task takes one request after the other: to make one for each costs
-//! more than many a request does.
+//! The tasks that perform requests on one thread. A task performs one request after the other: creating a
+//! task for each costs more than much of the work of a request.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -11,10 +11,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::client::{Client, Ended, Order};
 use super::feed::Ticket;
 
-/// What comes back of a request.
+/// The result of a request.
 pub(crate) type Completed = (Ended, Ticket);
 
-/// One request to perform, and whom to tell of its end.
+/// One request to perform, and the receiver of its end.
 pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
 /// As many tasks as were ever busy at once.
@@ -31,12 +31,12 @@ struct Worker {
 }
 
 impl Workers {
-    /// No tasks yet.
+    /// Creates it without tasks.
     pub(crate) fn new(client: Client) -> Rc<Workers> {
         Rc::new(Workers { client, idle: RefCell::default() })
     }
 
-    /// Has a task perform a request. To be called within the runtime.
+    /// Lets a task perform a request. Must be called within the runtime.
     pub(crate) fn perform(self: &Rc<Self>, handed: Handed) {
         let idle = self.idle.borrow_mut().pop();
         let worker = idle.unwrap_or_else(|| {
@@ -55,14 +55,14 @@ impl Workers {
             let (order, ticket, ended) = worker.next().await;
             let told = (self.client.perform(order).await, ticket);
             self.idle.borrow_mut().push(Rc::clone(&worker));
-            // Nobody listens any longer when the run was stopped.
+            // The receiver is gone if the run was stopped.
             let _ = ended.send(told);
         }
     }
 }
 
 impl Worker {
-    /// The next request that is handed to it.
+    /// Returns the next request for it.
     async fn next(&self) -> Handed {
         poll_fn(|cx| match self.handed.borrow_mut().take() {
             Some(handed) => Poll::Ready(handed),

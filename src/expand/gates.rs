@@ -120,7 +120,7 @@ pub struct GateValue {
     pub value: Option<String>,
     /// Its 95 % interval; `None` for loads, and if unknown.
     pub interval: Option<String>,
-    /// The reason why there is no value, or a caveat; `None` if neither applies.
+    /// The reason why the value is missing, or a caveat; `None` if neither applies.
     pub note: Option<String>,
     /// The result for this value.
     pub answer: GateAnswer,

@@ -89,7 +89,7 @@ impl Finding {
         }
     }
 
-    /// The reason why there is no value, or a caveat; `None` if neither applies.
+    /// The reason why the value is missing, or a caveat; `None` if neither applies.
     pub fn note(&self) -> Option<String> {
         match &self.says {
             Says::Open(why) | Says::Nothing(why) => Some(why.clone()),

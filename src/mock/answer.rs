@@ -1,4 +1,4 @@
-//! From a request to what answers it: routes, refusals, the queue for slots.
+//! From a request to its response: routes, rejections, the queue for slots.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ pub(super) async fn connection(mut conn: Conn) {
     }
 }
 
-/// Answers one request of a connection of HTTP/2.
+/// Responds to one request of an HTTP/2 connection.
 async fn on_a_stream(mut conn: Conn, incoming: Incoming) {
     let end = answer(&mut conn, &incoming).await;
     conn.end_stream(matches!(end, End::Keep | End::Close));
@@ -117,13 +117,13 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
                 Err((status, message)) => return reject(conn, entry, keep, (status, &message)).await,
             }
         }
-        // vLLM answers with nothing, whether there is a cache or not.
+        // vLLM returns an empty response, whether or not there is a cache.
         ("POST", "/reset_prefix_cache", _) => {
             shared.cache.iter().for_each(|cache| cache.borrow_mut().reset());
             (JSON, String::new())
         }
         (_, "/models" | "/health" | "/version" | "/metrics" | "/reset_prefix_cache", _) | (_, _, Some(_)) => {
-            return reject(conn, entry, keep, (405, "this path takes another method")).await;
+            return reject(conn, entry, keep, (405, "this path requires another method")).await;
         }
         _ => return reject(conn, entry, keep, (404, "there is nothing at this path")).await,
     };
@@ -200,7 +200,7 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
 }
 
-/// Waits for a slot; the prefix cache is asked when it is there. With it comes the instant.
+/// Waits for a slot and then queries the prefix cache. Returns the instant as well.
 async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
     let slots = Arc::clone(&conn.shared.slots);
     let waiting = conn.shared.wait();
@@ -224,7 +224,7 @@ fn note(entry: &mut Entry, request: &Request) {
     entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
 }
 
-/// Plays the faults that come before a slot is taken.
+/// Executes the faults that come before a slot is taken.
 async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {
@@ -244,7 +244,7 @@ async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<K
     }
 }
 
-/// How many tokens the answer has, and the reason for its end.
+/// Returns the number of tokens in the response, and its finish reason.
 fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) -> (u32, &'static str) {
     let asked = request.max_tokens;
     if request.values > 0 {
@@ -263,7 +263,7 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
         let chance = random(config.seed, b"eos ", number).random::<f64>();
-        // The geometric distribution, inverted: how many tokens until one is the last.
+        // The inverse of the geometric distribution: the number of tokens until one is the last.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {
         u32::MAX
@@ -281,7 +281,7 @@ async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, bo
     send(conn, entry, keep, status, (JSON, body)).await
 }
 
-/// Answers with a body of a content type.
+/// Sends a response with a body of a content type.
 async fn send(
     conn: &mut Conn,
     entry: &mut Entry,

@@ -1,4 +1,4 @@
-//! One answer over HTTP/2: what is written for HTTP/1.1, a head and then a body, becomes frames of a stream.
+//! One response over HTTP/2: a head and a body written for HTTP/1.1 become frames of a stream.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -10,27 +10,27 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::gone::Gone;
 
-/// Fields that HTTP/2 has no use for (RFC 9113, section 8.2.2).
+/// Fields that do not exist in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 2] = ["connection", "transfer-encoding"];
-/// Most fields of a head that this server writes.
+/// Maximum number of fields in a head that this server writes.
 const MOST_FIELDS: usize = 16;
 
-/// One answer on its way.
+/// One response in progress.
 pub(super) struct Answering {
     respond: SendResponse<Bytes>,
-    /// What was written of the head, until it is whole.
+    /// The written part of the head, until it is complete.
     head: Vec<u8>,
     /// Takes the body, once the head is sent.
     send: Option<SendStream<Bytes>>,
 }
 
 impl Answering {
-    /// Nothing was written yet.
+    /// Creates a response of which nothing was written yet.
     pub(super) fn new(respond: SendResponse<Bytes>) -> Answering {
         Answering { respond, head: Vec::new(), send: None }
     }
 
-    /// Hands on all of it, as the client's windows allow.
+    /// Passes all of it on, as the client's windows allow.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.send.is_some() {
             return self.data(bytes).await;
@@ -58,7 +58,7 @@ impl Answering {
         Ok(())
     }
 
-    /// Whether the client has given the request up, or its connection is gone.
+    /// Whether the client has cancelled the request, or its connection is gone.
     pub(super) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<Gone> {
         match &mut self.send {
             Some(send) => send.poll_reset(context).map(|_| Gone),
@@ -66,9 +66,9 @@ impl Answering {
         }
     }
 
-    /// Ends the answer; one that is not whole ends by a reset of its stream.
+    /// Ends the response; an incomplete one ends by a reset of its stream.
     pub(super) fn end(&mut self, whole: bool) {
-        // It fails only on a stream that is gone already.
+        // It fails only on a stream that is already gone.
         match &mut self.send {
             Some(send) if whole => drop(send.send_data(Bytes::new(), true)),
             Some(send) => send.send_reset(Reason::INTERNAL_ERROR),
@@ -77,7 +77,7 @@ impl Answering {
     }
 }
 
-/// The head in these bytes and its length, once it is whole.
+/// Returns the head in these bytes and its length, once it is complete.
 fn response(head: &[u8]) -> Option<(Response<()>, usize)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);

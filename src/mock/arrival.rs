@@ -1,6 +1,7 @@
-//! When bytes arrived, as the kernel says: it stamps each segment as it comes in, however late this process looks.
+//! Arrival times of bytes from the kernel, which stamps each segment as it arrives, however late this
+//! process reads it.
 //!
-//! The engine stamps in the same way, with code of its own: a mistake in one shows against the other.
+//! The engine stamps in the same way, with separate code: an error in one shows against the other.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -17,20 +18,22 @@ use super::timer::now;
 
 /// The buffer that all connections read through, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// Two clocks read within this time were read together, in nanoseconds; undisturbed it takes a tenth.
+/// Two clocks read within this time count as read together, in nanoseconds; undisturbed it takes a
+/// tenth of it.
 const TOGETHER: u64 = 1_000;
-/// What the clocks of two processors may differ by, in nanoseconds: a stamp so far in the future is no wrong one.
+/// The maximum difference between the clocks of two processors, in nanoseconds: a stamp this far in the
+/// future is not wrong.
 const SKEW: u64 = 20_000;
-/// Readings of the clocks before the best one has to do.
+/// Readings of the clocks before the best one is used.
 const TRIES: usize = 8;
 
-/// Who stamped an arrival.
+/// The source of an arrival's stamp.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum By {
-    /// The kernel, as the segment came in.
+    /// The kernel, when the segment arrived.
     Kernel,
-    /// This process, as its read returned.
+    /// This process, when its read returned.
     #[default]
     User,
 }
@@ -44,35 +47,35 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// What happens now, stamped by this process.
+    /// Returns the current instant, stamped by this process.
     pub(super) fn now() -> Arrival {
         Arrival { at: now(), by: By::User }
     }
 }
 
-/// Asks the kernel to stamp what arrives. Sockets accepted from a listener inherit it.
+/// Asks the kernel to stamp arriving data. Sockets accepted from a listener inherit this.
 pub(super) fn ask_for_stamps(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 
-/// What all connections read through: ten thousand idle ones then hold no buffer of their own.
+/// The buffer through which all connections read: ten thousand idle ones then hold no buffers.
 pub(super) struct Reader {
     scratch: Box<[u8]>,
     /// Room for the kernel's stamp.
     control: Vec<u8>,
-    /// Nothing arrives before a server's start.
+    /// The server's start, before which nothing arrives.
     start: u64,
     stamped: bool,
 }
 
 impl Reader {
-    /// A reader that looks for the kernel's stamps where `stamped`.
+    /// Creates a reader, which uses the kernel's stamps if `stamped`.
     pub(super) fn new(stamped: bool) -> Reader {
         Reader { scratch: vec![0; SCRATCH].into(), control: cmsg_space!(TimeSpec), start: now(), stamped }
     }
 
-    /// Reads what there is without waiting, behind the read that brought `last`. The stamp is that of the newest
-    /// segment of the read.
+    /// Reads the available bytes without waiting, after the read that brought `last`. The stamp is that of
+    /// the newest segment of the read.
     pub(super) fn read(&mut self, stream: &TcpStream, last: Arrival) -> io::Result<(&[u8], Arrival)> {
         let Reader { scratch, control, start, stamped } = self;
         let mut got = None;
@@ -83,14 +86,15 @@ impl Reader {
                 (rustix::io::read(stream, &mut scratch[..])?, None)
             };
             got = Some((read, stamp));
-            // A read that did not fill the buffer has emptied the socket. Told so, tokio waits for more to come instead
-            // of having us ask in vain.
+            // A read that did not fill the buffer has emptied the socket. If tokio knows that, it waits
+            // for more instead of letting us read in vain.
             if (1..scratch.len()).contains(&read) { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         let Some((read, stamp)) = got else {
             return Err(told.err().unwrap_or_else(|| ErrorKind::WouldBlock.into()));
         };
-        // The last arrival, not when we read it: the next segment may have come before that read was over.
+        // The last arrival rather than the time of its read: the next segment may have arrived before that
+        // read was over.
         let since = last.at.max(*start);
         let arrival = match stamp.and_then(|stamp| Clocks::read().monotonic_of(stamp, since)) {
             Some(at) => Arrival { at, by: By::Kernel },
@@ -100,7 +104,8 @@ impl Reader {
     }
 }
 
-/// Bytes read, and the wall clock in nanoseconds at which the newest of them came, where the kernel has noted it.
+/// Returns the bytes read, and the wall clock in nanoseconds at which the newest of them arrived, if the
+/// kernel recorded it.
 fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Result<(usize, Option<i64>)> {
     let mut parts = [IoSliceMut::new(bytes)];
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;
@@ -120,7 +125,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// Reads both, again where the processor was taken away in between.
+    /// Reads both, and reads them again if the processor was taken away in between.
     fn read() -> Clocks {
         let mut best = (u64::MAX, Clocks { monotonic: 0, wall_ahead: 0 });
         for _ in 0..TRIES {
@@ -139,8 +144,8 @@ impl Clocks {
         best.1
     }
 
-    /// A stamp of the wall clock on the monotonic one; `None` where it is in the future or before `since`, as it is when
-    /// the wall clock was set between the arrival and now.
+    /// Converts a stamp of the wall clock to the monotonic one; `None` if it is in the future or before
+    /// `since`, which happens when the wall clock was set between the arrival and now.
     fn monotonic_of(self, stamp: i64, since: u64) -> Option<u64> {
         let at = u64::try_from(stamp - self.wall_ahead).ok()?;
         (since <= at + SKEW && at <= self.monotonic + SKEW).then(|| at.clamp(since, self.monotonic))
@@ -161,9 +166,9 @@ mod tests {
         assert_eq!(of(450 * SECOND), Some(450_000_000_000));
         assert_eq!(of(400 * SECOND), Some(since));
         assert_eq!(of(500 * SECOND), Some(clocks.monotonic));
-        // What two processors' clocks may differ by is no clock that was set.
+        // A difference between two processors' clocks does not count as a clock that was set.
         assert_eq!((of(500 * SECOND + 900), of(400 * SECOND - 900)), (Some(clocks.monotonic), Some(since)));
-        // Set back by an hour behind the arrival: the stamp lies in the future. Set forward: long ago.
+        // Set back by an hour after the arrival: the stamp is in the future. Set forward: long ago.
         assert_eq!(of((450 + 3_600) * SECOND), None);
         assert_eq!(of((450 - 3_600) * SECOND), None);
         assert_eq!(of(399 * SECOND), None);

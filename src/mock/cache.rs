@@ -1,8 +1,8 @@
-//! The prefix cache: which blocks of tokens are kept, and which go first.
+//! The prefix cache: which blocks of tokens are kept, and which are evicted first.
 //!
-//! As vLLM's automatic prefix caching: only full blocks, found from the front, and the least recently used block goes
-//! first, of one sequence the last. Other than there, what running requests hold is not a part of the capacity: it says
-//! what is kept for later ones.
+//! As in vLLM's automatic prefix caching: only full blocks, found from the front, and the least recently
+//! used block is evicted first, within one sequence the last. Unlike there, blocks of running requests do
+//! not count towards the capacity: it limits what is kept for later ones.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use super::chain::{Block, Chain};
 /// No neighbour.
 const NONE: u32 = u32::MAX;
 
-/// What the cache did since the server's start.
+/// The cache's activity since the server's start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Tokens that were looked for.
+    /// Tokens that were looked up.
     pub(super) queries: u64,
     /// Those of them that were found.
     pub(super) hits: u64,
-    /// Blocks that made room for others.
+    /// Evicted blocks.
     pub(super) evictions: u64,
 }
 
-/// A kept block and its neighbours in the order of use, as places.
+/// A kept block and its neighbors in the order of use, as places.
 #[derive(Debug)]
 struct Kept {
     block: Block,
@@ -30,19 +30,19 @@ struct Kept {
     older: u32,
 }
 
-/// The blocks that are kept, in the order of their last use.
+/// The kept blocks, in the order of their last use.
 ///
-/// A use of a block is one of all blocks before it too, and counts as a little earlier the further back a block stands.
-/// So no block is used later than the one it follows, and the block that was not used for longest is always the last of
-/// its sequence: nothing is ever kept that cannot be found.
+/// Using a block also uses all blocks before it, slightly earlier the further in front a block is. So no
+/// block is used later than the one it follows, and the least recently used block is always the last of its
+/// sequence: nothing is kept that cannot be found.
 #[derive(Debug)]
 pub(super) struct Cache {
     /// Tokens of a block.
     size: u32,
-    /// Most blocks that are kept.
+    /// Maximum number of kept blocks.
     capacity: usize,
     places: HashMap<Block, u32>,
-    /// By place; as long as the most that was ever kept.
+    /// By place; as long as the largest number that was ever kept.
     kept: Vec<Kept>,
     newest: u32,
     oldest: u32,
@@ -50,7 +50,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for `tokens` tokens in blocks of `size`, each at least 1; what does not fill a block is not used.
+    /// Creates an empty cache for `tokens` tokens in blocks of `size`, each at least 1; a remainder smaller
+    /// than a block is unused.
     pub(super) fn new(tokens: u32, size: u32) -> Cache {
         Cache {
             size,
@@ -63,23 +64,23 @@ impl Cache {
         }
     }
 
-    /// Blocks that are kept.
+    /// Returns the number of kept blocks.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Most blocks that are kept.
+    /// Returns the maximum number of kept blocks.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// What it did so far.
+    /// Returns its activity so far.
     pub(super) fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Leading tokens of a prompt that need not be computed. The last token always is: without it there would be nothing
-    /// to predict the next one from.
+    /// Returns how many leading tokens of a prompt need not be computed. The last token always must be:
+    /// without it there would be nothing to predict the next one from.
     pub(super) fn look_up(&mut self, prompt: &Chain) -> u64 {
         let size = u64::from(self.size);
         let most = (prompt.tokens().saturating_sub(1) / size) as usize;
@@ -91,10 +92,10 @@ impl Cache {
         tokens
     }
 
-    /// Keeps the blocks of a sequence; of one that is longer than the cache the front.
+    /// Keeps the blocks of a sequence; of one that is longer than the cache, the front.
     pub(super) fn keep(&mut self, sequence: &Chain) {
         let blocks = &sequence.blocks()[..sequence.blocks().len().min(self.capacity)];
-        // Its own blocks come to the front first, so that none of them goes to make room for another.
+        // Its own blocks come to the front first, so that none of them is evicted for another.
         self.touch(blocks);
         for block in blocks {
             if !self.places.contains_key(block) {
@@ -104,7 +105,7 @@ impl Cache {
         self.touch(blocks);
     }
 
-    /// Forgets all blocks; the counters go on.
+    /// Forgets all blocks; the counters continue.
     pub(super) fn reset(&mut self) {
         self.places.clear();
         self.kept.clear();

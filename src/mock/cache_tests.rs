@@ -1,4 +1,4 @@
-//! The cache against a naive one that holds whole texts and looks at everything each time.
+//! Compares the cache with a naive one that holds whole texts and examines everything each time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::mock::chain::Kind;
 
-/// What the naive cache keeps: texts of full blocks, with the step of their last use.
+/// The naive cache: texts of full blocks, with the step of their last use.
 struct Naive {
     size: usize,
     capacity: usize,
@@ -17,7 +17,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// The leading texts of full blocks.
+    /// Returns the leading texts of full blocks.
     fn blocks(&self, tokens: &[u8]) -> Vec<Vec<u8>> {
         (1..=tokens.len() / self.size).map(|count| tokens[..count * self.size].to_vec()).collect()
     }
@@ -51,7 +51,7 @@ impl Naive {
         }
     }
 
-    /// Of the blocks that none follows, the one not used for longest.
+    /// Evicts the least recently used of the blocks that no other follows.
     fn evict(&mut self) {
         let followed =
             |text: &Vec<u8>| self.texts.keys().any(|other| other.len() > text.len() && other.starts_with(text));
@@ -138,13 +138,13 @@ fn the_tail_of_what_was_not_used_for_longest_goes_first() {
     cache.keep(&chain(1, &[1, 2, 3]));
     cache.keep(&chain(1, &[4, 5, 6]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 9])), 2);
-    // Full: 3 goes, and with the next two 6 and 5.
+    // Full: 3 is evicted, and with the next two 6 and 5.
     cache.keep(&chain(1, &[7]));
     cache.keep(&chain(1, &[8, 8]));
     assert_eq!(cache.look_up(&chain(1, &[1, 2, 3, 0])), 2);
     assert_eq!(cache.look_up(&chain(1, &[4, 5, 6, 0])), 1);
     assert_eq!(cache.counters().evictions, 3);
-    // Longer than the cache: its front stays.
+    // Longer than the cache: its front is kept.
     cache.keep(&chain(1, &[3; 9]));
     assert_eq!((cache.len(), cache.look_up(&chain(1, &[3; 9]))), (6, 6));
 }

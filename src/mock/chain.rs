@@ -1,17 +1,17 @@
-//! Tokens into blocks that are known by all tokens up to their end.
+//! Groups tokens into blocks that are identified by all tokens up to their end.
 
 use sha2::{Digest, Sha256};
 
-/// A full block, known by the hash over its tokens and all before them: two blocks are equal only where the whole
-/// texts up to their ends are. Half of SHA-256 leaves no collisions to think of.
+/// A full block, identified by the hash over its tokens and all before them: two blocks are equal only if
+/// the whole texts up to their ends are. Collisions of half a SHA-256 are negligible.
 pub(super) type Block = [u8; 16];
 
-/// What a token is, so that a word of a text is never taken for a mark of the template or for an id.
+/// The kind of a token, so that a word of a text is never mistaken for a mark of the template or for an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Text.
     Word,
-    /// A token id as completions take them.
+    /// A token id in a completions request.
     Id,
     /// A mark of the chat template.
     Mark,
@@ -25,14 +25,14 @@ pub(super) struct Chain {
     /// Tokens of a block.
     size: u32,
     blocks: Vec<Block>,
-    /// All before the block that is not yet full, and its tokens.
+    /// The tokens of the block that is not yet full, and everything before it.
     open: Sha256,
     filled: u32,
     tokens: u64,
 }
 
 impl Chain {
-    /// An empty sequence of `model`, whose blocks have `size` tokens: models share nothing.
+    /// Creates an empty sequence of `model`, whose blocks have `size` tokens: models share nothing.
     pub(super) fn new(size: u32, model: &str) -> Chain {
         let open = Sha256::new().chain_update(b"sweepline mock prefix 1\0").chain_update(model);
         Chain { size, blocks: Vec::new(), open, filled: 0, tokens: 0 }
@@ -53,12 +53,12 @@ impl Chain {
         }
     }
 
-    /// The full blocks.
+    /// Returns the full blocks.
     pub(super) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Tokens so far, those behind the last full block too.
+    /// Returns the number of tokens so far, including those after the last full block.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens
     }

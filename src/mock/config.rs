@@ -1,4 +1,4 @@
-//! What the mock is like: figures, shape of the stream, faults.
+//! The configuration of the mock: figures, shape of the stream, faults.
 
 use std::path::PathBuf;
 
@@ -7,35 +7,37 @@ use clap::{Args, ValueEnum};
 use super::fault::Fault;
 use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// The heading of `--help` that is the command's too.
+/// The heading of `--help` shared with the command.
 pub const LISTENING: &str = "Listening";
 const TIMING: &str = "Timing";
 const PREFIX_CACHE: &str = "Prefix cache";
-const ANSWERS: &str = "Answers";
-/// What the log holds stands here too.
+const ANSWERS: &str = "Responses";
+/// The contents of the log are under this heading, too.
 pub const WIRE: &str = "Bytes on the wire";
 const FAULTS: &str = "Faults";
 
-/// Everything that decides how the server behaves, as the flags of `sweepline mock` say it. The defaults are those of a plan's embedded
-/// mock.
+/// The complete behavior of the server, as set by the flags of `sweepline mock`. The defaults are those of
+/// a plan's embedded mock.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
-    /// Say this version at /version; several with commas are said in turn, as behind a balancer [default: sweepline's own]
+    /// Version to report at /version; several separated by commas are reported in turn, as behind a
+    /// balancer [default: sweepline's own]
     #[arg(help_heading = LISTENING, long = "version-says", value_name = "VERSION,…", value_delimiter = ',')]
     pub versions: Vec<String>,
-    /// A model that is served, may be given several times; others are answered with 404 [default: any name]
+    /// Name of a served model, may be given several times; requests for others get a 404 [default:
+    /// any name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
-    /// The bearer key that requests must carry; none: no key is asked for.
+    /// The bearer key that requests must have; `None` requires no key.
     #[arg(skip)]
     pub api_key: Option<String>,
     /// Time from a free slot to the first token, without prefill
     #[arg(help_heading = TIMING, long, value_name = "TIME", default_value = "20ms")]
     pub ttft: Nanos,
-    /// Time between tokens of a stream that is alone
+    /// Time between tokens if only one stream is active
     #[arg(help_heading = TIMING, long, value_name = "TIME", default_value = "4ms")]
     pub itl: Nanos,
-    /// Streams served at once; others wait, first come, first served
+    /// Number of concurrent streams; others wait, first come, first served
     #[arg(help_heading = TIMING, long, value_name = "STREAMS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: u32,
     /// Extra time to the first token for each prompt token that is not in the prefix cache, like 0.1ms/token
@@ -47,19 +49,19 @@ pub struct Config {
     /// Multiply every time by 1 ± this share, uniformly, by seed
     #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
     pub jitter: Share,
-    /// Generate to the end for clients that have gone away, in their slots, as mlx-lm does; without it such a generation ends at
-    /// once, as vLLM's does
+    /// Generate to the end for clients that have disconnected, in their slots, as mlx-lm does; without it
+    /// such a generation ends at once, as in vLLM
     #[arg(help_heading = TIMING, long)]
     pub finish_abandoned: bool,
-    /// Leave out of /metrics how many requests run and wait
+    /// Omit the numbers of running and waiting requests from /metrics
     #[arg(help_heading = TIMING, long)]
     pub no_load_gauges: bool,
-    /// Seed of jitter, text, cuts and faults by rate
+    /// Seed of jitter, text, splits and faults by rate
     #[arg(help_heading = TIMING, long, default_value_t = 0)]
     pub seed: u64,
-    /// Keep the computed tokens of prompts and answers, so many at most, as vLLM's prefix caching does: what a prompt
-    /// has in common with them is not computed again, and is reported as `cached_tokens`. Figures stand at /metrics;
-    /// POST /reset_prefix_cache forgets them [default: no prefix cache]
+    /// Keep the computed tokens of prompts and responses, at most this many, like vLLM's prefix caching:
+    /// tokens that a prompt shares with them are not computed again, and are reported as `cached_tokens`.
+    /// Figures are at /metrics; POST /reset_prefix_cache clears the cache [default: no prefix cache]
     #[arg(help_heading = PREFIX_CACHE, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub prefix_cache: Option<u32>,
     /// Tokens of a block: only full blocks are kept and found
@@ -68,39 +70,39 @@ pub struct Config {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub prefix_block: u32,
-    /// Leave `cached_tokens` out of answers, as vLLM does without --enable-prompt-tokens-details; the log has them all the
-    /// same
+    /// Omit `cached_tokens` from responses, as vLLM does without --enable-prompt-tokens-details; the log
+    /// contains them nevertheless
     #[arg(help_heading = PREFIX_CACHE, long)]
     pub no_cached_tokens: bool,
-    /// End answers after this many tokens, unless the request says ignore_eos
+    /// End responses after this many tokens, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub eos_after: Option<u32>,
-    /// Chance of each token to be the last, unless the request says ignore_eos
+    /// Probability of each token to be the last, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "SHARE", default_value = "0%")]
     pub eos_rate: Share,
     /// How a chat stream opens: role with "", role with text, role with null
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = FirstChunk::Role)]
     pub first: FirstChunk,
-    /// Where a stream carries the usage
+    /// Where a stream reports the usage
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = UsagePosition::Separate)]
     pub usage: UsagePosition,
     /// Tokens in each event
     #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens_per_event: u32,
-    /// Leading tokens of a chat answer that are reasoning
+    /// Leading tokens of a chat response that are reasoning
     #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", default_value_t = 0)]
     pub reasoning: u32,
-    /// The field that carries reasoning
+    /// The field that contains reasoning
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = ReasoningField::ReasoningContent)]
     pub reasoning_field: ReasoningField,
-    /// Which words answers are made of: ASCII, multi-byte characters, or words that JSON escapes
+    /// The words of responses: ASCII, multi-byte characters, or words that JSON escapes
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Vocabulary::Plain)]
     pub words: Vocabulary,
-    /// Whose form /tokenize has, which counts texts before they are sent
+    /// The form of /tokenize, which counts texts before they are sent
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Tokenize::Vllm)]
     pub tokenize: Tokenize,
-    /// Leave out the `[DONE]` at the end of a stream
-    #[arg(help_heading = ANSWERS, long, help = "Leave out the [DONE] at the end of a stream")]
+    /// Omit the `[DONE]` at the end of a stream
+    #[arg(help_heading = ANSWERS, long, help = "Omit the [DONE] at the end of a stream")]
     pub no_done: bool,
     /// End the lines of a stream with CR LF
     #[arg(help_heading = ANSWERS, long)]
@@ -108,10 +110,10 @@ pub struct Config {
     /// Send comments before the first token, as mlx-lm does
     #[arg(help_heading = ANSWERS, long)]
     pub keepalive_comments: bool,
-    /// Make HTTP chunks of this many bytes, each its own write, wherever their borders fall
+    /// Send HTTP chunks of this many bytes, each in its own write, wherever their borders fall
     #[arg(help_heading = WIRE, long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_bytes: Option<u32>,
-    /// Cut what is written into small pieces, at any byte
+    /// Split writes into small pieces, at any byte
     #[arg(help_heading = WIRE, long, value_enum, default_value_t = Cut::None)]
     pub cut: Cut,
     /// Pause between the pieces of --chunk-bytes and --cut
@@ -120,39 +122,40 @@ pub struct Config {
     /// Stream as HTTP/1.0 and end with the connection
     #[arg(help_heading = WIRE, long)]
     pub close_delimited: bool,
-    /// Take so many requests at once on one connection of HTTP/2, which is spoken by prior knowledge on the same port [default:
-    /// no limit]
+    /// Maximum number of concurrent requests on one HTTP/2 connection; HTTP/2 is available by prior
+    /// knowledge on the same port [default: no limit]
     #[arg(help_heading = WIRE, long, value_name = "STREAMS", value_parser = clap::value_parser!(u32).range(1..))]
     pub http2_streams: Option<u32>,
-    /// Write each event by a call of its own, even with --itl 0s
+    /// Write each event in its own call, even with --itl 0s
     #[arg(help_heading = WIRE, long)]
     pub write_per_event: bool,
-    /// What goes wrong and when, may be given several times, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or
-    /// empty@all. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers, truncate, close,
-    /// invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long, usage:TOKENS, huge-line:BYTES,
-    /// slow:FACTOR, pause:MS, exit; a number after the others says after or with how many tokens
+    /// Faults and when they occur, may be given several times, like http:503@5%, reset:20@3,7,10-12,
+    /// stall@every:10 or empty@all. Kinds: refuse (counts connections), http:STATUS, reset, stall,
+    /// stall-headers, truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short,
+    /// long, usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, a number
+    /// states after or with how many tokens
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones
     #[arg(help_heading = FAULTS, long, value_name = "CONNECTIONS")]
     pub refuse_after: Option<u64>,
-    /// Write a log of what really happened to this file, JSON lines, instants on the monotonic clock
+    /// Write a log of the actual events to this file, as JSON lines, with instants on the monotonic clock
     #[arg(help_heading = WIRE, long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Log request bodies and answers too
+    /// Log request bodies and responses as well
     #[arg(help_heading = WIRE, long, requires = "log")]
     pub log_text: bool,
 }
 
 impl Config {
-    /// Tokens of a block of the prefix cache where nothing else is said: vLLM's default.
+    /// Default number of tokens in a block of the prefix cache: vLLM's default.
     pub const PREFIX_BLOCK: u32 = 16;
 }
 
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// The flags alone.
+        /// The flags only.
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
@@ -162,8 +165,8 @@ impl Default for Config {
     }
 }
 
-/// How a chat stream opens. A chunk without text is written when the request gets its slot, well before the first
-/// token, so that a client which takes it for one is found out.
+/// How a chat stream opens. A chunk without text is written when the request gets its slot, well before the
+/// first token, to expose clients that mistake it for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FirstChunk {
     /// A chunk with the role and `content: ""`, as vLLM and SGLang send it.
@@ -174,26 +177,26 @@ pub enum FirstChunk {
     Empty,
 }
 
-/// Where a stream carries the usage, if the request asks for it by `stream_options.include_usage`.
+/// Where a stream reports the usage, if the request asks for it by `stream_options.include_usage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UsagePosition {
-    /// In a chunk of its own with empty `choices`, after the finish chunk, as OpenAI and vLLM do.
+    /// In a separate chunk with empty `choices`, after the finish chunk, as OpenAI and vLLM do.
     Separate,
     /// In the finish chunk, which has no text, as transformers serve does.
     Last,
-    /// In the chunk with the last text, which has the finish reason too, as SGLang did.
+    /// In the chunk with the last text, which also has the finish reason, as SGLang did.
     WithContent,
-    /// In the chunk with the last text, and again in one of its own.
+    /// In the chunk with the last text, and again in a separate one.
     Both,
-    /// In every chunk with text, growing, and in one of its own, as vLLM's `continuous_usage_stats` does.
+    /// In every chunk with text, increasing, and in a separate one, like vLLM's `continuous_usage_stats`.
     Every,
     /// Nowhere, whatever the request asks for.
     Never,
-    /// In a chunk of its own, even if the request did not ask.
+    /// In a separate chunk, even without a request for it.
     Always,
 }
 
-/// The field of a chat delta that carries reasoning.
+/// The field of a chat delta that contains reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum ReasoningField {
@@ -203,7 +206,7 @@ pub enum ReasoningField {
     Reasoning,
 }
 
-/// Which words answers are made of; one word is one token.
+/// The words of responses; one word is one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Vocabulary {
     /// Plain ASCII.
@@ -214,10 +217,10 @@ pub enum Vocabulary {
     Escaped,
 }
 
-/// Whether the bytes on the wire are cut into small writes.
+/// Whether the bytes on the wire are split into small writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Cut {
-    /// Written as they come.
+    /// Not split.
     None,
     /// Pieces of 1 to 32 bytes by seed, so that borders fall inside characters, line ends and chunk sizes.
     Random,
@@ -226,13 +229,13 @@ pub enum Cut {
 /// The form of `/tokenize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Tokenize {
-    /// As vLLM has it: texts and chats.
+    /// As in vLLM: texts and chats.
     Vllm,
-    /// As SGLang has it: texts, or lists of them.
+    /// As in SGLang: texts, or lists of them.
     Sglang,
-    /// As llama.cpp has it: texts, and /apply-template makes one of a chat.
+    /// As in llama.cpp: texts, and /apply-template converts a chat to one.
     #[value(name = "llama.cpp")]
     LlamaCpp,
-    /// There is none.
+    /// Not available.
     None,
 }

@@ -1,4 +1,5 @@
-//! A client's connection: requests read from it, bytes written to it, and its end noticed while an answer waits.
+//! A client's connection: reads requests from it, writes bytes to it, and notices its end while a
+//! response waits.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -16,53 +17,53 @@ pub(super) use super::gone::Gone;
 use super::shared::Shared;
 use super::timer::now;
 
-/// Longest request head.
+/// Maximum size of a request head.
 const MOST_HEAD: usize = 64 << 10;
-/// Longest request body.
+/// Maximum size of a request body.
 pub(super) const MOST_BODY: usize = 64 << 20;
-/// Bytes of further requests that are read while one is answered. Beyond them the client's end is no longer noticed
-/// before a write; without a limit a client could fill the memory.
+/// Bytes of further requests that are read while one is handled. Beyond them the client's end is not
+/// noticed before a write; without a limit a client could fill the memory.
 const READ_AHEAD: usize = 1 << 20;
-/// Most header fields of a request.
+/// Maximum number of header fields in a request.
 const MOST_FIELDS: usize = 100;
 
-/// What opens a connection of HTTP/2, and no request of HTTP/1.1.
+/// The beginning of an HTTP/2 connection, which no HTTP/1.1 request has.
 const PREFACE: &[u8] = b"PRI * ";
 
-/// What was read of a request's head.
+/// The parsed head of a request.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub(super) method: String,
     pub(super) path: String,
-    /// Whether the client speaks HTTP/1.0, which knows no chunks.
+    /// Whether the client uses HTTP/1.0, which has no chunks.
     pub(super) old: bool,
-    /// Whether the connection has frames of its own, and chunks are none (HTTP/2).
+    /// Whether the connection has its own frames and no chunks (HTTP/2).
     pub(super) has_frames: bool,
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
-    /// The other fields, by name in lower case, but those that every client sends.
+    /// The other fields, by name in lower case, except those that every client sends.
     pub(super) further: BTreeMap<String, String>,
     length: usize,
     chunked: bool,
     expects_continue: bool,
 }
 
-/// A whole request.
+/// A complete request.
 pub(super) struct Incoming {
     pub(super) head: Head,
     bytes: Vec<u8>,
     body: usize,
-    /// When its first and its last byte came.
+    /// When its first and its last byte arrived.
     pub(super) arrival: Arrival,
     pub(super) complete: Arrival,
 }
 
 impl Head {
-    /// Takes a field, whose name is in lower case; or says why it cannot be taken.
+    /// Adds a field, whose name is in lower case, or returns why it is rejected.
     pub(super) fn take(&mut self, name: &str, value: &str) -> Result<(), (u16, &'static str)> {
         match name {
-            "content-length" => self.length = value.trim().parse().map_err(|_| (400, "Content-Length is no number"))?,
+            "content-length" => self.length = value.trim().parse().map_err(|_| (400, "invalid Content-Length"))?,
             "transfer-encoding" => self.chunked = true,
             "expect" => self.expects_continue = value.eq_ignore_ascii_case("100-continue"),
             "connection" if value.to_ascii_lowercase().contains("close") => self.keep_alive = false,
@@ -77,18 +78,18 @@ impl Head {
 }
 
 impl Incoming {
-    /// A request with its body, and when its first and its last byte came.
+    /// Creates a request with its body, and the arrival of its first and its last byte.
     pub(super) fn new(head: Head, body: Vec<u8>, (arrival, complete): (Arrival, Arrival)) -> Incoming {
         Incoming { head, bytes: body, body: 0, arrival, complete }
     }
 
-    /// The body.
+    /// Returns the body.
     pub(super) fn body(&self) -> &[u8] {
         &self.bytes[self.body..]
     }
 }
 
-/// Why no request could be read: status, sentence, and when the first byte arrived.
+/// Why no request could be read: status, message, and when the first byte arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unreadable {
     pub(super) status: u16,
@@ -96,31 +97,31 @@ pub(super) struct Unreadable {
     pub(super) arrival: Arrival,
 }
 
-/// What reading the next request came to.
+/// The result of reading the next request.
 pub(super) enum Next {
     Request(Incoming),
-    /// It is a connection of HTTP/2.
+    /// It is an HTTP/2 connection.
     Http2,
     Unreadable(Unreadable),
     Closed,
 }
 
-/// A connection of which the first bytes have been read.
+/// A connection whose first bytes have been read.
 pub(super) struct Accepted {
     pub(super) stream: TcpStream,
     pub(super) input: Vec<u8>,
-    /// When the last of them came.
+    /// When the last of them arrived.
     pub(super) last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
     pub(super) shared: Rc<Shared>,
 }
 
-/// What answers go through.
+/// The transport of responses.
 enum Link {
-    /// A connection of HTTP/1.1.
+    /// An HTTP/1.1 connection.
     Tcp(TcpStream),
-    /// A stream of HTTP/2.
+    /// An HTTP/2 stream.
     Stream(Answering),
 }
 
@@ -128,12 +129,12 @@ enum Link {
 pub(super) struct Conn {
     link: Link,
     input: Vec<u8>,
-    /// When the first and the last byte of `input` came.
+    /// When the first and the last byte of `input` arrived.
     first: Arrival,
     last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
-    /// The client went away and its generation goes on: what is written goes nowhere.
+    /// The client has disconnected and its generation continues: output is discarded.
     lost: bool,
     pub(super) shared: Rc<Shared>,
 }
@@ -144,7 +145,7 @@ impl Conn {
         Conn::through(Link::Tcp(stream), number, peer_port, shared)
     }
 
-    /// One stream of connection `number`, for the answer to one request.
+    /// Creates one stream of connection `number`, for the response to one request.
     pub(super) fn of_stream(answering: Answering, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
         Conn::through(Link::Stream(answering), number, peer_port, shared)
     }
@@ -154,29 +155,29 @@ impl Conn {
         Conn { link, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
     }
 
-    /// The connection itself, for what is not HTTP/1.1; none of a stream.
+    /// Returns the connection itself, if it is not HTTP/1.1; `None` for a stream.
     pub(super) fn into_accepted(self) -> Option<Accepted> {
         let Conn { link, input, last, number, peer_port, shared, .. } = self;
         let Link::Tcp(stream) = link else { return None };
         Some(Accepted { stream, input, last, number, peer_port, shared })
     }
 
-    /// Ends the answer on a stream: as a whole one, or by a reset.
+    /// Ends the response on a stream: complete, or by a reset.
     pub(super) fn end_stream(&mut self, whole: bool) {
         if let Link::Stream(answering) = &mut self.link {
             answering.end(whole);
         }
     }
 
-    /// Makes the end of the connection a reset.
+    /// Makes the connection end with a reset.
     pub(super) fn reset_on_drop(&self) {
         if let Link::Tcp(stream) = &self.link {
-            // Fails only on a socket that is gone already, and then there is nothing to reset.
+            // Fails only on a socket that is already gone, and then there is nothing to reset.
             let _ = stream.set_zero_linger();
         }
     }
 
-    /// Waits for a whole request.
+    /// Waits for a complete request.
     pub(super) async fn next(&mut self) -> Result<Next, Gone> {
         if self.input.is_empty() && self.fill().await? == 0 {
             return Ok(Next::Closed);
@@ -215,17 +216,17 @@ impl Conn {
         let complete = self.last;
         let rest = self.input.split_off(end);
         let bytes = std::mem::replace(&mut self.input, rest);
-        // Of what came ahead of its turn only the last read is known.
+        // For bytes that arrived ahead of their turn, only the last read is known.
         self.first = self.last;
         Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
     }
 
-    /// Whether the client was found gone while its generation went on.
+    /// Whether the client disconnected while its generation continued.
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Writes all of it. Where generations go on without their clients, so does this.
+    /// Writes all of it. If generations continue without their clients, so does this.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.lost {
             return Ok(());
@@ -253,7 +254,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Waits until a connection takes more.
+    /// Waits until a connection accepts more.
     async fn room(&mut self) -> Result<(), Gone> {
         poll_fn(|context| match &self.link {
             Link::Tcp(stream) => match stream.poll_write_ready(context) {
@@ -265,7 +266,8 @@ impl Conn {
         .await
     }
 
-    /// Waits for a future, or for the client to go away. What the client sends meanwhile is kept for later.
+    /// Waits for a future, or for the client to disconnect. Data that the client sends meanwhile is
+    /// kept for later.
     pub(super) async fn or_gone<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
         let mut future = pin!(future);
         poll_fn(|context| match future.as_mut().poll(context) {
@@ -275,7 +277,7 @@ impl Conn {
         .await
     }
 
-    /// Waits for what a generation needs, or for the client to go away, where that ends the generation.
+    /// Waits for a step of a generation, or for the client to disconnect if that ends the generation.
     pub(super) async fn generating<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
         if self.shared.config.finish_abandoned { Ok(future.await) } else { self.or_gone(future).await }
     }
@@ -286,20 +288,20 @@ impl Conn {
         self.generating(sleep).await
     }
 
-    /// Waits until the client goes away.
+    /// Waits until the client disconnects.
     pub(super) async fn wait_for_end(&mut self) -> Gone {
         match self.or_gone(std::future::pending::<Gone>()).await {
             Ok(gone) | Err(gone) => gone,
         }
     }
 
-    /// Closes the sending side and reads on for a moment: a socket closed with unread bytes sends a reset, which would
-    /// take the answer from the client that is still sending.
+    /// Closes the sending side and reads on for a moment: a socket closed with unread bytes sends a reset,
+    /// which would discard the response to a client that is still sending.
     pub(super) async fn close_politely(&mut self) {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
             if let Link::Tcp(stream) = &mut self.link {
-                // A failure means that the client is gone, which the next read says too.
+                // A failure means that the client is gone, which the next read reports as well.
                 let _ = stream.shutdown().await;
             }
             while self.fill().await.is_ok_and(|read| read > 0) {
@@ -329,7 +331,7 @@ impl Conn {
         Poll::Pending
     }
 
-    /// Reads what there is; 0: the client has closed its side.
+    /// Reads the available bytes; 0: the client has closed its side.
     async fn fill(&mut self) -> Result<usize, Gone> {
         loop {
             let Link::Tcp(stream) = &self.link else { return Err(Gone) };
@@ -359,7 +361,7 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// The head and where the body starts, or nothing yet, or why it is none.
+/// Parses the head and returns where the body starts, `None` if it is incomplete, or why it is invalid.
 fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -367,7 +369,7 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
         Ok(httparse::Status::Complete(start)) => start,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err((431, "the request has too many header fields")),
-        Err(_) => return Err((400, "this is not HTTP/1")),
+        Err(_) => return Err((400, "not an HTTP/1 request")),
     };
     let old = request.version == Some(0);
     let mut head = Head {

@@ -1,11 +1,12 @@
-//! The JSON of stream events, built once per request; a token adds only its text between two ready pieces.
+//! The JSON of stream events, built once per request; a token adds only its text between two
+//! prepared pieces.
 
 use super::config::{Config, ReasoningField};
 use super::part::{Field, Usage};
 use super::request::{Api, Request};
 use super::responses::Events;
 
-/// What all events of one answer share.
+/// The common parts of all events in one response.
 pub(super) struct Envelope {
     api: Api,
     /// From `data: ` to before `"choices"`.
@@ -19,11 +20,11 @@ pub(super) struct Envelope {
     content: Vec<u8>,
     thought: Vec<u8>,
     plain: Vec<u8>,
-    /// Of an answer whose events are named.
+    /// For a response with named events.
     events: Option<Events>,
 }
 
-/// The members that open every answer: identity, kind, time, model.
+/// Returns the members that open every response: identity, kind, time, model.
 pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: bool) -> String {
     let (prefix, object) = match (request.api, streaming) {
         (Api::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
@@ -39,7 +40,7 @@ pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: 
 }
 
 impl Envelope {
-    /// The envelope of answer `number`, created at Unix second `created`.
+    /// Creates the envelope of response `number`, created at Unix second `created`.
     pub(super) fn new(config: &Config, request: &Request, number: u64, created: u64) -> Envelope {
         let line_end = if config.crlf { "\r\n" } else { "\n" };
         let reasoning = match config.reasoning_field {
@@ -66,7 +67,7 @@ impl Envelope {
         envelope
     }
 
-    /// The two pieces around the text of an ordinary event.
+    /// Returns the two pieces around the text of an ordinary event.
     pub(super) fn around(&mut self, field: Field) -> (&[u8], &[u8]) {
         if let Some(events) = &mut self.events {
             return events.around(field);
@@ -75,12 +76,12 @@ impl Envelope {
         (open, &self.plain)
     }
 
-    /// The events by name, where the answer has such.
+    /// Returns the named events, if the response has them.
     pub(super) fn events(&mut self) -> Option<&mut Events> {
         self.events.as_mut()
     }
 
-    /// An event up to its text.
+    /// Returns an event up to its text.
     pub(super) fn open(&self, field: Field, role: bool) -> String {
         let head = &self.head;
         if self.api == Api::Completions {
@@ -91,36 +92,36 @@ impl Envelope {
         format!(r#"{head}"choices":[{{"index":0,"delta":{{{role}"{name}":""#)
     }
 
-    /// An event from behind its text on.
+    /// Returns the part of an event after its text.
     pub(super) fn close(&self, finish: Option<&str>, usage: Option<Usage>) -> String {
         let brace = if self.api == Api::Chat { "}" } else { "" };
         format!("\"{brace}{}", self.rest(finish, usage))
     }
 
-    /// The chunk that opens a chat: the role, and the content as given in JSON.
+    /// Returns the chunk that opens a chat: the role, and the content as given in JSON.
     pub(super) fn role(&self, content: &str) -> String {
         let (head, rest) = (&self.head, self.rest(None, None));
         format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)
     }
 
-    /// The chunk that says why the answer ended and carries no text.
+    /// Returns the chunk that contains the finish reason and no text.
     pub(super) fn finish(&self, finish: &str, usage: Option<Usage>) -> String {
         let (head, rest) = (&self.head, self.rest(Some(finish), usage));
         let nothing = if self.api == Api::Chat { r#""delta":{}"# } else { r#""text":"""# };
         format!(r#"{head}"choices":[{{"index":0,{nothing}{rest}"#)
     }
 
-    /// The chunk that carries only the usage.
+    /// Returns the chunk that contains only the usage.
     pub(super) fn usage(&self, usage: Usage) -> String {
         format!(r#"{}"choices":[],"usage":{}{}"#, self.head, usage.json(), self.tail)
     }
 
-    /// `data: ` and anything else, as an event.
+    /// Returns `data: ` with any payload, as an event.
     pub(super) fn data(&self, payload: &str) -> String {
         format!("data: {payload}{0}{0}", self.line_end)
     }
 
-    /// A comment line and the blank line behind it.
+    /// Returns a comment line and the blank line after it.
     pub(super) fn comment(&self, text: &str) -> String {
         format!(": {text}{0}{0}", self.line_end)
     }

@@ -1,4 +1,4 @@
-//! What goes wrong and when: the little language of `--fault KIND[:NUMBER]@WHEN`.
+//! Faults and when they occur: the small language of `--fault KIND[:NUMBER]@WHEN`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,96 +8,100 @@ use rand::RngExt;
 use super::random::random;
 use crate::units::Share;
 
-/// One fault and the requests that it strikes.
+/// One fault and the requests that it affects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: Kind,
-    /// Which requests it strikes; for [`Kind::Refuse`] which connections.
+    /// The affected requests; for [`Kind::Refuse`] the affected connections.
     pub when: When,
 }
 
-/// What goes wrong. The numbers of tokens say after how many of them a stream is struck; `None`: after half of them.
+/// The kind of a fault. A number of tokens states after how many of them a stream is affected; `None`:
+/// after half of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// The connection is reset before anything is read from it.
     Refuse,
-    /// This status with an error body instead of an answer.
+    /// This status with an error body instead of a response.
     Http(u16),
-    /// The answer stops after some tokens and the connection is reset.
+    /// The response stops after some tokens and the connection is reset.
     Reset(Option<u32>),
-    /// The answer stops after some tokens and the connection stays open. The slot is freed.
+    /// The response stops after some tokens and the connection stays open. The slot is freed.
     Stall(Option<u32>),
-    /// Nothing is ever answered; the connection stays open. No slot is taken.
+    /// Nothing is ever sent; the connection stays open. No slot is taken.
     StallHeaders,
-    /// The answer ends in the middle of an event's JSON; the body ends as HTTP wants it.
+    /// The response ends in the middle of an event's JSON; the body ends properly in terms of HTTP.
     Truncate(Option<u32>),
     /// The connection closes in the middle of an event's JSON and of the body.
     Close(Option<u32>),
-    /// One event is not JSON; the answer goes on.
+    /// One event is not JSON; the response continues.
     InvalidJson(Option<u32>),
-    /// One event holds bytes that are not UTF-8; the answer goes on.
+    /// One event contains bytes that are not UTF-8; the response continues.
     InvalidUtf8(Option<u32>),
-    /// One event is JSON of another shape; the answer goes on.
+    /// One event is JSON of another shape; the response continues.
     WrongShape(Option<u32>),
-    /// An error object inside the 200 answer, which ends there.
+    /// An error object inside the 200 response, which ends there.
     ErrorObject(Option<u32>),
-    /// A 200 answer without a token.
+    /// A 200 response without a token.
     Empty,
-    /// The answer has this many tokens, or half of those asked for, and says `stop`.
+    /// The response has this many tokens, or half of those requested, and reports `stop`.
     Short(Option<u32>),
-    /// The answer has this many tokens, or twice those asked for.
+    /// The response has this many tokens, or twice those requested.
     Long(Option<u32>),
-    /// The usage tells of this many completion tokens, whatever the answer has.
+    /// The usage reports this many completion tokens, whatever the response has.
     Usage(u32),
-    /// One event carries a text of this many bytes.
+    /// One event contains a text of this many bytes.
     HugeLine(u32),
-    /// Every time of the answer is multiplied by this factor.
+    /// Every time of the response is multiplied by this factor.
     Slow(u32),
-    /// From this request on nothing is written on any stream for so many milliseconds; then all go on. The request itself is
-    /// answered.
+    /// From this request on nothing is written on any stream for this many milliseconds; then all continue.
+    /// The request itself gets its response.
     Pause(u32),
     /// The whole server ends as if it had crashed.
     Exit,
 }
 
-/// Which requests a fault strikes; they are numbered from 1 in their order of arrival.
+/// The requests that a fault affects; they are numbered from 1 in their order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub enum When {
     /// All of them.
     All,
-    /// Each with this chance, by seed.
+    /// Each with this probability, by seed.
     Rate(Share),
     /// Every n-th.
     Every(u64),
-    /// Those in one of these ranges, first and last included.
+    /// Those in one of these ranges, including first and last.
     Numbers(Vec<(u64, u64)>),
 }
 
-/// Why a text is no fault; the message names the remedy.
+/// Why a text is not a valid fault; the message contains the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No `@`.
-    #[error("`{0}` does not say when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
+    #[error("`{0}` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
     NoWhen(String),
-    /// The kind is none of ours.
-    #[error("`{0}` is no fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
+    /// The kind is unknown.
+    #[error("`{0}` is not a known fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
     UnknownKind(String),
     /// `http` without a status, or with an impossible one.
     #[error("`{0}` needs a status from 300 to 599: write it like http:503")]
     Status(String),
-    /// A number after a kind that takes none.
-    #[error("`{0}` takes no number: write {1}")]
+    /// A number after a kind that accepts none.
+    #[error("`{0}` accepts no number: write {1}")]
     NoNumber(String, &'static str),
-    /// Something after the colon that is no number.
+    /// The part after the colon is not a number.
     #[error("`{0}` has no whole number after the colon: write it like {1}:5")]
     Number(String, &'static str),
-    /// `WHEN` is none of the four forms.
-    #[error("`{0}` is no time for a fault: write a rate (5%), request numbers from 1 (3,7,10-12,20-), every:10 or all")]
+    /// `WHEN` has none of the four forms.
+    #[error(
+        "`{0}` is not a valid time for a fault: write a rate (5%), request numbers from 1 (3,7,10-12,20-), \
+         every:10 or all"
+    )]
     When(String),
 }
 
-/// What may follow the colon of a kind.
+/// The allowed number after a kind.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Bare(Kind),
@@ -106,8 +110,8 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. 16 MiB is beyond any line a server sends; a factor of 10 is beyond any jitter; two thousand million
-/// tokens are beyond any answer; a second is beyond any gap.
+/// Every kind by name. The limits exceed any real value: 16 MiB any line of a server, a factor of 10 any
+/// jitter, two thousand million tokens any response, a second any gap.
 const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),
@@ -156,7 +160,7 @@ impl FromStr for Kind {
 }
 
 impl fmt::Display for Kind {
-    /// The name without the number, as the log has it; `http` keeps its status.
+    /// Writes the name without the number, as in the log; `http` keeps its status.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Kind::Http(status) = self {
             return write!(f, "http:{status}");
@@ -213,7 +217,7 @@ impl When {
             When::All => true,
             When::Every(every) => number.is_multiple_of(*every),
             When::Numbers(ranges) => ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)),
-            // The position keeps two faults of equal rate from striking the same requests.
+            // The position prevents two faults of equal rate from affecting the same requests.
             When::Rate(share) => {
                 random(seed.wrapping_add(position as u64), b"flt ", number).random::<f64>() < share.to_f64()
             }
@@ -221,12 +225,12 @@ impl When {
     }
 }
 
-/// The first of `faults` that strikes connection `number` before anything is read.
+/// Returns the first of `faults` that affects connection `number` before anything is read.
 pub(super) fn of_connection(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
     first(faults, number, seed, |kind| kind == Kind::Refuse)
 }
 
-/// The first of `faults` that strikes request `number`.
+/// Returns the first of `faults` that affects request `number`.
 pub(super) fn of_request(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
     first(faults, number, seed, |kind| kind != Kind::Refuse)
 }
@@ -286,12 +290,12 @@ mod tests {
         let error = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
         assert_eq!(
             error("reset"),
-            "`reset` does not say when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
+            "`reset` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
         );
-        assert!(error("rest@all").starts_with("`rest` is no fault: write one of refuse, http, reset"));
+        assert!(error("rest@all").starts_with("`rest` is not a known fault: write one of refuse, http, reset"));
         assert_eq!(error("http@all"), "`http` needs a status from 300 to 599: write it like http:503");
         assert!(error("http:200@all").contains("300 to 599"));
-        assert_eq!(error("empty:3@all"), "`empty:3` takes no number: write empty");
+        assert_eq!(error("empty:3@all"), "`empty:3` accepts no number: write empty");
         assert_eq!(error("reset:x@all"), "`reset:x` has no whole number after the colon: write it like reset:5");
         for when in ["", "0", "5", "3-1", "every:0", "200%", "1,,2"] {
             let result = format!("reset@{when}").parse::<Fault>();

@@ -1,5 +1,5 @@
-//! The client went away.
+//! The client has disconnected.
 
-/// The client went away.
+/// The client has disconnected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone;

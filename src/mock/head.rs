@@ -1,25 +1,25 @@
-//! Heads of answers in one piece, and the body of an error.
+//! Heads of complete responses, and the body of an error.
 
 use serde_json::json;
 
 /// The header line that names this server.
 pub(super) const SERVER: &str = concat!("server: sweepline-mock/", env!("CARGO_PKG_VERSION"), "\r\n");
 
-/// The content type of most answers.
+/// The content type of most responses.
 pub(super) const JSON: &str = "application/json";
 
-/// An error body in OpenAI's shape.
+/// Returns an error body in OpenAI's format.
 pub(super) fn error(status: u16, message: &str) -> String {
     let kind = if status < 500 { "invalid_request_error" } else { "server_error" };
     json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
 }
 
-/// The head of a JSON answer of `length` bytes.
+/// Returns the head of a JSON response of `length` bytes.
 pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
     head(status, JSON, length, keep)
 }
 
-/// The head of an answer of `length` bytes of a content type.
+/// Returns the head of a response of `length` bytes of a content type.
 pub(super) fn head(status: u16, kind: &str, length: usize, keep: bool) -> String {
     let connection = if keep { "keep-alive" } else { "close" };
     let reason = match status {

@@ -1,5 +1,5 @@
-//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: a connection that opens with its preface is read by the `h2` crate. A
-//! request becomes what it is over HTTP/1.1, and is answered in a task of its own.
+//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: the `h2` crate reads a connection that opens with
+//! its preface. A request is handled as over HTTP/1.1, in its own task.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,10 +21,10 @@ use super::arrival::Arrival;
 use super::conn::{Accepted, Conn, Head, Incoming, MOST_BODY};
 use super::shared::Shared;
 
-/// What a client may send before anything is taken back.
+/// The flow-control window for a client.
 const WINDOW: u32 = 1 << 20;
 
-/// Serves a connection to its end; `serve` answers each request.
+/// Serves a connection to its end; `serve` handles each request.
 pub(super) async fn connection<F: Future<Output = ()> + 'static>(
     accepted: Accepted,
     serve: impl Fn(Conn, Incoming) -> F + Copy + 'static,
@@ -48,7 +48,7 @@ pub(super) async fn connection<F: Future<Output = ()> + 'static>(
     }
 }
 
-/// A request whose head has come.
+/// A request whose head has arrived.
 struct Asked {
     request: Request<RecvStream>,
     respond: SendResponse<Bytes>,
@@ -57,7 +57,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Waits for its body; none where the client gave it up, or it is too long.
+    /// Waits for its body; `None` if the client cancelled it, or it is too long.
     async fn whole(self) -> Option<(Answering, Incoming)> {
         let Asked { request, respond, arrival, arrivals } = self;
         let (parts, mut body) = request.into_parts();
@@ -68,7 +68,7 @@ impl Asked {
             if bytes.len() > MOST_BODY {
                 return None;
             }
-            // It cannot fail: the bytes have just come.
+            // It cannot fail: the bytes have just arrived.
             let _ = body.flow_control().release_capacity(data.len());
         }
         let mut head = Head::default();
@@ -76,22 +76,22 @@ impl Asked {
         head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
         (head.has_frames, head.keep_alive) = (true, true);
         for (name, value) in &parts.headers {
-            // What such a field says is told by frames, or no client of ours sends it.
+            // Such a field is replaced by frames, or none of our clients sends it.
             let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
         }
         Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))
     }
 }
 
-/// When bytes came. A connection is read once a turn, and whatever the read completes is looked at before the next one: the
-/// last arrival is then that of what is looked at.
+/// When bytes arrived. A connection is read once per turn, and everything that the read completes is
+/// handled before the next one: the last arrival then belongs to it.
 struct Arrivals {
     last: Cell<Arrival>,
     may_read: Cell<bool>,
 }
 
 impl Arrivals {
-    /// `work`, reading once a turn.
+    /// Runs `work`, reading once per turn.
     async fn paced<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -105,7 +105,7 @@ impl Arrivals {
 /// The socket of a connection.
 struct Socket {
     stream: TcpStream,
-    /// What was read and does not belong to a read of its own.
+    /// Bytes that were read beyond the requested ones.
     unread: Vec<u8>,
     arrivals: Rc<Arrivals>,
     shared: Rc<Shared>,

@@ -1,4 +1,4 @@
-//! A generation that has its slot, and what becomes of its connection.
+//! A generation with its slot, and what happens to its connection.
 
 use super::fault::Kind;
 use super::request::Request;
@@ -7,31 +7,31 @@ use super::slot::Slot;
 use super::timer::now;
 use super::wire::Framing;
 
-/// What becomes of the connection after an answer.
+/// What happens to the connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Keep,
     Close,
-    /// It closes before the answer is whole.
+    /// It closes before the response is complete.
     Cut,
     Reset,
 }
 
-/// A generation that has its slot.
+/// A generation with its slot.
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) request: Request,
     pub(super) fault: Option<Kind>,
     pub(super) tokens: u32,
     pub(super) finish: &'static str,
-    /// The leading tokens that are reasoning.
+    /// Number of leading tokens that are reasoning.
     pub(super) reasoning: u32,
-    /// Given back by dropping it.
+    /// Released when it is dropped.
     pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
-    /// What is counted of it; none when it has been.
+    /// Its statistics; `None` once they are recorded.
     pub(super) serving: Option<Serving>,
-    /// Leading tokens of the prompt that the prefix cache held.
+    /// Leading tokens of the prompt found in the prefix cache.
     pub(super) cached: u64,
     /// Unix seconds.
     pub(super) created: u64,
@@ -40,12 +40,13 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Tokens of the prompt that have to be computed.
+    /// Returns the tokens of the prompt that must be computed.
     pub(super) fn computed(&self) -> u64 {
         self.request.prompt_tokens - self.cached
     }
 
-    /// Vectors or scores that the answer has: one too few where its fault cuts it short, none where it is to be empty.
+    /// Returns the number of vectors or scores in the response: one too few if its fault shortens it, none
+    /// if it must be empty.
     pub(super) fn given(&self) -> usize {
         match self.fault {
             Some(Kind::Empty) => 0,
@@ -54,7 +55,7 @@ impl Job {
         }
     }
 
-    /// Tokens of the answer that the usage tells of when `sent` have been written.
+    /// Returns the number of tokens that the usage reports when `sent` have been written.
     pub(super) fn told(&self, sent: u32) -> u32 {
         match self.fault {
             Some(Kind::Usage(tokens)) => tokens,
@@ -82,7 +83,7 @@ impl Job {
         }
     }
 
-    /// The answer is whole, and its slot free.
+    /// Records that the response is complete, and its slot free.
     pub(super) fn served(&mut self) {
         self.slot = None;
         let finish = if self.finish == "length" { Finish::Length } else { Finish::Stop };

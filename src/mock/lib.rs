@@ -1,4 +1,5 @@
-//! The mock server as a crate of its own: nothing else is compiled again where it changes, and it shares no codec with the engine.
+//! The mock server as a separate crate: a change in it recompiles nothing else, and it shares no
+//! codec with the engine.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! The log of what really happened: JSON lines, one per request, written by a thread of its own so that no stream
+//! The log of actual events: JSON lines, one per request, written by a separate thread so that no stream
 //! waits for the disk.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::arrival::By;
 
-/// How often the thread takes what has gathered: half of the 100 ms within which a line is in the file.
+/// How often the thread writes the collected lines: half of the 100 ms within which a line is in the file.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// One line. All instants are nanoseconds on the monotonic clock; null: never happened.
@@ -28,21 +28,22 @@ pub(super) struct Line {
     pub(super) peer_port: u16,
     /// The header `x-request-id`.
     pub(super) request_id: Option<String>,
-    /// The path as asked for.
+    /// The requested path.
     pub(super) path: Option<String>,
     /// `chat` or `completions`.
     pub(super) api: Option<&'static str>,
-    /// The model as asked for.
+    /// The requested model.
     pub(super) model: Option<String>,
-    /// Whether a stream was asked for.
+    /// Whether a stream was requested.
     pub(super) stream: Option<bool>,
     /// The first byte arrived: the newest segment of the read that brought it, or that read's return, see
     /// `arrival_stamp`. For a refused connection, when it was accepted.
     pub(super) arrival_ns: Option<u64>,
     /// The last byte arrived, in the same way.
     pub(super) body_ns: Option<u64>,
-    /// Who stamped `arrival_ns` and `body_ns`: `kernel` as the segment came in (`SO_TIMESTAMPNS`), or `user` as the read
-    /// returned, where the kernel gave no stamp for one of them or a stamp that cannot be true.
+    /// The source of the stamps `arrival_ns` and `body_ns`: `kernel` when the segment arrived
+    /// (`SO_TIMESTAMPNS`), or `user` when the read returned, if the kernel gave no stamp for one of them or
+    /// an impossible one.
     pub(super) arrival_stamp: Option<By>,
     /// The request got a slot.
     pub(super) slot_ns: Option<u64>,
@@ -50,46 +51,47 @@ pub(super) struct Line {
     pub(super) first_write_ns: Option<u64>,
     /// Just before the write call that carried the last token.
     pub(super) last_write_ns: Option<u64>,
-    /// The last write call returned, or the client was found gone.
+    /// The last write call returned, or the client was found to be gone.
     pub(super) done_ns: Option<u64>,
     /// The HTTP status that was written.
     pub(super) status: Option<u16>,
-    /// Tokens of the prompt, template included.
+    /// Tokens of the prompt, including the template.
     pub(super) prompt_tokens: Option<u64>,
-    /// Leading tokens of the prompt that the prefix cache held; null: it got no slot.
+    /// Leading tokens of the prompt found in the prefix cache; null: it got no slot.
     pub(super) cached_tokens: Option<u64>,
     /// `max_tokens` of the request.
     pub(super) requested_tokens: Option<u32>,
-    /// Tokens given to the kernel.
+    /// Tokens passed to the kernel.
     pub(super) output_tokens: u32,
-    /// `stop` or `length`; null where the answer did not come to its end.
+    /// `stop` or `length`; null if the response was not completed.
     pub(super) finish_reason: Option<&'static str>,
     /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
     pub(super) prompt_sha256: Option<String>,
-    /// The kind of the fault that struck.
+    /// The kind of the fault that occurred.
     pub(super) fault: Option<String>,
     /// How it ended.
     pub(super) outcome: Outcome,
-    /// The fields of the head that not every client sends, by name in lower case, without the key; with `--log-text`.
+    /// The header fields that not every client sends, by name in lower case, without the key; with
+    /// `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headers: Option<BTreeMap<String, String>>,
-    /// The body as it came, with `--log-text`.
+    /// The body as received, with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,
-    /// The text of the answer, reasoning first, with `--log-text`.
+    /// The text of the response, reasoning first, with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<String>,
 }
 
-/// How a request ended, as the server saw it.
+/// How a request ended, from the server's perspective.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// The whole answer was written, be it one that a fault has changed.
+    /// The whole response was written, even if a fault changed it.
     Complete,
-    /// An error answer to a request that cannot be served.
+    /// An error response to an invalid request.
     Rejected,
-    /// The client went away first.
+    /// The client disconnected first.
     ClientClosed,
     /// A fault ended it.
     Fault,
@@ -100,17 +102,17 @@ pub(super) enum Outcome {
 
 type Lines = Arc<Mutex<Vec<Line>>>;
 
-/// Where requests hand in their lines; without a file they go nowhere.
+/// The log to which requests submit their lines; without a file they are discarded.
 #[derive(Clone, Default)]
 pub(super) struct Log(Option<Lines>);
 
 impl Log {
-    /// Whether lines are kept, so that nobody fills in what is dropped.
+    /// Whether lines are kept, so that discarded ones need not be filled in.
     pub(super) fn on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Hands in a line.
+    /// Submits a line.
     pub(super) fn push(&self, line: Line) {
         if let Some(lines) = &self.0 {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
@@ -118,16 +120,16 @@ impl Log {
     }
 }
 
-/// A line being filled in. Dropping it hands it in, so that no way out of a request can forget to.
+/// A line being filled in. Dropping it submits it, so that no exit from a request can omit that.
 pub(super) struct Entry {
     pub(super) line: Line,
-    /// The text so far, as JSON strings hold it, with `--log-text`.
+    /// The text so far, as in JSON strings, with `--log-text`.
     pub(super) answer: Vec<u8>,
     log: Log,
 }
 
 impl Entry {
-    /// An entry that says `interrupted` until something else is known.
+    /// Creates an entry with the outcome `interrupted` until another is known.
     pub(super) fn new(log: &Log, line: Line) -> Entry {
         Entry { line, answer: Vec::new(), log: log.clone() }
     }
@@ -155,7 +157,7 @@ pub(super) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Creates the file, with a first line that says what it is.
+    /// Creates the file, with a first line that identifies it.
     pub(super) fn start(path: &Path) -> io::Result<(Log, LogWriter)> {
         let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
         file.write_all(b"{\"log\":\"sweepline-mock 1\"}\n")?;
@@ -182,9 +184,9 @@ impl LogWriter {
         Ok((Log(Some(lines)), LogWriter { stop, thread }))
     }
 
-    /// Writes what is left and says whether every line got into the file.
+    /// Writes the rest and returns whether every line was written to the file.
     pub(super) fn finish(self) -> io::Result<()> {
         drop(self.stop);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the log died")))
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the log panicked")))
     }
 }

@@ -1,5 +1,5 @@
-//! What the server tells of itself in Prometheus' text format, under the names, labels and units of vLLM's V1 engine where vLLM has one
-//! (`vllm/v1/metrics/loggers.py`).
+//! The server's metrics in Prometheus' text format, with the names, labels and units of vLLM's V1 engine
+//! where vLLM has the metric (`vllm/v1/metrics/loggers.py`).
 
 use std::fmt::Write;
 
@@ -27,11 +27,11 @@ impl Page {
         self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// A line; `more` are labels before the others.
+    /// Writes a line; `more` are labels before the others.
     fn line(&mut self, name: &str, more: &str, value: f64) {
         let labels = &self.labels;
-        // Python's client writes every value with a point.
-        writeln!(self.text, "{name}{{{more}{labels}}} {value:?}").expect("a string takes any text");
+        // Python's client writes every value with a decimal point.
+        writeln!(self.text, "{name}{{{more}{labels}}} {value:?}").expect("a string accepts any text");
     }
 
     fn put(&mut self, name: &str, kind: &str, help: &str, value: f64) {
@@ -50,7 +50,8 @@ impl Page {
     }
 }
 
-/// The metrics of a server; without a prefix cache its figures are 0. `load` is how many requests run and wait, where that is told.
+/// Returns the metrics of a server; without a prefix cache its figures are 0. `load` is the number of
+/// running and waiting requests, if they are reported.
 pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>, served: &Served) -> String {
     let mut page = Page::of(config);
     if let Some((running, waiting)) = load {
@@ -58,7 +59,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
         page.put("vllm:num_requests_waiting", "gauge", "Requests that wait for a slot.", waiting as f64);
     }
     of_cache(&mut page, config, cache, served);
-    page.put("vllm:num_preemptions_total", "counter", "Requests that were put back: none ever is.", 0.0);
+    page.put("vllm:num_preemptions_total", "counter", "Preempted requests: always 0.", 0.0);
     page.put(
         "vllm:prompt_tokens_total",
         "counter",
@@ -71,7 +72,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
         "Tokens that were generated.",
         served.generation_tokens() as f64,
     );
-    page.head("vllm:request_success_total", "counter", "Requests that finished, by how.");
+    page.head("vllm:request_success_total", "counter", "Finished requests by reason.");
     for finish in Finish::ALL {
         let label = format!("finished_reason=\"{}\",", finish.name());
         page.line("vllm:request_success_total", &label, served.finished(finish) as f64);
@@ -89,7 +90,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     page.text
 }
 
-/// What is known of the prefix cache, and of the tokens that requests hold there.
+/// Writes the figures of the prefix cache, and of the tokens that requests hold there.
 fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Served) {
     let counters = cache.map(Cache::counters).unwrap_or_default();
     if let Some(tokens) = config.prefix_cache {
@@ -118,13 +119,13 @@ fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Se
         (
             "sweepline_mock:prefix_cache_capacity_blocks",
             "gauge",
-            "Most blocks in the prefix cache.",
+            "Maximum number of blocks in the prefix cache.",
             cache.map_or(0, Cache::capacity) as u64,
         ),
         (
             "sweepline_mock:prefix_cache_evictions_total",
             "counter",
-            "Blocks that made room for others in the prefix cache.",
+            "Blocks evicted from the prefix cache.",
             counters.evictions,
         ),
     ] {
@@ -158,7 +159,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
         }
-        // Every metric has its head once, and nothing else is a comment.
+        // Every metric has its header once, and there are no other comments.
         let heads = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
         assert_eq!((heads, text.lines().filter(|line| line.starts_with('#')).count()), (17, 34));
     }

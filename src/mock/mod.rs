@@ -1,16 +1,17 @@
-//! An OpenAI-compatible server with a timing model and faults: the stand-in that tests and the quickstart measure.
+//! An OpenAI-compatible server with a timing model and faults, used by tests and the quickstart.
 //!
-//! It writes its own bytes and shares no codec with the engine, so that a mistake in one cannot hide the same mistake
-//! in the other. What it really did goes to its log, stamped by the monotonic clock that a client on the same host
-//! reads too. One thread serves everything: a second one would only add wake-ups to the instants it promises.
+//! It writes its own bytes and shares no codec with the engine, so that an error in one cannot hide the
+//! same error in the other. Its log records the actual events, stamped by the monotonic clock that a client
+//! on the same host reads as well. One thread serves everything: a second one would only add wake-ups to
+//! the instants it promises.
 //!
-//! `config` says what the server is like, `fault` what goes wrong and when, `pace` when each token is due; `timer`
-//! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them,
-//! `slot` is what one holds while it is served, `job` the generation that has it; `stream` and `whole` answer them through
-//! `event` (the JSON), `head` and `wire` (the framing and the cuts); `shared` is what all connections have in common;
-//! `log` writes down what happened. `http2` reads connections of HTTP/2, and `answering`
-//! makes frames of what is answered there. `chain` makes blocks of a prompt's tokens, `cache` keeps them, `served` counts what it did,
-//! and `metrics` tells that.
+//! `config` is the configuration, `fault` the faults and when they occur, `pace` when each token is due;
+//! `timer` wakes all streams from one timerfd; `arrival` stamps received data; `conn` reads requests,
+//! `answer` routes them, `slot` is what one holds while it is served, `job` the generation that has it;
+//! `stream` and `whole` respond through `event` (the JSON), `head` and `wire` (the framing and the splits);
+//! `shared` is the common state of all connections; `log` writes the log. `http2` reads HTTP/2 connections,
+//! and `answering` converts their responses to frames. `chain` groups a prompt's tokens into blocks,
+//! `cache` keeps them, `served` counts the server's work, and `metrics` reports it.
 
 mod answer;
 mod answering;

@@ -12,12 +12,12 @@ pub(super) struct Pace {
     prefill: f64,
     itl: f64,
     load: f64,
-    /// Spread and its random stream; `None` where there is none.
+    /// Spread and its random stream; `None` without jitter.
     jitter: Option<(f64, ChaCha8Rng)>,
 }
 
 impl Pace {
-    /// The pace of request `number`; `factor` slows every time down (1: as configured).
+    /// Creates the pace of request `number`; `factor` slows every time down (1: as configured).
     pub(super) fn new(config: &Config, number: u64, factor: f64) -> Pace {
         let jitter = config.jitter.to_f64();
         Pace {
@@ -29,13 +29,14 @@ impl Pace {
         }
     }
 
-    /// The instant of the first token of a request that got its slot at `slot` and has `computed` tokens to prefill.
+    /// Returns the instant of the first token of a request that got its slot at `slot` and has `computed`
+    /// tokens to prefill.
     pub(super) fn first(&mut self, slot: u64, computed: u64) -> u64 {
         slot + self.spread(self.ttft + self.prefill * computed as f64)
     }
 
-    /// The instant of the token after the one planned for `planned`, with `busy` slots busy. It counts from the plan,
-    /// not from when the last token was really written: lateness does not add up.
+    /// Returns the instant of the token after the one planned for `planned`, with `busy` slots busy. It
+    /// counts from the plan, not from the actual write of the last token: lateness does not add up.
     pub(super) fn next(&mut self, planned: u64, busy: usize) -> u64 {
         if self.itl == 0.0 {
             return planned;

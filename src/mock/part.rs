@@ -1,17 +1,17 @@
-//! What an answer says of itself, whatever its form: which text, and how many tokens.
+//! The common content of responses in any form: which text, and how many tokens.
 
-/// What an answer reports about its lengths.
+/// The token counts that a response reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) prompt: u64,
-    /// Leading tokens of the prompt that the prefix cache held, where they are reported.
+    /// Leading tokens of the prompt found in the prefix cache, if they are reported.
     pub(super) cached: Option<u64>,
     pub(super) completion: u32,
     pub(super) reasoning: u32,
 }
 
 impl Usage {
-    /// As JSON.
+    /// Formats it as JSON.
     pub(super) fn json(&self) -> String {
         let Usage { prompt, cached, completion, reasoning } = *self;
         let total = prompt + u64::from(completion);
@@ -27,7 +27,7 @@ impl Usage {
     }
 }
 
-/// Which text an event carries.
+/// The text that an event contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Content,

@@ -1,4 +1,4 @@
-//! The generation request: what is read of its JSON, and how its prompt is counted.
+//! The generation request: how its JSON is parsed, and how its prompt is counted.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use sha2::{Digest, Sha256};
 use super::chain::{Chain, Kind};
 use super::tokens::tokens;
 
-/// What the template puts around each chat message (role and three marks) and once before the answer: four and three
-/// tokens, as OpenAI's cookbook counts for its chat models. An answer that comes back as a message of the history thus
-/// stands behind the same tokens as when it was generated.
+/// The tokens that the template adds around each chat message (role and three marks) and once before the
+/// response: four and three tokens, as OpenAI's cookbook counts for its chat models. So a response that
+/// comes back as a message of the history follows the same tokens as when it was generated.
 pub(super) const START: &str = "start";
 pub(super) const TEXT: &str = "text";
 pub(super) const END: &str = "end";
-/// Whose message the answer is.
+/// The role of the response.
 const ANSWERER: &str = "assistant";
 
-/// Longest answer that is accepted, in tokens; far beyond any context length, and a bound on memory.
+/// Longest accepted response, in tokens; far beyond any context length, and a limit on memory.
 const MOST_TOKENS: u64 = 10_000_000;
 
 /// The protocols.
@@ -31,12 +31,12 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// The name in the log.
+    /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The one at a path behind the base address.
+    /// Returns the protocol at a path after the base address.
     pub(super) fn at(path: &str) -> Option<Api> {
         Some(match path {
             "/chat/completions" => Api::Chat,
@@ -48,13 +48,13 @@ impl Api {
         })
     }
 
-    /// Whether its answers have a field for reasoning.
+    /// Whether its responses have a field for reasoning.
     pub(super) fn tells_reasoning(self) -> bool {
         matches!(self, Api::Chat | Api::Responses)
     }
 }
 
-/// What the answer depends on. Other fields of a request are accepted and have no effect.
+/// Everything on which the response depends. Other fields of a request are accepted and have no effect.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) api: Api,
@@ -62,12 +62,12 @@ pub(super) struct Request {
     pub(super) stream: bool,
     pub(super) include_usage: bool,
     pub(super) max_tokens: u32,
-    /// Vectors or scores that are asked for; 0 where tokens are.
+    /// Requested vectors or scores; 0 if tokens are requested.
     pub(super) values: usize,
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
-    /// The prompt's tokens as a prefix cache knows them, where there is one.
+    /// The prompt's tokens as a prefix cache identifies them, if there is one.
     pub(super) chain: Option<Chain>,
     /// SHA-256 of the prompt's texts (messages' contents), each followed by a line feed.
     pub(super) digest: [u8; 32],
@@ -126,7 +126,7 @@ impl Prompt {
         tokens(text).for_each(|token| self.token(Kind::Word, token));
     }
 
-    /// A text, token ids, or a list of either; chat contents are lists of parts with a `text` each.
+    /// Reads a text, token ids, or a list of either; chat contents are lists of parts with a `text` each.
     fn value(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.text(text),
@@ -142,7 +142,7 @@ impl Prompt {
         }
     }
 
-    /// The marks that open a message.
+    /// Adds the marks that open a message.
     fn open(&mut self, role: &str) {
         self.token(Kind::Mark, START);
         self.token(Kind::Role, role);
@@ -160,10 +160,10 @@ impl Prompt {
 }
 
 impl Request {
-    /// Reads a body; the error is a sentence for the client. A prefix cache with blocks of `block` tokens wants the
-    /// prompt's chain.
+    /// Parses a body; the error is a message for the client. A prefix cache with blocks of `block` tokens
+    /// needs the prompt's chain.
     pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
-        let body: Body = serde_json::from_slice(body).map_err(|error| format!("the body is no request: {error}"))?;
+        let body: Body = serde_json::from_slice(body).map_err(|error| format!("invalid request body: {error}"))?;
         let model = body.model.unwrap_or_default();
         let chain = block.map(|block| Chain::new(block, &model));
         let mut prompt = Prompt { hash: Sha256::new(), tokens: 0, chain };
@@ -180,7 +180,7 @@ impl Request {
                 }
                 items => {
                     let messages = Vec::<Message>::deserialize(items);
-                    prompt.messages(&messages.map_err(|error| format!("`input` is no list of messages: {error}"))?);
+                    prompt.messages(&messages.map_err(|error| format!("`input` is not a list of messages: {error}"))?);
                 }
             },
             Api::Embeddings => {
@@ -201,10 +201,10 @@ impl Request {
         let asked = body.max_output_tokens.or(body.max_completion_tokens).or(body.max_tokens);
         let max_tokens = asked.unwrap_or(16);
         if !(1..=MOST_TOKENS).contains(&max_tokens) {
-            return Err(format!("`max_tokens` is {max_tokens}: ask for 1 to {MOST_TOKENS}"));
+            return Err(format!("`max_tokens` is {max_tokens}: request 1 to {MOST_TOKENS}"));
         }
         if body.n.is_some_and(|n| n != 1) {
-            return Err("`n` is not 1: one answer per request is all there is".into());
+            return Err("`n` is not 1: only one response per request is supported".into());
         }
         Ok(Request {
             api,
@@ -221,7 +221,7 @@ impl Request {
         })
     }
 
-    /// What the text of the answer is made from: the prompt and the request's `seed`.
+    /// Returns the seed of the response's text: from the prompt and the request's `seed`.
     pub(super) fn text_seed(&self) -> u64 {
         let (head, _) = self.digest.split_at(8);
         u64::from_le_bytes(head.try_into().expect("eight bytes")) ^ self.seed
@@ -259,7 +259,7 @@ mod tests {
         let chat = |messages: &str| blocks(Api::Chat, &format!(r#"{{"model":"m","messages":[{messages}]}}"#));
         let (user, answer) = (r#"{"role":"user","content":"a b c d"}"#, r#"{"role":"assistant","content":"e f"}"#);
         let (once, twice) = (chat(user), chat(&[user, answer, user].join(",")));
-        // Eight tokens and three; behind them `e f` and its end, and eight and three again.
+        // Eight tokens and three; after them `e f` and its end, and eight and three again.
         assert_eq!((once.len(), twice.len()), (2, 6));
         assert_eq!(once, twice[..2]);
         assert_ne!(once, chat(r#"{"role":"system","content":"a b c d"}"#));
@@ -274,7 +274,7 @@ mod tests {
         let request = parse(Api::Completions, r#"{"prompt":"x","max_tokens":5,"max_completion_tokens":7}"#).unwrap();
         assert_eq!(request.max_tokens, 7);
         let error = |body| parse(Api::Chat, body).unwrap_err();
-        assert!(error("{").starts_with("the body is no request"));
+        assert!(error("{").starts_with("invalid request body"));
         assert_eq!(error(r#"{"messages":[]}"#), "`messages` is missing or empty");
         assert!(error(r#"{"messages":[{}],"max_tokens":0}"#).contains("`max_tokens` is 0"));
         assert!(error(r#"{"messages":[{}],"n":2}"#).contains("`n`"));

@@ -1,11 +1,11 @@
-//! Answers of the Responses API: named events, each with its number, and a whole response at the end.
+//! Responses of the Responses API: named events, each with its number, and a whole response at the end.
 
 use super::part::{Field, Usage};
 
-/// Stands where the text of a delta goes.
+/// Placeholder for the text of a delta.
 const PLACE: char = '\u{0}';
 
-/// Counts under the names of this API.
+/// Formats counts with the names of this API.
 fn usage(Usage { prompt, cached, completion, reasoning }: Usage) -> String {
     let total = prompt + u64::from(completion);
     let cached = cached.unwrap_or(0);
@@ -18,7 +18,7 @@ fn usage(Usage { prompt, cached, completion, reasoning }: Usage) -> String {
     )
 }
 
-/// How an answer ended, as this API says it.
+/// Returns how a response ended, in terms of this API.
 fn ending(finish: &str) -> (&'static str, &'static str) {
     match finish {
         "length" => ("incomplete", r#"{"reason":"max_output_tokens"}"#),
@@ -26,7 +26,8 @@ fn ending(finish: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The members of a whole response besides those that every answer has; texts are the inside of JSON strings.
+/// Returns the members of a whole response besides those that every response has; texts are the
+/// inside of JSON strings.
 pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usage) -> Vec<u8> {
     let (status, details) = ending(finish);
     let open = format!(r#""status":"{status}","error":null,"incomplete_details":{details},"output":["#);
@@ -46,7 +47,7 @@ pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usa
 
 /// Writes the events of one stream.
 pub(super) struct Events {
-    /// Members that every response of this answer has.
+    /// Members that every response object of this response has.
     identity: String,
     line_end: &'static str,
     /// Number of the next event.
@@ -56,7 +57,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Before the first event.
+    /// Creates it before the first event.
     pub(super) fn new(identity: String, line_end: &'static str) -> Events {
         Events { identity, line_end, next: 0, around: [Vec::new(), Vec::new()] }
     }
@@ -72,7 +73,7 @@ impl Events {
         self.event(kind, &members)
     }
 
-    /// What announces an answer.
+    /// Returns the events that announce a response.
     pub(super) fn opening(&mut self) -> String {
         let status = r#""status":"in_progress","error":null,"incomplete_details":null,"output":[],"usage":null"#;
         let item = r#""output_index":0,"item":{"id":"msg","type":"message","status":"in_progress","role":"assistant","content":[]}"#;
@@ -86,7 +87,7 @@ impl Events {
         .concat()
     }
 
-    /// The two pieces around the text of the next event.
+    /// Returns the two pieces around the text of the next event.
     pub(super) fn around(&mut self, field: Field) -> (&[u8], &[u8]) {
         let kind = match field {
             Field::Content => "response.output_text.delta",
@@ -100,7 +101,7 @@ impl Events {
         (before, after)
     }
 
-    /// The events behind the last text.
+    /// Returns the events after the last text.
     pub(super) fn closing(&mut self, finish: &str, counts: Option<Usage>) -> String {
         let (status, details) = ending(finish);
         let done = r#""item_id":"msg","output_index":0,"content_index":0,"text":"""#;
@@ -111,7 +112,7 @@ impl Events {
         done + &self.response(&format!("response.{status}"), &members)
     }
 
-    /// A failure under way.
+    /// Returns a failure during the stream.
     pub(super) fn failure(&mut self, message: &str) -> String {
         self.event("error", &format!(r#""code":"server_error","message":"{message}","param":null"#))
     }

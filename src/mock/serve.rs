@@ -16,19 +16,19 @@ use super::log::{Entry, Line, Log, LogWriter, Outcome};
 use super::shared::Shared;
 use super::timer::now;
 
-/// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
+/// Pause after a failed accept: without file descriptors, retrying at once would only waste CPU.
 const ACCEPT_PAUSE: u64 = 10_000_000;
 
 /// Why the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to.
+    /// It was shut down.
     Shutdown,
-    /// The fault `exit` struck: the program is to end as if it had crashed.
+    /// The fault `exit` occurred: the program must end as if it had crashed.
     Fault,
 }
 
-/// A server that is ready to take connections.
+/// A server that is ready to accept connections.
 pub struct Server {
     shared: Rc<Shared>,
     listener: TcpListener,
@@ -36,11 +36,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the log and makes the timer; wants to be called within a current-thread runtime of tokio with I/O, before
-    /// anybody is told of `listener`: the kernel takes a moment to begin with its stamps.
+    /// Opens the log and creates the timer. Must be called within a current-thread runtime of tokio with
+    /// I/O, before `listener` is announced: the kernel takes a moment to begin with its stamps.
     ///
-    /// # Errors
-    /// The log cannot be created, or the kernel gives no timer.
+    /// # Errors The log cannot be created, or the kernel provides no timer.
     pub fn new(config: Config, listener: TcpListener) -> io::Result<Server> {
         let (log, writer) = match &config.log {
             None => (Log::default(), None),
@@ -76,14 +75,14 @@ impl Server {
                 }
             })
             .await;
-        // Ends the requests that are still at work; each of them hands in its line.
+        // Ends the requests that are still in progress; each of them submits its line.
         drop(local);
         let written = writer.map_or(Ok(()), LogWriter::finish);
         ended.and_then(|ended| written.map(|()| ended))
     }
 }
 
-/// Never ends; without a listener nothing more is accepted, and the kernel refuses.
+/// Never ends; without a listener no more connections are accepted, and the kernel refuses them.
 async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
     let mut number = 0;
     while shared.config.refuse_after.is_none_or(|after| number < after) {
@@ -100,7 +99,7 @@ async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
 }
 
 fn welcome(stream: TcpStream, number: u64, peer_port: u16, shared: &Rc<Shared>) {
-    // Without it Nagle's algorithm would hold tokens back. It fails only on a connection that is gone already.
+    // Without it Nagle's algorithm would delay tokens. It fails only on a connection that is already gone.
     let _ = stream.set_nodelay(true);
     let conn = Conn::new(stream, number, peer_port, Rc::clone(shared));
     match fault::of_connection(&shared.config.faults, number, shared.config.seed) {

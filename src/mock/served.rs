@@ -1,4 +1,5 @@
-//! What the server has done so far, as vLLM counts it: tokens, requests by how they finished, and how long each part of them took.
+//! The server's work so far, as vLLM counts it: tokens, requests by how they finished, and the duration of
+//! each of their parts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,7 +19,7 @@ const TTFT_BUCKETS: &[f64] = &[
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     borders: &'static [f64],
-    /// How many lie at or below each border, and above the last.
+    /// The number of values at or below each border, and above the last.
     counts: Vec<u64>,
     sum_ns: u64,
 }
@@ -34,7 +35,7 @@ impl Histogram {
         self.sum_ns += ns;
     }
 
-    /// Each border with how many lie at or below it.
+    /// Returns each border with the number of values at or below it.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -43,23 +44,23 @@ impl Histogram {
         self.borders.iter().copied().chain([f64::INFINITY]).zip(so_far)
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub(super) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum in seconds.
+    /// Returns their sum in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.sum_ns as f64 / 1e9
     }
 }
 
-/// How a request finished, as vLLM names it.
+/// How a request finished, in vLLM's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
     Stop,
     Length,
-    /// The client went away, or a fault struck.
+    /// The client disconnected, or a fault occurred.
     Abort,
 }
 
@@ -67,7 +68,7 @@ impl Finish {
     /// All of them: each has a series from the start.
     pub(super) const ALL: [Finish; 3] = [Finish::Stop, Finish::Length, Finish::Abort];
 
-    /// Its label.
+    /// Returns its label.
     pub(super) fn name(self) -> &'static str {
         match self {
             Finish::Stop => "stop",
@@ -87,7 +88,7 @@ pub(super) struct Times {
     pub(super) e2e: Histogram,
 }
 
-/// What the server has done so far.
+/// The server's work so far.
 #[derive(Debug)]
 pub(super) struct Served {
     prompt_tokens: Cell<u64>,
@@ -99,7 +100,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Nothing yet.
+    /// Creates it without any work.
     pub(super) fn new() -> Served {
         let of_requests = || Histogram::new(REQUEST_BUCKETS);
         let times = Times {
@@ -118,7 +119,7 @@ impl Served {
         }
     }
 
-    /// A request that came at `arrived` has its slot since `slot_at`.
+    /// Records that a request that arrived at `arrived` has had its slot since `slot_at`.
     pub(super) fn begin(self: &Rc<Self>, (arrived, slot_at): (u64, u64), prompt_tokens: u64) -> Serving {
         self.held.set(self.held.get() + prompt_tokens);
         Serving {
@@ -132,39 +133,39 @@ impl Served {
         }
     }
 
-    /// Prompt tokens that were taken in.
+    /// Returns the processed prompt tokens.
     pub(super) fn prompt_tokens(&self) -> u64 {
         self.prompt_tokens.get()
     }
 
-    /// Tokens that were generated.
+    /// Returns the generated tokens.
     pub(super) fn generation_tokens(&self) -> u64 {
         self.generation_tokens.get()
     }
 
-    /// Tokens of the sequences that have a slot.
+    /// Returns the tokens of the sequences that have a slot.
     pub(super) fn held(&self) -> u64 {
         self.held.get()
     }
 
-    /// Requests that finished so.
+    /// Returns the number of requests that finished like this.
     pub(super) fn finished(&self, finish: Finish) -> u64 {
         self.finished[finish as usize].get()
     }
 
-    /// The times of requests.
+    /// Returns the times of requests.
     pub(super) fn times(&self) -> Times {
         self.times.borrow().clone()
     }
 }
 
-/// One request from its slot to its end. Dropped before its end, it was aborted.
+/// One request from its slot to its end. If it is dropped before its end, it was aborted.
 #[derive(Debug)]
 pub(super) struct Serving {
     served: Rc<Served>,
     arrived: u64,
     slot_at: u64,
-    /// When its prompt was computed, which is when its first token was there.
+    /// When its prompt was computed, which is when its first token was ready.
     first: Option<u64>,
     last: u64,
     held: u64,
@@ -172,7 +173,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// The prompt is computed.
+    /// Records that the prompt is computed.
     pub(super) fn prefilled(&mut self, now: u64) {
         if self.first.is_some() {
             return;
@@ -182,7 +183,7 @@ impl Serving {
         self.served.times.borrow_mut().ttft.add(now.saturating_sub(self.arrived));
     }
 
-    /// One more token of the answer.
+    /// Records one more token of the response.
     pub(super) fn token(&mut self, now: u64) {
         self.last = now;
         self.held += 1;
@@ -190,7 +191,7 @@ impl Serving {
         self.served.generation_tokens.set(self.served.generation_tokens.get() + 1);
     }
 
-    /// The answer is whole.
+    /// Records that the response is complete.
     pub(super) fn end(mut self, finish: Finish, now: u64) {
         let first = self.first.unwrap_or(now);
         let last = self.last.max(first);

@@ -1,4 +1,4 @@
-//! What the connections of one server share.
+//! The common state of a server's connections.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -14,30 +14,30 @@ use super::log::Log;
 use super::served::Served;
 use super::timer::{Timer, now};
 
-/// What the connections of one server share; everything runs on one thread.
+/// The common state of a server's connections; everything runs on one thread.
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) timer: Rc<Timer>,
-    /// Slots, handed out first come, first served.
+    /// Slots, assigned first come, first served.
     pub(super) slots: Arc<Semaphore>,
-    /// The prefix cache, where there is one.
+    /// The prefix cache, if there is one.
     pub(super) cache: Option<Rc<RefCell<Cache>>>,
     pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
     pub(super) exit: Notify,
-    /// What it has done so far.
+    /// The server's work so far.
     pub(super) served: Rc<Served>,
     requests: Cell<u64>,
-    /// How often the version was asked for.
+    /// How often the version was requested.
     version_asked: Cell<usize>,
-    /// Begin and end of the pause of all streams, the latest.
+    /// Start and end of the latest pause of all streams.
     pause: Cell<(u64, u64)>,
     /// Requests that wait for a slot.
     waiting: Cell<u64>,
 }
 
 impl Shared {
-    /// Makes the timer.
+    /// Creates the timer.
     pub(super) fn new(config: Config, log: Log) -> io::Result<Shared> {
         Ok(Shared {
             timer: Rc::new(Timer::new()?),
@@ -55,13 +55,13 @@ impl Shared {
         })
     }
 
-    /// The number of the generation request that has just arrived, from 1.
+    /// Returns the number of the generation request that has just arrived, from 1.
     pub(super) fn next_request(&self) -> u64 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()
     }
 
-    /// The version that is said next.
+    /// Returns the version to report next.
     pub(super) fn next_version(&self) -> &str {
         let asked = self.version_asked.get();
         self.version_asked.set(asked.wrapping_add(1));
@@ -69,30 +69,31 @@ impl Shared {
         if versions.is_empty() { env!("CARGO_PKG_VERSION") } else { &versions[asked % versions.len()] }
     }
 
-    /// Pauses all streams from now on for so many milliseconds.
+    /// Pauses all streams from now on for this many milliseconds.
     pub(super) fn pause(&self, millis: u32) {
         let from = now();
         self.pause.set((from, from + u64::from(millis) * 1_000_000));
     }
 
-    /// When what was planned for an instant may be done: at the end of a pause, where one has begun before.
+    /// Returns when an action planned for an instant may be done: at the end of a pause, if one has
+    /// begun before.
     pub(super) fn after_pause(&self, planned: u64) -> u64 {
         let (from, to) = self.pause.get();
         if planned >= from { planned.max(to) } else { planned }
     }
 
-    /// Requests that wait for a slot.
+    /// Returns the number of requests that wait for a slot.
     pub(super) fn waiting(&self) -> u64 {
         self.waiting.get()
     }
 
-    /// Counts one more request that waits for a slot, for as long as what it returns is kept.
+    /// Counts one more request that waits for a slot, as long as the result is kept.
     pub(super) fn wait(self: &Rc<Self>) -> Waiting {
         self.waiting.set(self.waiting.get() + 1);
         Waiting(Rc::clone(self))
     }
 
-    /// Slots that are taken.
+    /// Returns the number of taken slots.
     pub(super) fn busy(&self) -> usize {
         self.config.slots as usize - self.slots.available_permits()
     }

@@ -1,4 +1,4 @@
-//! What a request holds while it is served: its place, and the tokens that are computed there.
+//! The resources of a request while it is served: its slot, and the tokens that are computed there.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,27 +9,28 @@ use super::cache::Cache;
 use super::chain::{Chain, Kind};
 use super::tokens::{plain, tokens};
 
-/// A place among the streams that are served at once. Dropping it gives the place back and leaves what was computed in
-/// the prefix cache, in this order, so that whoever comes next finds it.
+/// A place among the concurrent streams. Dropping it leaves the computed tokens in the prefix cache and
+/// then releases the place, so that the next request finds them.
 pub(super) struct Slot {
     sequence: Option<Sequence>,
     _permit: Option<OwnedSemaphorePermit>,
     cached: u64,
 }
 
-/// The tokens of a request, prompt and answer.
+/// The tokens of a request, prompt and response.
 struct Sequence {
     cache: Rc<RefCell<Cache>>,
     chain: Chain,
-    /// Whether the prompt was computed to its end; before, there is nothing to keep.
+    /// Whether the prompt was computed to its end; before that there is nothing to keep.
     prefilled: bool,
-    /// The answer's newest word. It becomes a part of the sequence when the next is computed from it, as in a real
-    /// engine: the last token of an answer is in no cache.
+    /// The response's newest word. It becomes a part of the sequence when the next is computed from it, as
+    /// in a real engine: the last token of a response is in no cache.
     newest: Option<&'static str>,
 }
 
 impl Slot {
-    /// The place of `permit`, for a prompt that is looked up now; vLLM looks when it schedules a request, too.
+    /// Creates the slot of `permit`, for a prompt that is looked up now; vLLM also looks it up when it
+    /// schedules a request.
     pub(super) fn new(
         permit: Option<OwnedSemaphorePermit>,
         cache: Option<&Rc<RefCell<Cache>>>,
@@ -43,13 +44,14 @@ impl Slot {
         Slot { sequence, _permit: permit, cached: cached.unwrap_or(0) }
     }
 
-    /// Leading tokens of the prompt that the prefix cache held.
+    /// Returns the leading tokens of the prompt found in the prefix cache.
     pub(super) fn cached(&self) -> u64 {
         self.cached
     }
 
-    /// The prompt is computed: from here on its blocks serve others. (vLLM counts them as there when it schedules the
-    /// step that computes them, so that two equal prompts of one step share; here both are computed.)
+    /// Records that the prompt is computed: from here on its blocks serve others. (vLLM counts them as
+    /// present when it schedules the step that computes them, so that two equal prompts of one step share;
+    /// here both are computed.)
     pub(super) fn prefilled(&mut self) {
         if let Some(sequence) = &mut self.sequence {
             sequence.prefilled = true;
@@ -57,7 +59,7 @@ impl Slot {
         }
     }
 
-    /// The answer goes on by a word, in the form that JSON strings hold.
+    /// Records the next word of the response, in the form of JSON strings.
     pub(super) fn say(&mut self, word: &'static str) {
         let Some(Sequence { chain, newest, .. }) = &mut self.sequence else { return };
         if let Some(word) = newest.replace(word) {

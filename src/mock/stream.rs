@@ -1,4 +1,4 @@
-//! A streamed answer: each event at its instant, in the shape that the flags ask for, struck by its fault.
+//! A streamed response: each event at its instant, in the configured shape, with its fault.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use super::timer::now;
 use super::tokens::Speech;
 use super::wire::{Framing, Wire};
 
-/// One streamed answer at work.
+/// One streamed response in progress.
 pub(super) struct Stream<'a> {
     conn: &'a mut Conn,
     entry: &'a mut Entry,
@@ -29,27 +29,27 @@ pub(super) struct Stream<'a> {
     pace: Pace,
     speech: Speech,
     text: Vec<u8>,
-    /// Tokens in events that were made, and of those given to the kernel.
+    /// Tokens in events that were created, and of those passed to the kernel.
     sent: u32,
     written: u32,
     struck: bool,
-    /// Nothing is to be waited for between tokens, so events may share writes.
+    /// There is no wait between tokens, so events may share writes.
     eager: bool,
 }
 
-/// The pace of a job: as configured, or slowed down by its fault.
+/// Returns the pace of a job: as configured, or slowed down by its fault.
 pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
     let factor = if let Some(Kind::Slow(factor)) = job.fault { f64::from(factor) } else { 1.0 };
     Pace::new(&shared.config, job.number, factor)
 }
 
-/// The text of a job, by the seeds of server and request and by the prompt.
+/// Returns the text of a job, by the seeds of server and request and by the prompt.
 pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
     Speech::new(shared.config.words, random(shared.config.seed, b"text", job.request.text_seed()))
 }
 
 impl<'a> Stream<'a> {
-    /// Prepares the answer.
+    /// Prepares the response.
     pub(super) fn new(conn: &'a mut Conn, entry: &'a mut Entry, job: Job) -> Stream<'a> {
         let shared = Rc::clone(&conn.shared);
         let config = &shared.config;
@@ -70,7 +70,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes the answer.
+    /// Writes the response.
     pub(super) async fn run(mut self) -> Result<End, Gone> {
         self.entry.line.status = Some(200);
         let mut planned = self.pace.first(self.job.slot_at, self.job.computed());
@@ -97,7 +97,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Head, opening chunk and comments, and the wait for the first token; when it was due.
+    /// Writes head, opening chunk and comments, and waits for the first token; returns when it was due.
     async fn open(&mut self, first: u64) -> Result<u64, Gone> {
         let chunked = self.job.framing == Framing::Chunked;
         let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
@@ -137,7 +137,7 @@ impl<'a> Stream<'a> {
         Ok(first)
     }
 
-    /// Waits until the token that is planned for an instant is due: a pause that began meanwhile puts it off.
+    /// Waits until the token planned for an instant is due: a pause that began meanwhile delays it.
     async fn due(&mut self, planned: u64) -> Result<u64, Gone> {
         self.wait(planned).await?;
         let due = self.shared.after_pause(planned);
@@ -145,7 +145,7 @@ impl<'a> Stream<'a> {
         Ok(due)
     }
 
-    /// Waits for an instant; what is ready is written before.
+    /// Waits for an instant; pending data is written before.
     async fn wait(&mut self, until: u64) -> Result<(), Gone> {
         if until > now() {
             self.flush().await?;
@@ -154,7 +154,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// How many tokens share the next event: never reasoning and content.
+    /// Returns how many tokens share the next event: never reasoning and content.
     fn group(&self) -> u32 {
         let border = if self.sent < self.job.reasoning { self.job.reasoning } else { self.job.tokens };
         self.shared.config.tokens_per_event.clamp(1, border - self.sent)
@@ -196,7 +196,7 @@ impl<'a> Stream<'a> {
         match self.shared.config.usage {
             UsagePosition::Never => false,
             UsagePosition::Always => true,
-            // It belongs to every response.
+            // It is part of every response.
             _ if self.job.request.api == Api::Responses => true,
             _ => self.job.request.include_usage,
         }
@@ -211,7 +211,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes what is ready, and stamps it if tokens are in it.
+    /// Writes pending data, and stamps it if it contains tokens.
     async fn flush(&mut self) -> Result<(), Gone> {
         if self.sent > self.written {
             let at = now();
@@ -224,7 +224,8 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Finish chunk, usage and end marker. The slot is free before the client can know that the answer is over.
+    /// Writes finish chunk, usage and end marker. The slot is free before the client can know that the
+    /// response is over.
     async fn close(&mut self) -> Result<End, Gone> {
         self.job.served();
         let empty = self.job.fault == Some(Kind::Empty);
@@ -257,7 +258,7 @@ impl<'a> Stream<'a> {
         Ok(if self.job.keep_alive { End::Keep } else { End::Close })
     }
 
-    /// Plays the fault of this answer if it is its turn; an end where it ends the answer.
+    /// Executes the fault of this response if it is its turn; returns an end if it ends the response.
     async fn strike(&mut self) -> Result<Option<End>, Gone> {
         let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
         let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };
@@ -315,7 +316,8 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// The tokens after which a fault strikes an answer of `tokens`; `None`: it does not strike between tokens.
+/// Returns the number of tokens after which a fault affects a response of `tokens`; `None`: not
+/// between tokens.
 fn after(fault: Kind, tokens: u32) -> Option<u32> {
     let said = match fault {
         Kind::Reset(after)

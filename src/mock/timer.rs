@@ -16,13 +16,13 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// The monotonic clock, in nanoseconds; every process of a host reads the same one.
+/// Returns the monotonic clock, in nanoseconds; every process of a host reads the same one.
 pub(super) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleepers by instant and number; whoever is first decides when the timerfd fires.
+/// Sleepers by instant and number; the first one determines when the timerfd fires.
 pub(super) struct Timer {
     fd: AsyncFd<OwnedFd>,
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
@@ -31,22 +31,23 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// A timer that wakes nobody until [`Timer::drive`] runs.
+    /// Creates a timer that wakes no one until [`Timer::drive`] runs.
     pub(super) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: an `OwnedFd` of our own is open, and the same file, for as long as it lives. The safe constructor is
-        // deprecated because it takes types that do not promise this.
+        // SAFETY: an `OwnedFd` of our own is open, and the same file, for as long as it lives. The safe
+        // constructor is deprecated because it accepts types that do not promise this.
         #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register(fd)? };
         Ok(Timer { fd, sleepers: RefCell::new(BTreeMap::new()), armed: Cell::new(u64::MAX), next: Cell::new(0) })
     }
 
-    /// Wakes sleepers as their instants come; ends only with an error of the timerfd.
+    /// Wakes sleepers at their instants; ends only with an error of the timerfd.
     pub(super) async fn drive(self: Rc<Timer>) -> io::Result<()> {
         loop {
             let mut ready = self.fd.readable().await?;
             let mut ticks = [0u8; 8];
-            // Re-arming in between may have taken the tick back: then there is nothing to read, which is no error.
+            // Re-arming in between may have removed the tick: then there is nothing to read,
+            // which is not an error.
             match rustix::io::read(self.fd.get_ref(), &mut ticks) {
                 Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -57,7 +58,7 @@ impl Timer {
         }
     }
 
-    /// A future that is ready at `at` on the monotonic clock, or at once where that has passed.
+    /// Returns a future that is ready at `at` on the monotonic clock, or at once if that has passed.
     pub(super) fn at(self: &Rc<Timer>, at: u64) -> Sleep {
         Sleep { timer: Rc::clone(self), at, number: None }
     }
@@ -90,7 +91,7 @@ impl Timer {
         self.next.set(number + 1);
         self.sleepers.borrow_mut().insert((at, number), waker);
         if at < self.armed.get() {
-            self.arm(at).expect("a timerfd takes any instant");
+            self.arm(at).expect("a timerfd accepts any instant");
         }
         number
     }

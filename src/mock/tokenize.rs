@@ -1,6 +1,7 @@
-//! How many tokens a text or a chat has, told before anything is generated: `/tokenize` as three kinds of servers have it.
+//! The number of tokens of a text or a chat before generation: `/tokenize` in the forms of three
+//! kinds of servers.
 //!
-//! The counts are those of `usage`. The mock has no vocabulary: the id of a token is its place.
+//! The counts are those of `usage`. The mock has no vocabulary: the id of a token is its position.
 
 use serde_json::{Value, json};
 
@@ -8,20 +9,21 @@ use super::config::Tokenize;
 use super::request::{Api, END, Request, START, TEXT};
 use super::tokens::tokens;
 
-/// What the mock says its context holds.
+/// The context length that the mock reports.
 const MAX_MODEL_LEN: u32 = 10_000_000;
-/// What stands before an answer; left out where no answer is to follow.
+/// The tokens before a response; omitted if no response follows.
 const BEFORE_ANSWER: u64 = 3;
 
-/// The answer to a request for a count: the body of one with status 200, else status and sentence.
+/// Returns the response to a request for a count: the body of one with status 200, otherwise status
+/// and message.
 pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     let refused = |message: String| (400, message);
     let asked: Value =
-        serde_json::from_slice(body).map_err(|error| refused(format!("the body is no JSON: {error}")))?;
+        serde_json::from_slice(body).map_err(|error| refused(format!("the body is not JSON: {error}")))?;
     match kind {
         Tokenize::None => Err((404, "there is nothing at this path".to_owned())),
         Tokenize::LlamaCpp => {
-            // Without a text it finds no tokens, and that is no mistake.
+            // Without a text it finds no tokens, which is not an error.
             let count = asked["content"].as_str().map_or(0, |text| tokens(text).count() as u64);
             Ok(json!({ "tokens": ids(count) }).to_string())
         }
@@ -43,12 +45,12 @@ pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, Stri
     }
 }
 
-/// llama.cpp: the text that the chat template makes of messages.
+/// llama.cpp: returns the text that the chat template makes of messages.
 pub(super) fn apply_template(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     if kind != Tokenize::LlamaCpp {
         return Err((404, "there is nothing at this path".to_owned()));
     }
-    let asked: Value = serde_json::from_slice(body).map_err(|error| (400, format!("the body is no JSON: {error}")))?;
+    let asked: Value = serde_json::from_slice(body).map_err(|error| (400, format!("the body is not JSON: {error}")))?;
     let Some(messages) = asked["messages"].as_array() else { return Err((400, "`messages` is missing".to_owned())) };
     let mut text = String::new();
     for message in messages {

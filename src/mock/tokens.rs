@@ -1,4 +1,4 @@
-//! The text of answers and the tokens of texts.
+//! The text of responses and the tokens of texts.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ const PLAIN: &[&str] = &[
 const UTF8: &[&str] =
     &["Grüße", "naïve", "Ωμέγα", "мир", "東京", "日本語", "한국어", "😀", "🚀🌍", "ﬁn", "łódź", "שלום"];
 
-/// As JSON writes them: every escape that a reader has to undo.
+/// In JSON form: every escape that a reader must decode.
 const ESCAPED: &[&str] = &[
     r#"\"quoted\""#,
     r"back\\slash",
@@ -33,7 +33,7 @@ const ESCAPED: &[&str] = &[
     r#"{\"key\":[1]}"#,
 ];
 
-/// An endless text by seed, one word per token, in the form that JSON strings hold.
+/// An endless text by seed, one word per token, in the form of JSON strings.
 pub(super) struct Speech {
     random: ChaCha8Rng,
     words: &'static [&'static str],
@@ -41,7 +41,7 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    /// The text that `random` decides.
+    /// Creates the text that `random` determines.
     pub(super) fn new(words: Vocabulary, random: ChaCha8Rng) -> Speech {
         let words = match words {
             Vocabulary::Plain => PLAIN,
@@ -51,8 +51,8 @@ impl Speech {
         Speech { random, words, started: false }
     }
 
-    /// Appends the next token and tells its word. All but the first open with a blank, so that a text of n tokens has n
-    /// words.
+    /// Appends the next token and returns its word. All but the first begin with a space, so that a text of
+    /// n tokens has n words.
     pub(super) fn push(&mut self, text: &mut Vec<u8>) -> &'static str {
         if self.started {
             text.push(b' ');
@@ -64,9 +64,9 @@ impl Speech {
     }
 }
 
-/// The tokens of a text as this server cuts it: each run of letters and digits is one, and so is each other character
-/// that is no white space. Real tokenizers find a third more in English prose; what matters is that client and log
-/// can agree on the count without sharing code.
+/// Returns the tokens of a text as this server splits it: each run of letters and digits is one, and so is
+/// each other character except white space. Real tokenizers find a third more in English prose; what
+/// matters is that client and log can agree on the count without sharing code.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -83,7 +83,7 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A word of [`Speech`] as a reader of the JSON sees it.
+/// Returns a word of [`Speech`] as a reader of the JSON sees it.
 pub(super) fn plain(word: &'static str) -> Cow<'static, str> {
     if !word.contains('\\') {
         return Cow::Borrowed(word);

@@ -1,23 +1,23 @@
-//! Answers that are vectors or scores: `data` of embeddings, `results` of a ranking.
+//! Responses that consist of vectors or scores: `data` of embeddings, `results` of a ranking.
 
 use super::part::Usage;
 
-/// Numbers of a vector. Real ones have hundreds; what a client waits for is the same.
+/// Length of a vector. Real ones have hundreds; the wait of a client is the same.
 const DIMENSIONS: usize = 8;
 
-/// Counts of an answer without tokens.
+/// Formats the counts of a response without tokens.
 fn usage(usage: Usage) -> String {
     let Usage { prompt, .. } = usage;
     format!(r#""usage":{{"prompt_tokens":{prompt},"total_tokens":{prompt}}}"#)
 }
 
-/// A list of so many elements, with what a fault puts into it.
+/// Returns a list of this many elements, with the addition of a fault.
 fn list(count: usize, element: impl Fn(usize) -> String, extra: &[u8]) -> Vec<u8> {
     let elements: Vec<String> = (0..count).map(element).collect();
     [b"[", elements.join(",").as_bytes(), extra, b"]"].concat()
 }
 
-/// The members of an answer with so many vectors, `data` and usage.
+/// Returns the members of a response with this many vectors: `data` and usage.
 pub(super) fn vectors(count: usize, extra: &[u8], counts: Usage) -> Vec<u8> {
     let vector = |at: usize| {
         let numbers: Vec<String> = (0..DIMENSIONS).map(|number| format!("0.{}", at + number + 1)).collect();
@@ -26,7 +26,7 @@ pub(super) fn vectors(count: usize, extra: &[u8], counts: Usage) -> Vec<u8> {
     [br#""data":"#, &list(count, vector, extra)[..], b",", usage(counts).as_bytes()].concat()
 }
 
-/// The members of an answer with so many scores, the best first.
+/// Returns the members of a response with this many scores, the best first.
 pub(super) fn scores(count: usize, extra: &[u8], counts: Usage) -> Vec<u8> {
     let score = |at: usize| format!(r#"{{"index":{at},"relevance_score":{}}}"#, 1.0 / (at + 1) as f64);
     [br#""results":"#, &list(count, score, extra)[..], b",", usage(counts).as_bytes()].concat()

@@ -1,4 +1,4 @@
-//! An answer in one piece, for requests that do not stream.
+//! A complete response, for requests that do not stream.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use super::timer::now;
 use super::values;
 use super::wire::{Framing, Wire};
 
-/// Waits as long as a stream of these tokens would take, then writes the answer.
+/// Waits as long as a stream of these tokens would take, then writes the response.
 pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> Result<End, Gone> {
     let shared = Rc::clone(&conn.shared);
     let mut pace = pace(&shared, &job);
@@ -42,7 +42,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         job.say(speech.push(if token < job.reasoning { &mut thought } else { &mut text }));
     }
     if job.request.values > 0 {
-        // Vectors and scores are there at once, when the prompt has been read.
+        // Vectors and scores are ready at once, when the prompt has been read.
         conn.wait_until(planned).await?;
         conn.wait_until(shared.after_pause(planned)).await?;
         job.prefilled();
@@ -55,7 +55,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
     write(conn, entry, &job, &body).await
 }
 
-/// The JSON of the answer, spoilt if its fault spoils it.
+/// Returns the JSON of the response, corrupted if its fault requires it.
 fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     let extra = match job.fault {
         Some(Kind::ErrorObject(_)) => return error(500, "a fault of the mock").into_bytes(),
@@ -111,7 +111,7 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
 
 async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Result<End, Gone> {
     let half = &body[..body.len() / 2];
-    // What is announced, what is written, and what becomes of the connection.
+    // The announced length, the written bytes, and what happens to the connection.
     let keep = if job.keep_alive { End::Keep } else { End::Close };
     let (announced, written, end) = match job.fault {
         Some(Kind::Truncate(_)) => (half.len(), half, End::Close),

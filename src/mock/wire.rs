@@ -1,4 +1,4 @@
-//! What goes to the socket: framing of the body, coalescing, and writes cut where nobody expects it.
+//! Writes to the socket: framing of the body, coalescing, and writes split at arbitrary places.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,14 +8,14 @@ use super::conn::{Conn, Gone};
 use super::random::random;
 use super::timer::now;
 
-/// Bytes gathered before they are written when nothing is to be waited for: large enough to make the system call
+/// Bytes collected before they are written when there is no wait: large enough to make the system call
 /// cheap, small enough to stay in the caches.
 const COALESCE: usize = 32 << 10;
 
-/// The largest piece of a random cut, in bytes: shorter than any event, longer than a character.
+/// The largest piece of a random split, in bytes: shorter than any event, longer than a character.
 const LARGEST_CUT: usize = 32;
 
-/// How the end of a body is known.
+/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// Chunked transfer encoding.
@@ -24,7 +24,7 @@ pub(super) enum Framing {
     Plain,
 }
 
-/// Bytes on their way to one client.
+/// Bytes to be sent to one client.
 pub(super) struct Wire {
     pending: Vec<u8>,
     framing: Framing,
@@ -37,7 +37,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// The wire of answer `number`.
+    /// Creates the wire of response `number`.
     pub(super) fn new(config: &Config, framing: Framing, number: u64) -> Wire {
         Wire {
             pending: Vec::new(),
@@ -56,7 +56,7 @@ impl Wire {
         self.border();
     }
 
-    /// Appends to the body what belongs together: one chunk, unless chunks have a size of their own.
+    /// Appends bytes of the body that belong together: one chunk, unless chunks have a fixed size.
     pub(super) fn body(&mut self, parts: &[&[u8]]) {
         match self.chunk_bytes {
             None => self.chunk(parts),
@@ -77,12 +77,12 @@ impl Wire {
         }
     }
 
-    /// Whether enough has gathered to be worth a write.
+    /// Whether enough bytes are collected for a write.
     pub(super) fn full(&self) -> bool {
         self.pending.len() >= COALESCE
     }
 
-    /// Writes what is pending.
+    /// Writes pending bytes.
     pub(super) async fn flush(&mut self, conn: &mut Conn) -> Result<(), Gone> {
         if self.cut.is_none() && self.borders.is_empty() {
             conn.write(&self.pending).await?;

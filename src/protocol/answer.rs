@@ -1,4 +1,4 @@
-//! What one event of an answer, or a whole answer, says, whatever the protocol.
+//! The content of one event of a response, or of a whole response, independent of the protocol.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,27 +10,28 @@ use crate::units::text::is_unseen;
 
 use super::usage::Usage;
 
-/// What an event or a whole answer says.
+/// The content of an event or a whole response.
 #[derive(Debug, Default)]
 pub struct Part<'a> {
-    /// Text of the answer; empty where there is none.
+    /// Text of the response; empty if there is none.
     pub content: Cow<'a, str>,
-    /// Reasoning before it; empty where there is none.
+    /// Reasoning before it; empty if there is none.
     pub reasoning: Cow<'a, str>,
-    /// Whether the arguments of a tool call come with it.
+    /// Whether it contains arguments of a tool call.
     pub(crate) has_tool_call: bool,
     /// The server's token counts.
     pub usage: Option<Usage>,
     /// Why the server stopped.
     pub finish_reason: Option<Cow<'a, str>>,
-    /// Nothing comes behind it.
+    /// Whether nothing follows it.
     pub(crate) is_last: bool,
-    /// How many vectors or scores it has, where the protocol answers by them.
+    /// Number of vectors or scores in it, for protocols whose responses consist of these.
     pub values: Option<usize>,
 }
 
 impl Part<'_> {
-    /// The one text of this part, where a text is all that it says: no counts, no reason to stop, no tool call.
+    /// Returns the one text of this part, if it contains nothing else: no counts, no finish reason,
+    /// no tool call.
     pub(crate) fn only_text(&self) -> Option<(&str, Channel)> {
         let is_silent = self.usage.is_none() && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
         match (&*self.content, &*self.reasoning) {
@@ -41,10 +42,10 @@ impl Part<'_> {
     }
 }
 
-/// Where a text belongs.
+/// The channel of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// The answer.
+    /// The response.
     #[default]
     Content,
     /// Reasoning before it.
@@ -54,7 +55,7 @@ pub(crate) enum Channel {
 /// A piece of a tool call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CallPiece {
-    /// Which of the answer's calls it belongs to, where a stream says so.
+    /// The index of the call in the response, if a stream reports it.
     pub index: Option<u64>,
     /// The function's name, or a part of it.
     pub name: Option<String>,
@@ -62,7 +63,7 @@ pub struct CallPiece {
     pub arguments: Option<String>,
 }
 
-/// Why the data of an event is not an answer.
+/// Why the data of an event is not part of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
     /// Not JSON, not UTF-8, or JSON of another shape.
@@ -71,7 +72,8 @@ pub enum Wrong {
     Error(String),
 }
 
-/// A text, borrowed from the JSON unless it had to be decoded. serde borrows no `Cow` inside an `Option` by itself.
+/// A text, borrowed from the JSON unless it had to be decoded. serde does not borrow a `Cow` inside an
+/// `Option` by itself.
 #[derive(Debug)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -101,7 +103,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-/// The text of a field, empty where there is none.
+/// Returns the text of a field, empty if there is none.
 pub(super) fn text_of(field: Option<Text<'_>>) -> Cow<'_, str> {
     field.map(|text| text.0).unwrap_or_default()
 }
@@ -113,7 +115,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<(T, &'a str
     Ok((read, text))
 }
 
-/// The error that an answer reports in the place of one, if it does.
+/// Returns the error that the response reports, if it does.
 pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wrong> {
     match error.filter(|error| !error.is_null()) {
         Some(error) => Err(Wrong::Error(error_text(error))),
@@ -121,8 +123,8 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
     }
 }
 
-/// What a server says in an error: the message of its JSON where it is JSON, else all of it. As long as it came: the key
-/// that it may repeat must be found whole before the text is cut.
+/// Returns the text of a server's error: the message of its JSON if it is JSON, otherwise all of it. Not
+/// truncated: a key in it must be found whole before the text is cut.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),
@@ -130,13 +132,14 @@ pub(crate) fn server_words(data: &[u8]) -> String {
     }
 }
 
-/// The message of an error object, which may be a text, an object with a message, or anything else.
+/// Returns the message of an error object, which may be a text, an object with a message, or anything else.
 fn error_text(error: &serde_json::Value) -> String {
     let message = error.get("message").unwrap_or(error);
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// The beginning of a text from a server, short enough for a row and without what a terminal obeys or hides.
+/// Returns the beginning of a server's text, short enough for a row and without control and
+/// invisible characters.
 pub(crate) fn excerpt(text: &str) -> String {
     let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
     if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }

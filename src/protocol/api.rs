@@ -11,7 +11,7 @@ use super::embeddings::Embeddings;
 use super::rerank::Rerank;
 use super::responses::Responses;
 
-/// Which API is called.
+/// The API that is called.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
@@ -25,9 +25,9 @@ pub enum Api {
     Completions,
     /// POST /responses.
     Responses,
-    /// POST /embeddings: texts become vectors; there are no tokens of an answer.
+    /// POST /embeddings: texts become vectors; responses have no tokens.
     Embeddings,
-    /// POST /rerank: documents are scored for a query; there are no tokens of an answer.
+    /// POST /rerank: documents are scored for a query; responses have no tokens.
     Rerank,
 }
 
@@ -35,21 +35,20 @@ impl Api {
     /// All of them.
     pub const ALL: [Api; 5] = [Api::Chat, Api::Completions, Api::Responses, Api::Embeddings, Api::Rerank];
 
-    /// The name in plans and rows.
+    /// Returns the name in plans and rows.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The one of this name.
+    /// Returns the API with this name.
     ///
-    /// # Errors
-    /// Names those that there are.
+    /// # Errors Lists the known names.
     pub fn named(name: &str) -> Result<Api, String> {
         let found = Api::ALL.into_iter().find(|api| api.name() == name);
-        found.ok_or_else(|| format!("`{name}` is none of {}", Api::ALL.map(Api::name).join(", ")))
+        found.ok_or_else(|| format!("`{name}` is not one of {}", Api::ALL.map(Api::name).join(", ")))
     }
 
-    /// What is known of it.
+    /// Returns its protocol.
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             Api::Chat => &Chat,
@@ -60,22 +59,23 @@ impl Api {
         }
     }
 
-    /// Whether its answers are tokens: only then there are latencies and rates of tokens.
+    /// Whether its responses are tokens: only then there are latencies and rates of tokens.
     pub fn generates(self) -> bool {
         self.protocol().task() == Task::Generate
     }
 
-    /// The fields of a body that hold what is said: no plan may send them beside.
+    /// Returns the fields of a body that contain the prompt: plans may not set them.
     pub(crate) fn prompt_fields(self) -> &'static [&'static str] {
         self.protocol().prompt_fields()
     }
 
-    /// The names of those that answer by tokens, or by values, for readers.
+    /// Returns the names of those whose responses are tokens, or values, for readers.
     pub fn names(generates: bool) -> Vec<&'static str> {
         Api::ALL.into_iter().filter(|api| api.generates() == generates).map(Api::name).collect()
     }
 
-    /// What the body of a request says, whichever protocol it is of: its messages as they were sent, or its text.
+    /// Returns the text in the body of a request of any protocol: its messages as they were sent,
+    /// or its text.
     pub(crate) fn said_in(body: &Value) -> String {
         let fields = Api::ALL.into_iter().map(Api::prompt_fields);
         let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));

@@ -1,4 +1,4 @@
-//! Chat completions (OpenAI API reference, "Chat"), as vLLM, SGLang, TGI, llama.cpp and NIM speak them.
+//! Chat completions (OpenAI API reference, "Chat"), as implemented by vLLM, SGLang, TGI, llama.cpp and NIM.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
-//! What chat and completions have in common: answers that are a list of `choices`: those of chat and of completions, streamed and not, of every engine: vLLM and OpenAI
-//! (`reasoning`), SGLang and others (`reasoning_content`), llama.cpp (content null in the first chunk), usage in the last
-//! content chunk, alone, or in both.
+//! The common part of chat and completions: responses with a list of `choices`, streamed and not, of every
+//! engine: vLLM and OpenAI (`reasoning`), SGLang and others (`reasoning_content`), llama.cpp (content null
+//! in the first chunk), usage in the last content chunk, alone, or in both.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::answer::{CallPiece, Part, Text, Wrong, read, refuse_error, text_of};
 use super::request::{Object, Request};
 use super::usage::Usage;
 
-/// The part of it that is measured.
+/// The measured part of it.
 #[derive(Debug, Default, Deserialize)]
 struct Body<'a> {
     #[serde(borrow, default)]
@@ -58,7 +58,7 @@ impl ToolCall<'_> {
     }
 }
 
-/// Reads an event, or a whole answer: they differ in nothing but whether a text is called a delta.
+/// Reads an event, or a whole response: they differ only in whether a text is called a delta.
 pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     let (Body { choices, usage, error }, text) = read(data)?;
     refuse_error(error.as_ref())?;
@@ -79,7 +79,7 @@ pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     })
 }
 
-/// What stands behind the prompt in bodies whose answers are `choices`.
+/// Writes the fields after the prompt in bodies whose responses are `choices`.
 pub(super) fn put_rest(request: &Request, body: &mut Object) {
     body.put(request.length_field, &request.output_tokens);
     body.put_all(request.sampling);
@@ -96,7 +96,8 @@ pub(super) fn put_rest(request: &Request, body: &mut Object) {
     body.put_all(request.extra);
 }
 
-/// The tool calls of a part of the answer: a stream tells a call's name first and its arguments in pieces, by number.
+/// Returns the tool calls in a part of the response: a stream sends a call's name first and its arguments
+/// in pieces, by number.
 pub(super) fn calls(data: &Value) -> Vec<CallPiece> {
     let choice = &data["choices"][0];
     let calls =

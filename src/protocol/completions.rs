@@ -1,4 +1,5 @@
-//! Completions of a text (OpenAI API reference, "Completions"): the prompt goes to the model without a chat template.
+//! Completions of a text (OpenAI API reference, "Completions"): the prompt is passed to the model without a
+//! chat template.
 
 use super::answer::{Part, Wrong};
 use super::choices;

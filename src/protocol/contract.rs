@@ -1,4 +1,4 @@
-//! What the program must know of a protocol: all of it, in one place.
+//! The complete interface of a protocol.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use super::request::{Object, Request};
 pub enum Framing {
     /// As a chat: messages in the model's template.
     Chat,
-    /// As a text, with what opens every prompt.
+    /// As a text, including the tokens that open every prompt.
     Text,
 }
 
-/// What a server is asked to do, which decides what a request says, and which latencies and rates there are.
+/// The task of a server, which determines the content of a request, and which latencies and rates exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// A prompt is answered by tokens, one after the other.
+    /// The response to a prompt is a sequence of tokens.
     Generate,
     /// Texts become vectors, all at once.
     Embed,
@@ -27,48 +27,47 @@ pub enum Task {
     Rank,
 }
 
-/// A protocol: where its requests go, what they look like, and how its answers are read.
+/// A protocol: where its requests go, their form, and how its responses are read.
 pub trait Protocol: fmt::Debug + Sync {
-    /// The path of its requests, behind the base address.
+    /// Returns the path of its requests, after the base address.
     fn path(&self) -> &'static str;
 
-    /// How its prompts are counted.
+    /// Returns how its prompts are counted.
     fn framing(&self) -> Framing;
 
-    /// What it asks for.
+    /// Returns its task.
     fn task(&self) -> Task {
         Task::Generate
     }
 
-    /// The fields of a body that hold what is said.
+    /// Returns the fields of a body that contain the prompt.
     fn prompt_fields(&self) -> &'static [&'static str];
 
-    /// The field that every whole answer has: a list.
+    /// Returns the field that every whole response has: a list.
     fn answer_field(&self) -> &'static str;
 
     /// Writes the fields of a body, in their order.
     fn body(&self, request: &Request, body: &mut Object);
 
-    /// Whether events of this name belong to the answer. The end of a stream and errors are looked at before.
+    /// Whether events of this name belong to the response. The end of a stream and errors are
+    /// handled before.
     fn takes_event(&self, name: &[u8]) -> bool {
         name.is_empty() || name == b"message"
     }
 
     /// Reads the data of one event.
     ///
-    /// # Errors
-    /// What is no such data, or reports an error.
+    /// # Errors The data is not a valid event, or reports an error.
     fn event<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong>;
 
-    /// Reads a whole answer that was not streamed.
+    /// Reads a whole response that was not streamed.
     ///
-    /// # Errors
-    /// What is no such answer, or reports an error.
+    /// # Errors The data is not a valid response, or reports an error.
     fn whole<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
         self.event(data)
     }
 
-    /// The tool calls in an event or a whole answer.
+    /// Returns the tool calls in an event or a whole response.
     fn calls(&self, _data: &Value) -> Vec<CallPiece> {
         Vec::new()
     }

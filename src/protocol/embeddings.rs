@@ -1,5 +1,5 @@
-//! Embeddings (OpenAI API reference, "Embeddings"), as vLLM, SGLang, llama.cpp and Text Embeddings Inference speak them: texts in,
-//! a vector for each out, all at once.
+//! Embeddings (OpenAI API reference, "Embeddings"), as implemented by vLLM, SGLang, llama.cpp and Text
+//! Embeddings Inference: texts in, one vector each out, all at once.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,7 +21,7 @@ struct Answer {
     error: Option<Value>,
 }
 
-/// Numbers, or a text that encodes them; which ones does not matter here.
+/// Numbers, or a text that encodes them; the difference does not matter here.
 #[derive(Debug, Deserialize)]
 struct Vector {
     #[serde(rename = "embedding")]
@@ -49,7 +49,7 @@ impl Protocol for Embeddings {
         "data"
     }
 
-    /// A list also of one text, as clients of the kind send it.
+    /// Always a list, even for one text, as such clients send it.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.texts());

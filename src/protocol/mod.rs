@@ -1,8 +1,9 @@
-//! The protocols that servers of language models speak, one file each: where a request goes, what its body is, how an answer is read,
-//! and whether there are tokens to measure.
+//! The protocols of servers for language models, one file each: where a request goes, its body, how a
+//! response is read, and whether there are tokens to measure.
 //!
-//! A protocol is added by a file with its `Protocol` and a line of [`Api`]. It knows texts and JSON and nothing else: what is said
-//! comes from `workload`, when it is sent and how it is measured is `engine`'s, and what a plan may ask of it is checked by `plan`.
+//! A protocol is added by a file with its `Protocol` and a line of [`Api`]. It handles only texts and JSON:
+//! `workload` provides the texts, `engine` decides when they are sent and how they are measured, and `plan`
+//! checks what a plan may set.
 
 mod answer;
 mod api;

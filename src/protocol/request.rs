@@ -1,34 +1,34 @@
-//! A request before it is bytes, and the JSON object that it becomes.
+//! A request before it is encoded, and the JSON object that it becomes.
 
 use serde::Serialize;
 
 use super::said::Said;
 
-/// What decides a body, whatever the protocol.
+/// The content of a body, independent of the protocol.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// The model id as the server knows it.
+    /// The model id on the server.
     pub model: &'a str,
-    /// What it says.
+    /// Its texts.
     pub said: Said<'a>,
-    /// Tokens asked for.
+    /// Requested tokens.
     pub output_tokens: u32,
-    /// The name under which they are asked for, where the protocol has several.
+    /// The name of the field for their number, if the protocol has several.
     pub(crate) length_field: &'static str,
-    /// Whether the answer is to come token by token; the server is then asked for its `usage` too.
+    /// Whether the response is streamed token by token; the server is then asked for its `usage` as well.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
     pub ignore_eos: bool,
     /// Sampling parameters.
     pub sampling: &'a [Field],
-    /// Texts at which the answer ends.
+    /// Texts at which the response ends.
     pub stop: &'a [String],
     /// Further fields, at the end.
     pub extra: &'a [Field],
 }
 
 impl<'a> Request<'a> {
-    /// A request that says one thing and asks for so many tokens in one piece.
+    /// Creates a request with one text and this many tokens, without streaming.
     pub fn plain(model: &'a str, text: &'a str, output_tokens: u32) -> Request<'a> {
         Request {
             model,
@@ -53,21 +53,21 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field with its value.
+    /// Creates a field with its value.
     pub fn new(name: &str, value: &impl Serialize) -> Field {
-        let value = serde_json::to_string(value).expect("what a plan says has only JSON's types");
+        let value = serde_json::to_string(value).expect("values in a plan have only JSON's types");
         Field { name: name.to_owned(), value }
     }
 }
 
-/// A JSON object that is written field by field, in their order.
+/// A JSON object that is written field by field, in order.
 #[derive(Debug)]
 pub struct Object {
     bytes: Vec<u8>,
 }
 
 impl Object {
-    /// An object with room for so many bytes.
+    /// Creates an object with room for this many bytes.
     pub fn with_capacity(bytes: usize) -> Object {
         let mut bytes = Vec::with_capacity(bytes);
         bytes.push(b'{');
@@ -78,7 +78,7 @@ impl Object {
     pub fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         self.name(name);
         serde_json::to_writer(&mut self.bytes, value)
-            .expect("a Vec takes every byte, and requests have only JSON's types");
+            .expect("a Vec accepts every byte, and requests have only JSON's types");
     }
 
     /// Appends fields that are JSON already.
@@ -93,11 +93,11 @@ impl Object {
         if self.bytes.len() > 1 {
             self.bytes.push(b',');
         }
-        serde_json::to_writer(&mut self.bytes, name).expect("a Vec takes every byte");
+        serde_json::to_writer(&mut self.bytes, name).expect("a Vec accepts every byte");
         self.bytes.push(b':');
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(b'}');
         self.bytes

@@ -1,5 +1,5 @@
-//! Reranking as Jina and Cohere defined it and vLLM, SGLang, llama.cpp and Infinity speak it: a query and documents in, a score for
-//! each document out, all at once.
+//! Reranking as defined by Jina and Cohere and implemented by vLLM, SGLang, llama.cpp and Infinity: a query
+//! and documents in, a score for each document out, all at once.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl Protocol for Rerank {
         "results"
     }
 
-    /// What the user says is the query; the texts behind it are the documents. A probe's one text is both.
+    /// The user's text is the query; the texts after it are the documents. The one text of a probe is both.
     fn body(&self, request: &Request, body: &mut Object) {
         let mut texts = request.said.texts();
         let query = texts.remove(0);

@@ -1,7 +1,9 @@
-//! Responses (OpenAI API reference, "Responses" and "Streaming events"), as vLLM, SGLang and llama.cpp speak them too.
+//! Responses (OpenAI API reference, "Responses" and "Streaming events"), also implemented by vLLM, SGLang
+//! and llama.cpp.
 //!
-//! A stream is named events, of which those with a `delta` carry text; each has a number of its own, so that no two have the same
-//! bytes around their texts, and all are parsed in full. Nothing marks the end but the event that holds the whole response.
+//! A stream consists of named events, of which those with a `delta` contain text; each has its own number,
+//! so that no two have the same bytes around their texts, and all are parsed in full. Only the event with
+//! the whole response marks the end.
 
 use std::borrow::Cow;
 
@@ -17,7 +19,7 @@ use super::usage::Usage;
 #[derive(Debug)]
 pub(super) struct Responses;
 
-/// One event of a stream, as far as it is measured.
+/// The measured part of one event of a stream.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type")]
@@ -28,7 +30,7 @@ struct Event<'a> {
     response: Option<Response<'a>>,
 }
 
-/// A response: whole in an answer that is not streamed, and in the last event of one that is.
+/// A response: the whole body without streaming, and part of the last event of a stream.
 #[derive(Debug, Default, Deserialize)]
 struct Response<'a> {
     #[serde(borrow, default)]
@@ -66,13 +68,13 @@ struct Piece<'a> {
     text: Option<Text<'a>>,
 }
 
-/// All pieces as one text.
+/// Joins all pieces into one text.
 fn joined(pieces: Option<Vec<Piece<'_>>>) -> String {
     pieces.into_iter().flatten().map(|piece| text_of(piece.text)).collect()
 }
 
-/// What a response says besides its text: counts, and why it ended in the words of the chat API, so that runs of both are
-/// judged alike.
+/// Returns the content of a response besides its text: counts, and the finish reason in terms of the chat
+/// API, so that runs of both are judged alike.
 fn ending<'a>(response: Response<'a>) -> Result<Part<'a>, Wrong> {
     let Response { status, usage, error, incomplete_details, .. } = response;
     refuse_error(error.as_ref())?;
@@ -103,7 +105,7 @@ impl Protocol for Responses {
         "output"
     }
 
-    /// The length has one name here. `store: false`: a measurement leaves nothing behind.
+    /// The length has only one name here. `store: false`: a measurement leaves nothing behind.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.messages());
@@ -142,7 +144,7 @@ impl Protocol for Responses {
                 return Err(refuse_error(Some(&error)).err().unwrap_or_else(|| Wrong::Error(kind.0.into_owned())));
             }
             "error" => return Err(Wrong::Error(super::answer::server_words(data))),
-            // What is announced, and what repeats as a whole what came in pieces.
+            // Announcements, and repetitions of what arrived in pieces.
             _ => Part::default(),
         };
         Ok(part)
@@ -180,7 +182,7 @@ impl Protocol for Responses {
                 vec![CallPiece { index, name: None, arguments: text(&data["delta"]) }]
             }
             Some(_) => Vec::new(),
-            // A whole response has no type but says that it is one.
+            // A whole response has no type but states that it is one.
             None => {
                 let items = data["output"].as_array().into_iter().flatten();
                 let calls = items.filter(|item| item["type"] == "function_call");
@@ -233,7 +235,7 @@ mod tests {
         };
         assert_eq!(last("completed", r#""status":"completed","incomplete_details":null"#), "stop");
         let short = r#""status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}"#;
-        assert_eq!(last("incomplete", short), "length", "the word of the chat API");
+        assert_eq!(last("incomplete", short), "length", "the term of the chat API");
         let filtered = r#""status":"incomplete","incomplete_details":{"reason":"content_filter"}"#;
         assert_eq!(last("incomplete", filtered), "content_filter");
     }

@@ -1,49 +1,50 @@
-//! What a request says, and the two forms in which a server takes it: messages with roles, or one text.
+//! The texts of a request, and the two forms that servers accept: messages with roles, or one text.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-/// What a request says, whatever the protocol that carries it.
+/// The texts of a request, independent of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Said<'a> {
-    /// The system message, where there is one.
+    /// The system message, if there is one.
     pub system: Option<&'a str>,
-    /// The turns before: what the user said, and what was answered.
+    /// The previous turns: the user's messages and the responses.
     pub history: Vec<(&'a str, &'a str)>,
-    /// What the user says.
+    /// The user's message.
     pub user: &'a str,
     /// Further texts of the same request, for protocols that take several.
     pub more: &'a [String],
-    /// What opens the request in the place of the nonce that its first message has.
+    /// Replaces the nonce of the first message at the beginning of the request.
     pub own_nonce: Option<&'a str>,
-    /// Whether it is a turn of a conversation: one text then names the speakers, from the first turn on.
+    /// Whether it is a turn of a conversation: in one text the speakers are then named, from the
+    /// first turn on.
     pub(crate) is_conversation: bool,
 }
 
 /// A message of a chat.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Message<'a> {
-    /// Who says it.
+    /// Its role.
     pub role: &'static str,
-    /// What.
+    /// Its text.
     pub content: Cow<'a, str>,
 }
 
 impl<'a> Said<'a> {
-    /// A text that somebody says without any history.
+    /// Creates a user's text without any history.
     pub fn alone(user: &'a str) -> Said<'a> {
         Said { user, ..Said::default() }
     }
 
-    /// Bytes of all texts, before escaping.
+    /// Returns the bytes of all texts, before escaping.
     pub fn length(&self) -> usize {
         let history: usize = self.history.iter().map(|(user, answer)| user.len() + answer.len() + 64).sum();
         let more: usize = self.more.iter().map(|text| text.len() + 4).sum();
         history + more + self.user.len() + self.system.map_or(0, str::len)
     }
 
-    /// As messages.
+    /// Returns them as messages.
     pub fn messages(&self) -> Vec<Message<'a>> {
         let message = |role, content: &'a str| Message { role, content: content.into() };
         let system = self.system.map(|content| message("system", content));
@@ -56,10 +57,12 @@ impl<'a> Said<'a> {
         messages
     }
 
-    /// As one text for an API that knows no roles: the system text first, then the user's, an empty line between them.
+    /// Returns them as one text for an API without roles: the system text first, then the user's, separated
+    /// by an empty line.
     ///
-    /// A conversation names its speakers, each on a new line, and ends where the answer would begin: `User: …`, `Assistant:`.
-    /// Answers follow the colon as they came, so that each turn's text begins with all of the turn before, byte for byte.
+    /// In a conversation the speakers are named, each on a new line, and it ends where the response begins:
+    /// `User: …`, `Assistant:`. Responses follow the colon verbatim, so that each turn's text begins with
+    /// all of the previous turn, byte for byte.
     pub(crate) fn transcript(&self) -> String {
         let mut text = String::with_capacity(self.length() + 64);
         if let Some(system) = self.system {
@@ -84,21 +87,21 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Each of its texts as one that stands alone, all behind the same system text.
+    /// Returns each of its texts separately, all after the same system text.
     pub fn texts(&self) -> Vec<String> {
         let alone = |user| Said { user, more: &[], history: Vec::new(), is_conversation: false, ..*self }.transcript();
         [self.user].into_iter().chain(self.more.iter().map(String::as_str)).map(alone).collect()
     }
 }
 
-/// A text with `own` in the place of the nonce that opens it; a speaker's name comes after it.
+/// Returns a text with `own` instead of the nonce that opens it; a speaker's name comes after it.
 fn opened(speaker_first: bool, own: &str, text: &str) -> String {
     let speaker = if speaker_first { "User: " } else { "" };
     let said = text.strip_prefix(speaker).unwrap_or(text);
     format!("{own}{speaker}{}", without_nonce(said))
 }
 
-/// `text` without the nonce that opens it (`[ref 482 773 194 205] `, or fewer groups).
+/// Returns `text` without the nonce that opens it (`[ref 482 773 194 205] `, or fewer groups).
 fn without_nonce(text: &str) -> &str {
     let Some((_, rest)) = text.strip_prefix("[ref ").and_then(|groups| groups.split_once(']')) else { return text };
     rest.strip_prefix(' ').unwrap_or(rest)

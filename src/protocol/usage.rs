@@ -1,9 +1,9 @@
-//! Token counts of an answer, as the server gives them.
+//! Token counts of a response, as the server reports them.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Token counts as the server gives them, under the names of the chat API or of the Responses API.
+/// Token counts as the server reports them, under the names of the chat API or of the Responses API.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub struct Usage {
     #[serde(default, alias = "input_tokens")]
@@ -27,12 +27,12 @@ struct CompletionDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// A number where a count belongs. One that is none costs the server its usage, not the answer its success.
+/// A number in place of a count. An invalid one costs the server its usage, not the response its success.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(from = "f64")]
 enum Count {
     Tokens(u32),
-    /// Below zero, broken, or too large for any answer.
+    /// Below zero, fractional, or too large for any response.
     Impossible(f64),
 }
 
@@ -53,37 +53,37 @@ impl Count {
 }
 
 impl Usage {
-    /// Those that a JSON object has; none where it is none.
+    /// Returns the counts in a JSON value; empty if it is not an object.
     pub fn of(json: &Value) -> Usage {
         Usage::deserialize(json).unwrap_or_default()
     }
 
-    /// Tokens of the prompt.
+    /// Returns the tokens of the prompt.
     pub fn prompt_tokens(&self) -> Option<u32> {
         self.prompt_tokens?.tokens()
     }
 
-    /// The counts of an answer that has no tokens: what was counted in all are the prompt's.
+    /// Returns the counts of a response without tokens: the total belongs to the prompt.
     pub(super) fn of_a_prompt_alone(self) -> Usage {
         Usage { prompt_tokens: self.prompt_tokens.or(self.total_tokens), completion_tokens: None, ..self }
     }
 
-    /// Tokens of the answer.
+    /// Returns the tokens of the response.
     pub fn completion_tokens(&self) -> Option<u32> {
         self.completion_tokens?.tokens()
     }
 
-    /// Prompt tokens taken from the prefix cache.
+    /// Returns the prompt tokens taken from the prefix cache.
     pub fn cached_tokens(&self) -> Option<u32> {
         self.prompt_tokens_details?.cached_tokens?.tokens()
     }
 
-    /// Output tokens that were reasoning.
+    /// Returns the output tokens that were reasoning.
     pub fn reasoning_tokens(&self) -> Option<u32> {
         self.completion_tokens_details?.reasoning_tokens?.tokens()
     }
 
-    /// The first of its numbers that can be no count, in words.
+    /// Returns the first of its numbers that is not a valid count, in words.
     pub(crate) fn no_count(&self) -> Option<String> {
         let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);

@@ -214,7 +214,7 @@ fn not_shown(curve: &Curve) -> Option<String> {
     (!loads.is_empty()).then(|| format!("not shown whether the server keeps up: {axis} {}", loads.join(", ")))
 }
 
-/// The window that would show whether the server keeps up, in brackets: ` (a window of 40 s would do)`;
+/// The window that would show whether the server keeps up, in brackets: ` (a window of 40 s would suffice)`;
 /// empty if there is none.
 pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
     rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()

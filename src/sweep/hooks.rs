@@ -204,7 +204,7 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
                 };
                 let name = point.name();
                 return Err(format!(
-                    "the {name} hook runs `{program}`, which is not {place}; install it, or correct `hooks.{name}`"
+                    "the {name} hook runs `{program}`, which was not found {place}; install it, or correct `hooks.{name}`"
                 ));
             }
         }

@@ -141,7 +141,7 @@ impl Asking {
         self.launched.as_ref().and_then(|(_, watch)| watch.as_ref()).map(ServerWatch::tail).unwrap_or_default()
     }
 
-    /// Returns the address as it is displayed; `None` for an embedded server, for which nobody waits.
+    /// Returns the address as it is displayed; `None` for an embedded server, which needs no wait.
     pub(super) fn url(&self) -> Option<String> {
         let url = self.endpoint.url.as_ref().filter(|_| self.served.is_none())?;
         Some(shown(&self.endpoint, url, &self.folder))

@@ -508,7 +508,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.skip(
                     node,
                     run,
-                    "the thread that asked its server panicked; this is a bug in sweepline".to_owned(),
+                    "the thread that probed its server panicked; this is a bug in sweepline".to_owned(),
                 );
             }
             (Node::Run(run), _) => {

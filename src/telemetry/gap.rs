@@ -17,6 +17,6 @@ impl From<PageError> for Gap {
             PageError::Malformed(_) => "malformed",
             PageError::TooMany => "too_large",
         };
-        Gap { kind, why: format!("no page of metrics: {error}") }
+        Gap { kind, why: format!("not a page of metrics: {error}") }
     }
 }

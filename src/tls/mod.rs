@@ -1,4 +1,5 @@
-//! TLS, as measured connections and the probe speak it: the system's certificates, unless a plan says in words that any will do.
+//! TLS for measured connections and the probe: the system's certificates, unless a plan explicitly
+//! accepts any.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +12,11 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_rustls::TlsConnector;
 
-/// HTTP/2, as ALPN names it.
+/// HTTP/2 in ALPN.
 pub const HTTP2: &[u8] = b"h2";
 
-/// A connector that speaks HTTP/2, or HTTP/1.1, and asks for nothing else. Errors when the system's certificates cannot be read.
+/// Creates a connector for HTTP/2, or for HTTP/1.1, which offers nothing else. Fails if the system's
+/// certificates cannot be read.
 pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))

@@ -1,4 +1,5 @@
-//! The bytes of a request's body: what a run says of all of its requests, and what one of them says, in its protocol's form.
+//! The bytes of a request's body in the form of its protocol: the parts shared by all requests of a run,
+//! and the texts of one.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,19 @@ use super::counting::Counting;
 use super::exchange::Exchange;
 use super::tokenizer::{Message as Counted, TokenizerError};
 
-/// What decides a body besides its text; the same for all requests of a run.
+/// The properties of a body other than its texts; the same for all requests of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
-    /// The model id as the server knows it.
+    /// The model id on the server.
     pub model: String,
-    /// Which API the body is for.
+    /// The API of the body.
     pub api: Api,
-    /// Whether the answer is to come token by token; the server is then asked for its `usage` too.
+    /// Whether the response is streamed token by token; the server is then asked for its `usage` as well.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
     pub ignore_eos: bool,
-    /// Whether prompts are turns of a conversation: the completions API then names the speakers, from the first turn on.
+    /// Whether prompts are turns of a conversation: with the completions API the speakers are then named,
+    /// from the first turn on.
     pub conversation: bool,
     /// Sampling parameters and the like.
     pub fields: RequestFields,
@@ -29,30 +31,30 @@ pub struct RequestShape {
     pub extra: BTreeMap<String, Json>,
 }
 
-/// Writes the bodies of one shape.
+/// Writes bodies of one shape.
 #[derive(Clone)]
 pub struct BodyWriter {
     shape: RequestShape,
     protocol: &'static dyn Protocol,
-    /// What all bodies have alike, made once.
+    /// The common part of all bodies, created once.
     sampling: Vec<Field>,
     extra: Vec<Field>,
 }
 
 impl BodyWriter {
-    /// For bodies of this shape.
+    /// Creates a writer for bodies of this shape.
     pub fn new(shape: RequestShape) -> BodyWriter {
         let sampling = shape.fields.sampling.sent().map(|(name, value)| Field::new(name, &value)).collect();
         let extra = shape.extra.iter().map(|(name, value)| Field::new(name, value)).collect();
         BodyWriter { protocol: shape.api.protocol(), sampling, extra, shape }
     }
 
-    /// What all of them have alike.
+    /// Returns their common shape.
     pub fn shape(&self) -> &RequestShape {
         &self.shape
     }
 
-    /// The JSON body that sends `prompt` after `history` (empty but in a conversation).
+    /// Returns the JSON body that sends `prompt` after `history` (empty outside of conversations).
     pub fn write(&self, history: &[Exchange], prompt: &Prompt) -> Vec<u8> {
         let RequestShape { model, stream, ignore_eos, conversation, fields, .. } = &self.shape;
         let said = said(*conversation, history, prompt);
@@ -73,7 +75,7 @@ impl BodyWriter {
     }
 }
 
-/// What a prompt says after its history.
+/// Returns the text of a prompt after its history.
 fn said<'a>(is_conversation: bool, history: &'a [Exchange], prompt: &'a Prompt) -> Said<'a> {
     Said {
         system: prompt.system.as_deref(),
@@ -85,7 +87,8 @@ fn said<'a>(is_conversation: bool, history: &'a [Exchange], prompt: &'a Prompt) 
     }
 }
 
-/// Tokens that the model is given for a prompt behind its history, all that the server puts around them included.
+/// Returns the number of tokens that the model receives for a prompt after its history, including
+/// everything that the server adds around them.
 pub(super) fn tokens(
     counting: &Counting,
     conversation: bool,

@@ -1,5 +1,5 @@
-//! A conversation: what the user says is known beforehand, the history is what the server really answered, or what was
-//! written in its place.
+//! A conversation: the user's messages are known beforehand; the history contains the server's actual
+//! responses, or scripted ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::prompt::{Common, Prompt};
 use super::tokens::estimate;
 use super::trail::{Role, Trail};
 
-/// A conversation under way.
+/// A conversation in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
     number: u64,
@@ -19,43 +19,46 @@ pub struct Conversation {
     history: Vec<Exchange>,
     /// Tokens of the history.
     tokens: u32,
-    /// Of these, the leading ones that the server has seen: sent to it, or written by it.
+    /// How many leading tokens of these the server has seen: received or written by it.
     seen: u32,
-    /// What the user says next, with the history in its counts.
+    /// The user's next message, with the history in its counts.
     next: Option<Prompt>,
-    /// What stands before that, to be compared with what others begin with: made once, and appended to.
+    /// The trail of everything before that, for comparison with other beginnings: created once, and
+    /// appended to.
     trail: Option<Trail>,
 }
 
 impl Conversation {
-    /// Conversation `number` (from 0) of `generator`'s run, before its first turn.
+    /// Creates conversation `number` (from 0) of `generator`'s run, before its first turn.
     pub fn new(generator: &Generator, number: u64) -> Conversation {
         let next = Some(generator.turn(number, 0));
         Conversation { number, turn: 0, history: Vec::new(), tokens: 0, seen: 0, next, trail: None }
     }
 
-    /// Its number, from 0.
+    /// Returns its number, from 0.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The turn that is next, from 0.
+    /// Returns the index of the next turn, from 0.
     pub fn turn(&self) -> u32 {
         self.turn
     }
 
-    /// The turns that are over: send them before the next prompt. Without the oldest, where they were cut.
+    /// Returns the completed turns, which are sent before the next prompt. Without the oldest ones
+    /// if they were dropped.
     pub fn history(&self) -> &[Exchange] {
         &self.history
     }
 
-    /// What the user says next; `None` after the last turn. Its intended tokens include the history.
+    /// Returns the user's next message; `None` after the last turn. Its intended tokens include the
+    /// history.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.next.as_ref()
     }
 
-    /// The next prompt with its history, where all of it is to be compared with what others send; `salt` is that of all its
-    /// turns. What stands before the prompt is kept, and appended to.
+    /// Returns the trail of the next prompt with its history, if all of it must be compared with other
+    /// requests; `salt` is that of all its turns. The part before the prompt is kept, and appended to.
     pub(crate) fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
         let Prompt { common, system, system_tokens, user, intended_prompt_tokens, .. } = self.next.as_ref()?;
         if !matches!(common, Common::All | Common::Same) {
@@ -76,16 +79,17 @@ impl Conversation {
         Some(Arc::new(whole))
     }
 
-    /// Ends a turn: `answer` is what the server said, which has `counted` tokens where the server told how many it had written.
+    /// Ends a turn: `answer` is the server's response, with `counted` tokens if the server reported
+    /// their number.
     pub fn answered(&mut self, generator: &Generator, answer: String, counted: Option<u32>) {
         let tokens = counted.unwrap_or_else(|| estimate(&answer));
         self.goes_on(generator, answer, tokens);
-        // The server holds what it wrote itself.
+        // The server keeps what it wrote itself.
         self.seen = self.tokens;
         self.prepare(generator);
     }
 
-    /// Ends a turn whose answer was written beforehand.
+    /// Ends a turn whose response is scripted.
     pub fn scripted(&mut self, generator: &Generator) {
         let (answer, tokens) = generator.answer(self.number, self.turn);
         self.goes_on(generator, answer, tokens);
@@ -106,7 +110,7 @@ impl Conversation {
         self.turn += 1;
     }
 
-    /// Makes the next prompt, and room for it within the context.
+    /// Creates the next prompt, and room for it within the context.
     fn prepare(&mut self, generator: &Generator) {
         if self.turn >= generator.turns(self.number) {
             return;
@@ -128,8 +132,8 @@ impl Conversation {
         self.next = Some(prompt);
     }
 
-    /// Leaves out the oldest turns until the history has at most `room` tokens. What is left then stands at another place
-    /// in the prompt than the server has seen it.
+    /// Drops the oldest turns until the history has at most `room` tokens. The rest is then at another
+    /// position in the prompt than the server has seen it.
     fn cut_to(&mut self, room: u32) {
         let mut dropped = 0;
         while self.tokens > room && dropped < self.history.len() {

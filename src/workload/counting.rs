@@ -1,4 +1,4 @@
-//! Who counts the tokens of a run's prompts.
+//! How the tokens of a run's prompts are counted.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::protocol::Framing;
 
 use super::tokenizer::Tokenizer;
 
-/// By what, and with what around them, tokens are counted.
+/// The tokenizer that counts, and the framing around texts.
 #[derive(Debug, Clone)]
 pub struct Counting {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// How the server counts a prompt: a chat has its template around it.
+    /// How the server counts a prompt: a chat includes its template.
     pub framing: Framing,
 }

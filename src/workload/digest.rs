@@ -1,4 +1,4 @@
-//! What the texts of a run derive from, as one digest, and the keys that come from it.
+//! One digest over everything from which the texts of a run derive, and the keys derived from it.
 
 use sha2::{Digest, Sha256};
 
@@ -6,7 +6,8 @@ use crate::plan::model::content::{Content, Reuse};
 use crate::plan::{Corpus, Prefix, Replay};
 use crate::units::Seed;
 
-/// SHA-256 over what the texts of a run derive from. Twins, cold and warm, say the same: only their nonces differ.
+/// Returns the SHA-256 over everything from which the texts of a run derive. It is equal for cold and warm
+/// variants: only their nonces differ.
 pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 32] {
     let Content {
         reuse,
@@ -58,7 +59,7 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     hash.finalize().into()
 }
 
-/// A key of its own for each `role` that texts or draws have.
+/// Derives a separate key for each `role` of texts and draws.
 pub(super) fn derived(digest: &[u8; 32], role: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(digest).chain_update(role).finalize().into()
 }

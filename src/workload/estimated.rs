@@ -1,11 +1,12 @@
-//! Texts whose lengths are estimates.
+//! Texts of estimated length.
 
 use super::nonce::{self, Nonce};
 use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 use super::vocabulary::Topic;
 
-/// A text of the wanted number of tokens by the estimate with its nonce in front, and the tokens it really has by it.
+/// Writes a text of the given number of tokens by the estimate, including its nonce in front, and returns
+/// its actual estimate.
 pub(super) fn write(
     dice: &mut Dice,
     topic: &'static Topic,
@@ -14,13 +15,13 @@ pub(super) fn write(
 ) -> (String, u32) {
     let (length, weight) = nonce::size(nonce);
     let budget = (tokens.saturating_mul(CHARS_PER_TOKEN)).saturating_sub(weight) as usize;
-    // One sentence more than wanted is written before the cut.
+    // One sentence more than needed is written before the text is cut.
     let mut out = String::with_capacity(length + budget + 256);
     if let Some(nonce) = nonce {
         nonce.push(&mut out);
     }
     prose::write(&mut out, dice, topic, budget, ending);
-    // Prose has one quarter of a token for each character, see `tokens`.
+    // Prose has one quarter of a token per character, see `tokens`.
     let weight = weight + (out.len() - length) as u32;
     (out, weight.div_ceil(CHARS_PER_TOKEN))
 }

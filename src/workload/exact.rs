@@ -1,4 +1,4 @@
-//! Texts of exact lengths by a model's tokenizer.
+//! Texts of exact length by a model's tokenizer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,25 +16,25 @@ use super::tokenizer::draft::{Fitted, Parts, Whole};
 use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::vocabulary::Topic;
 
-/// Makes the texts of one run.
+/// Creates the texts of one run.
 #[derive(Clone)]
 pub(super) struct Exact {
     counting: Counting,
     conversation: bool,
-    /// Tokens around a text that stands alone, a prompt, and a prompt with a lead: without those of the texts.
+    /// Tokens around a single text, a prompt, and a prompt with a lead: without those of the texts.
     bare: i64,
     frame: i64,
     lead_frame: i64,
-    /// Tokens of the shortest prompt, without a lead and, less its tokens, with one.
+    /// Tokens of the shortest prompt, without a lead and, minus its tokens, with one.
     shortest: u32,
     shortest_led: u32,
-    /// Tokens around a text that stands behind another one.
+    /// Tokens around a text that follows another one.
     behind: i64,
     /// Texts that prompts share piece by piece.
     pieces: RefCell<Pieces>,
 }
 
-/// Bytes of pieces that are kept; beyond, all are written again when their turn comes.
+/// Bytes of pieces that are cached; beyond this, all are written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// Pieces by their name and length, in bounded memory.
@@ -44,24 +44,24 @@ struct Pieces {
     bytes: usize,
 }
 
-/// What stands before a user's text.
+/// The context before a user's text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     /// The system message.
     pub lead: Option<&'a Arc<str>>,
     /// Its own tokens.
     pub(crate) lead_tokens: u32,
-    /// What takes the place of the prompt's first nonce.
+    /// Replaces the prompt's first nonce.
     pub own_nonce: Option<&'a str>,
-    /// The turns before.
+    /// The previous turns.
     pub history: &'a [Exchange],
 }
 
 impl Exact {
-    /// Fails where the tokenizer or its template does.
+    /// Fails if the tokenizer or its template does.
     pub(crate) fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
-        // A digit of the nonce is the last that goes.
+        // A digit of the nonce is the last part to be dropped.
         const LEAST: &str = "0";
         let (bare, frame, lead_frame, behind, shortest, shortest_led) = (0, 0, 0, 0, 0, 0);
         let pieces = RefCell::default();
@@ -71,7 +71,8 @@ impl Exact {
         let behind = tokenizer.frame(&|text| exact.behind(text))?;
         let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None, history: &[] };
         let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
-        // A model whose chats have no system message is known by its template's complaint; it has use for no lead.
+        // A model whose chat template has no system message is recognized by its template's error;
+        // it needs no lead.
         let lead = Arc::from(LEAD);
         let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
         let lead_tokens = tokenizer.bare_tokens(LEAD)?;
@@ -82,13 +83,13 @@ impl Exact {
         Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, behind, ..exact })
     }
 
-    /// Tokens of the shortest prompt that can be made: all that stands around a text, and one digit. With a lead: besides its
-    /// own tokens, within one.
+    /// Returns the number of tokens of the shortest possible prompt: everything around a text, and one
+    /// digit. With a lead: in addition to its own tokens, exact to one.
     pub(crate) fn shortest(&self, is_led: bool) -> u32 {
         if is_led { self.shortest_led } else { self.shortest }
     }
 
-    /// A text that has `wanted` tokens where it stands alone, and the tokens that it really has.
+    /// Writes a single text of `wanted` tokens, and returns it with its actual number of tokens.
     pub(crate) fn alone(
         &self,
         dice: &mut Dice,
@@ -100,13 +101,13 @@ impl Exact {
         self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
     }
 
-    /// The tokens that a text has where it stands alone; the estimate where the tokenizer does not take it.
+    /// Returns the number of tokens of a single text; the estimate if the tokenizer rejects it.
     pub(crate) fn count(&self, text: &str) -> u32 {
         self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
     }
 
-    /// A user's text with which a prompt has `wanted` tokens more than its lead, and how many it really has: all that the
-    /// server puts around both is among them.
+    /// Writes a user's text with which a prompt has `wanted` tokens more than its lead, and returns it with
+    /// the actual number: everything that the server adds around both is included.
     pub(crate) fn first(
         &self,
         dice: &mut Dice,
@@ -122,8 +123,8 @@ impl Exact {
         (text, tokens.saturating_sub(around.lead_tokens))
     }
 
-    /// The same behind a history: the whole has `wanted` tokens, those of the history and the lead with it. None where there is no
-    /// room for a text.
+    /// The same after a history: the whole has `wanted` tokens, including those of the history and the
+    /// lead. `None` if there is no room for a text.
     pub(crate) fn later(
         &self,
         dice: &mut Dice,
@@ -137,9 +138,10 @@ impl Exact {
         Some(fitted).filter(|(text, _)| !text.is_empty())
     }
 
-    /// A user's text of pieces one after the other, and how many tokens the prompt really has; `wanted` where that can be. A piece
-    /// is its name and the tokens that it has behind another one, and `write` gives its words; where pieces end, prose of
-    /// `own` goes on. Equal pieces behind equal ones are the same tokens, but for the last words of a text.
+    /// Writes a user's text from consecutive pieces, and returns it with the actual number of tokens of the
+    /// prompt; `wanted` if possible. A piece has a name and its number of tokens after another one, and
+    /// `write` provides its words; after the pieces, prose of `own` follows. Equal pieces after equal ones
+    /// have the same tokens, except for the last words of a text.
     pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),
@@ -151,7 +153,8 @@ impl Exact {
         let tokenizer = &self.counting.tokenizer;
         let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
         let head = u32::try_from(heads.first().map_or(0, |head| tokenizer.cost(head))).unwrap_or(0);
-        // The nonce is a part of the first piece. All are made before the text, which holds the table of words.
+        // The nonce is a part of the first piece. All are created before the text, which locks the
+        // table of words.
         let tokens = |at: usize| size.saturating_sub(if at == 0 { head } else { 0 });
         let most = wanted.div_ceil(size.max(1)) as usize + 1;
         let pieces = pieces.take(most).enumerate().map(|(at, name)| self.piece((name, tokens(at)), write));
@@ -171,7 +174,7 @@ impl Exact {
         tokenizer.fit(&whole, self.frame, wanted, parts).ok().map(|Fitted { text, tokens }| (text, tokens))
     }
 
-    /// A text of so many tokens where it stands behind another one.
+    /// Returns a text of this many tokens after another one.
     fn piece(&self, (name, tokens): (u64, u32), write: &dyn Fn(u64) -> Dice) -> Arc<str> {
         if let Some(known) = self.pieces.borrow().texts.get(&(name, tokens)) {
             return Arc::clone(known);
@@ -190,7 +193,7 @@ impl Exact {
         text
     }
 
-    /// Tokens of a text behind another one, without those of that one.
+    /// Returns the number of tokens of a text after another one, without those of the other.
     fn behind(&self, text: &str) -> Result<u32, TokenizerError> {
         const BEFORE: &str = "note.";
         let tokenizer = &self.counting.tokenizer;
@@ -198,8 +201,9 @@ impl Exact {
         Ok(both.saturating_sub(tokenizer.bare_tokens(BEFORE)?))
     }
 
-    /// A template or tokenizer that took the samples and does not take a text, which no real one does, leaves the text that
-    /// the estimate gives: that it is not as long as it should be shows in the server's count.
+    /// Fits a text. If a template or tokenizer accepted the samples but rejects a text, which no
+    /// real one does, the result is the text of the estimate: the server's count then shows that
+    /// its length is wrong.
     fn fitted(
         &self,
         dice: &mut Dice,
@@ -228,12 +232,12 @@ impl Exact {
         }
     }
 
-    /// Tokens of a text that stands alone; none where the tokenizer cannot take it.
+    /// Returns the number of tokens of a single text; `None` if the tokenizer rejects it.
     pub(crate) fn bare(&self, text: &str) -> Option<u32> {
         self.counting.tokenizer.bare_tokens(text).ok()
     }
 
-    /// Tokens of a prompt with this text of the user.
+    /// Returns the number of tokens of a prompt with this text of the user.
     pub(crate) fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
         let own_nonce = around.own_nonce.map(str::to_owned);
         let prompt = Prompt { system: around.lead.cloned(), user: text.to_owned(), own_nonce, ..Prompt::default() };

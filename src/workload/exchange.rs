@@ -1,22 +1,22 @@
-//! One turn of a conversation that is over.
+//! A completed turn of a conversation.
 
 use super::trail::{Role, Trail};
 
-/// One turn that is over.
+/// A completed turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// What the user said.
+    /// The user's message.
     pub user: String,
-    /// What the server answered.
+    /// The server's response.
     pub answer: String,
     /// Tokens of both.
     pub tokens: u32,
-    /// Of these, those of the answer.
+    /// How many of these belong to the response.
     pub(crate) answer_tokens: u32,
 }
 
 impl Exchange {
-    /// Appends both to what is compared with what others begin with.
+    /// Appends both to the trail.
     pub(super) fn say(&self, trail: &mut Trail) {
         trail.say(Role::User, &self.user, self.tokens.saturating_sub(self.answer_tokens));
         trail.say(Role::Assistant, &self.answer, self.answer_tokens);

@@ -36,12 +36,12 @@ use lead::Lead;
 
 /// Writes the prompts of one run.
 ///
-/// A nonce opens the first message of each prompt. Where no two requests share text it is new for each request, in
-/// conversations for each conversation, else for each attempt at the run. A text that prompts share, being the first
-/// of them, has one for the attempt (or for its group), whatever the user's messages have. Where a conversation's oldest
-/// turns may be left out and nothing stands before them, each turn may come to open a prompt and has a nonce. In a cold
-/// scenario each request opens with a nonce of its own, whatever its texts share. Where the key is one for all, every prompt
-/// opens with the same nonce, once.
+/// A nonce opens the first message of each prompt. If no two requests share text, each request has a new
+/// nonce, in conversations each conversation, otherwise each attempt at the run. A shared text at the
+/// beginning of prompts has one for the attempt (or for its group), whatever nonces the user's messages
+/// have. If a conversation's oldest turns may be dropped and nothing precedes them, each turn may come to
+/// open a prompt and has a nonce. In a cold scenario each request opens with its own nonce, whatever its
+/// texts share. If the key is common to all, every prompt opens with the same nonce, once.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -51,30 +51,30 @@ pub struct Generator {
     think: Option<Pauses>,
     nonce: Option<NonceKey>,
     system: Option<System>,
-    /// Where requests differ in length.
+    /// Draws the lengths, if requests differ in length.
     sampler: Option<Sampler>,
-    /// Where a trace says how long prompts are and what they share.
+    /// The trace, if it determines the lengths and shared parts of prompts.
     replayed: Option<Replayed>,
-    /// Where a data set says what users say.
+    /// The data set, if it provides the users' messages.
     drawn: Option<Drawn>,
     groups: Option<Groups>,
-    /// Where a profile says what prompts share.
+    /// The categories, if a profile determines what prompts share.
     categories: Option<Categories>,
     group_texts: RefCell<Texts>,
     turn_counts: Option<TurnCounts>,
-    /// The user's text and its tokens, where all requests carry the same.
+    /// The user's text and its tokens, if all requests have the same.
     same: Option<(String, u32)>,
-    /// Bytes of the nonce that opens all items alike; 0 where each has another, or none has one.
+    /// Bytes of the nonce that opens all items alike; 0 if they have different ones, or none.
     same_nonce: usize,
     /// Whether another class of the run sends the same texts.
     has_twin: bool,
-    /// What one request says.
+    /// The content of one request.
     says_what: Says,
-    /// Makes texts of exact lengths, where the model's tokenizer is known.
+    /// Creates texts of exact length, if the model's tokenizer is known.
     exact: Option<Exact>,
 }
 
-/// The system message and what it is about.
+/// The system message and its topic.
 #[derive(Clone)]
 struct System {
     text: Arc<str>,
@@ -89,13 +89,14 @@ impl std::fmt::Debug for Generator {
 }
 
 impl Generator {
-    /// The generator of a run; without a nonce key prompts are sent verbatim.
+    /// Creates the generator of a run; without a nonce key prompts are sent verbatim.
     pub fn new(content: &Content, seed: Seed, repeat: u32, nonce: Option<NonceKey>) -> Generator {
         Generator::made(content, (seed, repeat), nonce, None)
     }
 
-    /// The generator of a run whose prompts have exactly the asked number of tokens, as `counting` counts them: what
-    /// stands before the user's text and that text together, with all that the server puts around them.
+    /// Creates the generator of a run whose prompts have exactly the requested number of tokens, as
+    /// `counting` counts them: everything before the user's text and that text together, including
+    /// everything that the server adds around them.
     pub fn counted(
         content: &Content,
         of: (Seed, u32),
@@ -166,7 +167,7 @@ impl Generator {
         })
     }
 
-    /// A text that is as long as wanted where it stands alone, and the tokens that it really has.
+    /// Writes a single text of the given length, and returns it with its actual number of tokens.
     fn alone(
         &self,
         dice: &mut Dice,
@@ -180,12 +181,13 @@ impl Generator {
         }
     }
 
-    /// Request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
+    /// Returns request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
     pub fn request(&self, k: u64) -> Prompt {
         self.turn(k, 0)
     }
 
-    /// What the user says in turn `turn` (from 0) of conversation `conversation`, without the history.
+    /// Returns the user's message in turn `turn` (from 0) of conversation `conversation`, without
+    /// the history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
         let mut prompt = self.with_more(self.says(conversation, turn), conversation);
         if self.has_twin && prompt.own_nonce.is_none() {
@@ -194,7 +196,8 @@ impl Generator {
         prompt
     }
 
-    /// Another class of the run sends the same texts: what this one holds for its own by construction is not.
+    /// Records that another class of the run sends the same texts: what seems unique to this class by
+    /// construction is not.
     pub(crate) fn has_twin(&mut self) {
         self.has_twin = true;
     }
@@ -217,7 +220,7 @@ impl Generator {
             _ if is_cold => Common::Nothing,
             Some(_) if self.groups.is_none() => Common::Same,
             Some(_) if lead.is_common() => Common::All,
-            // What users say is drawn for each request and turn: its own by construction.
+            // The users' messages are drawn for each request and turn: unique by construction.
             _ => self.front(lead.common),
         };
         Prompt {
@@ -227,14 +230,15 @@ impl Generator {
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
             system_tokens: lead.tokens,
-            // A conversation's own opening is known from its second turn on.
+            // The server has seen a conversation's own opening from its second turn on.
             seen_tokens: if turn > 0 && !is_cold { lead.tokens } else { 0 },
             common,
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
     }
 
-    /// The answer to turn `turn` of conversation `conversation` where histories are scripted, and its tokens.
+    /// Returns the response to turn `turn` of conversation `conversation` if histories are
+    /// scripted, and its tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
         if let Some(drawn) = &self.drawn {
             return self.answered(drawn, conversation, turn);
@@ -244,17 +248,18 @@ impl Generator {
         self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
     }
 
-    /// How long the user thinks before turn `turn`, from 1, of conversation `conversation`, in nanoseconds.
+    /// Returns how long the user thinks before turn `turn`, from 1, of conversation `conversation`,
+    /// in nanoseconds.
     pub fn think(&self, conversation: u64, turn: u32) -> u64 {
         self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
     }
 
-    /// How conversations go on.
+    /// Returns how conversations continue.
     pub fn talk(&self) -> &Talk {
         &self.content.talk
     }
 
-    /// Request `k` of a trace.
+    /// Returns request `k` of a trace.
     fn replay(&self, replayed: &Replayed, k: u64) -> Prompt {
         let is_cold = self.content.cache == Cache::Cold;
         let own_nonce = if is_cold { self.own_nonce(k, 0) } else { None };
@@ -264,7 +269,7 @@ impl Generator {
             user,
             own_nonce,
             intended_prompt_tokens,
-            // Without blocks a text is the request's own; with them it may begin like any other.
+            // Without blocks a text is unique to the request; with them it may begin like any other.
             common: match replayed.request(k).blocks.is_empty() {
                 _ if is_cold => Common::Nothing,
                 true => self.front(0),
@@ -275,8 +280,8 @@ impl Generator {
         }
     }
 
-    /// What other items may have in common with one that has `bytes` in common with them, and a text of its own behind: where
-    /// nonces do not tell items apart, that too.
+    /// Returns what other items may share with an item that has `bytes` in common with them, followed by a
+    /// unique text: without distinct nonces this is included.
     fn front(&self, bytes: usize) -> Common {
         match bytes.max(self.same_nonce) {
             0 => Common::Nothing,
@@ -284,7 +289,7 @@ impl Generator {
         }
     }
 
-    /// The nonce of a request that shall share nothing with any other.
+    /// Returns the nonce of a request that must share nothing with any other.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
         let mut text = String::with_capacity(32);
@@ -292,8 +297,8 @@ impl Generator {
         Some(text)
     }
 
-    /// How long turn `turn` of item `item` (a request or a conversation, from 0) is to be, without what stands before the user's
-    /// first message and the history: without making its text.
+    /// Returns the length of turn `turn` of item `item` (a request or a conversation, from 0), without
+    /// everything before the user's first message and without the history. Does not create its text.
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
         let lengths = self.whole_lengths(item, turn);
         let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
@@ -301,29 +306,30 @@ impl Generator {
         Lengths { prompt_tokens: lengths.prompt_tokens - shared, output_tokens }
     }
 
-    /// The most tokens that a prompt has, history left out.
+    /// Returns the largest number of tokens in a prompt, without the history.
     pub(crate) fn most_prompt_tokens(&self) -> u32 {
-        // What is read has its system message in this.
+        // Lengths of data include their system message.
         let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
         self.content.prompt_tokens.saturating_add(lead)
     }
 
-    /// Tokens of the shortest prompt that can be made, what stands before the user's first message left out: where they are
-    /// exact, a chat template leaves no room for less.
+    /// Returns the number of tokens of the shortest possible prompt, without everything before the user's
+    /// first message: with exact lengths, a chat template leaves no room for less.
     pub fn shortest_prompt(&self) -> Option<u32> {
-        // A text of a data set is as long as it is.
+        // A text of a data set has a fixed length.
         let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
         Some(exact.shortest(self.has_lead()))
     }
 
-    /// The fewest and the most tokens that the scenario asks for, what stands before the user's first message left out.
+    /// Returns the smallest and the largest number of tokens that the scenario requests, without everything
+    /// before the user's first message.
     pub(crate) fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
     }
 
-    /// SHA-256 over all that the texts derive from, the nonce left out, as 64 hex digits: equal for runs whose requests
-    /// say the same.
+    /// Returns the SHA-256 over everything from which the texts derive, without the nonce, as 64 hex
+    /// digits: equal for runs whose requests have equal texts.
     pub fn digest(&self) -> String {
         let Talk { think: _, history, sessions: _, context_limit, context_cut } = self.content.talk;
         let mut digest = self.digest;
@@ -336,12 +342,13 @@ impl Generator {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What item `item` is about: all turns of a conversation and the answers to them are about one thing.
+    /// Returns the topic of item `item`: all turns of a conversation and their responses share it.
     fn topic(&self, item: u64) -> &'static Topic {
         self.system.as_ref().map_or_else(|| Dice::new(&self.user_key, item, 0).topic(), |system| system.topic)
     }
 
-    /// The user's text and its tokens; where they are exact, with all that stands around it and is not told by `lead`.
+    /// Returns the user's text and its tokens; with exact lengths, including everything around it that is
+    /// not in `lead`.
     fn user(&self, (item, turn): (u64, u32), lead: &Lead, own_nonce: Option<&str>) -> (String, u32) {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
@@ -349,7 +356,7 @@ impl Generator {
             None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
-        // Each of several texts stands alone.
+        // Each of several texts is separate.
         let is_first = turn == 0 || self.says_what != Says::Prompt;
         let is_led = is_first && lead.text.is_some();
         let nonce = self.user_scope(item, turn, is_led).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
@@ -367,7 +374,7 @@ impl Generator {
         }
     }
 
-    /// Whether later turns of a conversation may stand at the front of a prompt.
+    /// Whether later turns of a conversation may be at the front of a prompt.
     fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
         let is_bare = self.system.is_none() && self.groups.is_none();
@@ -375,10 +382,11 @@ impl Generator {
         context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
-    /// How far the nonce of a user's message reaches; `None` where the message has none. `is_led`: something stands before it.
+    /// Returns the scope of the nonce of a user's message; `None` if the message has none. `is_led`:
+    /// something precedes it.
     fn user_scope(&self, item: u64, turn: u32, is_led: bool) -> Option<Scope> {
         match self.content.reuse {
-            // One for all stands at the front of a prompt and nowhere else.
+            // A nonce common to all is only at the front of a prompt.
             _ if is_led && self.nonce.is_some_and(NonceKey::is_one_for_all) => None,
             Reuse::None => Some(Scope::Item(item)),
             Reuse::Conversation if turn == 0 => Some(Scope::Item(item)),
@@ -390,7 +398,7 @@ impl Generator {
     }
 }
 
-/// Bytes of the nonce that `key` gives all items alike; 0 where it tells them apart.
+/// Returns the bytes of the nonce that `key` gives all items alike; 0 if it distinguishes them.
 fn same_nonce(key: NonceKey) -> usize {
     let [first, second] = [0, 1].map(|item| {
         let mut text = String::new();

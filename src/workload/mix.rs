@@ -1,4 +1,4 @@
-//! Which class each request of a mix belongs to.
+//! Assigns requests of a mix to classes.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -6,16 +6,17 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Seed;
 
-/// The classes of a mix's requests: each drawn for itself, as a pure function of (seed, repeat, number of the request).
+/// The classes of a mix's requests: each drawn independently, as a pure function of (seed, repeat, number
+/// of the request).
 #[derive(Debug, Clone)]
 pub(crate) struct Mix {
     key: [u8; 32],
-    /// Where each class ends on the way from 0 to the sum of the weights.
+    /// The end of each class on the way from 0 to the sum of the weights.
     ends: Vec<u64>,
 }
 
 impl Mix {
-    /// Classes with these weights, each above 0.
+    /// Creates classes with these weights, each above 0.
     pub(crate) fn new(weights: impl IntoIterator<Item = u64>, Seed(seed): Seed, repeat: u32) -> Mix {
         let mut hash = Sha256::new();
         hash.update(b"sweepline classes 1\0");
@@ -28,7 +29,7 @@ impl Mix {
         Mix { key: hash.finalize().into(), ends: ends.collect() }
     }
 
-    /// The class of request `k`, from 0.
+    /// Returns the class of request `k`, from 0.
     pub(crate) fn class(&self, k: u64) -> usize {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(k);
@@ -39,7 +40,7 @@ impl Mix {
     }
 }
 
-/// The requests of a run one after the other: the class of each, and how many of its class came before it.
+/// Iterates over the requests of a run: the class of each, and the number of earlier requests of its class.
 #[derive(Debug, Clone)]
 pub(crate) struct Lineup {
     mix: Option<Mix>,
@@ -48,13 +49,13 @@ pub(crate) struct Lineup {
 }
 
 impl Lineup {
-    /// From the first request on; without a mix all are of class 0.
+    /// Starts at the first request; without a mix all are of class 0.
     pub(crate) fn new(mix: Option<Mix>) -> Lineup {
         let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
         Lineup { mix, next: 0, of_class: vec![0; classes] }
     }
 
-    /// The class of the next request, and its number among those of the class.
+    /// Returns the class of the next request, and its number among those of the class.
     pub(crate) fn step(&mut self) -> (usize, u64) {
         let class = self.mix.as_ref().map_or(0, |mix| mix.class(self.next));
         self.next += 1;
@@ -66,7 +67,7 @@ impl Lineup {
 impl Iterator for Lineup {
     type Item = (usize, u64);
 
-    /// Requests do not end.
+    /// Requests are endless.
     fn next(&mut self) -> Option<(usize, u64)> {
         Some(self.step())
     }

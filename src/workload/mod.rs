@@ -1,9 +1,10 @@
-//! What to send: scenario, seed and request number become a request.
+//! The content of requests: scenario, seed and request number determine a request.
 //!
-//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two endpoints, and all
-//! load points of one, are sent the same text. Only the nonce that opens a prompt differs between runs, so that no run
-//! meets a cache that another one warmed. A [`Conversation`] grows by the server's own answers. a [`BodyWriter`] makes bytes of
-//! it. When a request is sent is not known here. With a [`Tokenizer`] prompts have exactly the asked number of tokens.
+//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k): two
+//! endpoints, and all load points of one, receive the same text. Only the nonce that opens a prompt differs
+//! between runs, so that no run finds a cache that another one warmed. A [`Conversation`] grows by the
+//! server's own responses. A [`BodyWriter`] converts it to bytes. This module does not know when a request
+//! is sent. With a [`Tokenizer`] prompts have exactly the requested number of tokens.
 
 pub mod body;
 mod conversation;

@@ -8,20 +8,21 @@ use crate::units::NonceSeed;
 /// Three-digit groups of a nonce: a thousand billion nonces.
 const GROUPS: usize = 4;
 
-/// Characters of a nonce as it stands in a prompt: `[ref 482 773 194 205] `.
+/// Characters of a nonce as it appears in a prompt: `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
 /// Length of a nonce in quarters of a token, see [`super::tokens`]: each group is two tokens, the rest prose.
 const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
-/// Tokens of a nonce, by the estimate; the same for every nonce and counted in the prompt's length.
+/// Tokens of a nonce, by the estimate; the same for every nonce and included in the prompt's length.
 ///
-/// Tokenizers that cut numbers by three digits or by one need the same number of tokens for every nonce too, if another
-/// one (12 in cl100k_base and o200k_base); those of GPT-2's time, which merge frequent numbers, do not.
+/// Tokenizers that cut numbers into groups of three digits or one also need the same number of tokens for
+/// every nonce, although a different one (12 in cl100k_base and o200k_base); those of GPT-2's time, which
+/// merge frequent numbers, do not.
 #[cfg(test)]
 pub(crate) const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
-/// What an attempt's nonces derive from.
+/// The key from which an attempt's nonces derive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NonceKey {
     key: [u8; 32],
@@ -30,16 +31,17 @@ pub struct NonceKey {
 }
 
 impl NonceKey {
-    /// The key of the attempt that has these random bits.
+    /// Returns the key of the attempt with these random bits.
     pub fn new(NonceSeed(bits): NonceSeed) -> NonceKey {
         let key = Sha256::new().chain_update(b"sweepline nonce key 2\0").chain_update(bits).finalize();
         NonceKey { key: key.into(), is_one_for_all: false }
     }
 
-    /// The key of the requests of one class of a mix, or of all requests of a run that is none, under `mode`; none where they
-    /// have no nonce.
+    /// Returns the key of the requests of one class of a mix, or of all requests of a run that is not a
+    /// mix, for `mode`; `None` if they have no nonce.
     ///
-    /// Two classes may number their requests alike: their nonces differ all the same, unless there is one for all.
+    /// Two classes may use the same request numbers: their nonces differ nevertheless, unless one
+    /// is common to all.
     pub fn under(self, mode: NonceMode, class: Option<u32>) -> Option<NonceKey> {
         match (mode, class) {
             (NonceMode::Off, _) => None,
@@ -63,7 +65,7 @@ impl NonceKey {
     }
 }
 
-/// How far one nonce reaches.
+/// The scope of one nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// The whole attempt.
@@ -117,8 +119,8 @@ impl Nonce {
         out.push(' ');
     }
 
-    /// The nonce, and what is left of it where there is no room for all its groups, the longest first and one digit last; no
-    /// space behind.
+    /// Returns the nonce, and shorter forms for when there is no room for all its groups, the longest first
+    /// and one digit last; without a trailing space.
     pub(super) fn shorter_and_shorter(self) -> Vec<String> {
         let text = |groups| {
             let mut text = String::with_capacity(LENGTH);
@@ -142,12 +144,12 @@ impl Nonce {
     }
 }
 
-/// Characters and weight of what `nonce` puts in front of a text.
+/// Returns characters and weight of what `nonce` adds in front of a text.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }
 
-/// Bytes of the nonce that opens `text` and of the space behind it, if one does.
+/// Returns the bytes of the nonce that opens `text` and of the space after it, if there is one.
 pub(super) fn length(text: &[u8]) -> Option<usize> {
     (text.starts_with(b"[ref ") && text.get(LENGTH - 2..LENGTH) == Some(b"] ")).then_some(LENGTH)
 }

@@ -1,4 +1,5 @@
-//! Think times: how long the user of a conversation pauses before a turn, as a pure function of seed, conversation and turn.
+//! Think times: how long the user of a conversation pauses before a turn, as a pure function of seed,
+//! conversation and turn.
 
 use sha2::{Digest, Sha256};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -7,7 +8,7 @@ use crate::plan::Think;
 use crate::plan::model::talk::{Exponential, Lognormal, Uniform};
 use crate::units::Nanos;
 
-/// No pause is longer, however far the tail of a distribution reaches: a week, in nanoseconds.
+/// Upper limit of a pause, however far the tail of a distribution reaches: a week, in nanoseconds.
 const LONGEST: f64 = 7.0 * 24.0 * 3600.0 * 1e9;
 
 /// The pauses of one run.
@@ -17,7 +18,8 @@ pub(super) struct Pauses {
     law: Law,
 }
 
-/// A distribution ready to be drawn from: by its inverse within the share that its cut leaves. Times are nanoseconds.
+/// A distribution prepared for drawing: by its inverse within the share that remains after truncation.
+/// Times are nanoseconds.
 #[derive(Debug, Clone)]
 enum Law {
     Constant(u64),
@@ -25,12 +27,12 @@ enum Law {
         min: f64,
         max: f64,
     },
-    /// Its mean, and the shares between the ends of the cut.
+    /// Its mean, and the shares between the truncation limits.
     Exponential {
         mean: f64,
         shares: [f64; 2],
     },
-    /// The normal distribution of its logarithm, and the shares between the ends of the cut.
+    /// The normal distribution of its logarithm, and the shares between the truncation limits.
     Lognormal {
         logarithm: Normal,
         shares: [f64; 2],
@@ -38,12 +40,12 @@ enum Law {
 }
 
 impl Pauses {
-    /// The pauses of `think`, drawn under `key`.
+    /// Creates the pauses of `think`, drawn with `key`.
     pub(super) fn new(think: &Think, key: [u8; 32]) -> Pauses {
         Pauses { key, law: Law::new(think) }
     }
 
-    /// The pause before turn `turn` of conversation `conversation`, in nanoseconds.
+    /// Returns the pause before turn `turn` of conversation `conversation`, in nanoseconds.
     pub(super) fn at(&self, conversation: u64, turn: u32) -> u64 {
         if let Law::Constant(time) = self.law {
             return time;
@@ -54,7 +56,7 @@ impl Pauses {
         hash.update(turn.to_le_bytes());
         let digest: [u8; 32] = hash.finalize().into();
         let bits = u64::from_le_bytes(std::array::from_fn(|byte| digest[byte]));
-        // The middle of one of 2^53 parts of the way from 0 to 1: never an end.
+        // The middle of one of 2^53 intervals from 0 to 1: never an end.
         self.law.at(((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64)
     }
 }
@@ -74,13 +76,13 @@ impl Law {
                 let (mean, sd, (min, max)) = (nanos(mean), nanos(sd), cut(min, max));
                 let variance = (sd / mean).powi(2).ln_1p();
                 let logarithm = Normal::new(mean.ln() - variance / 2.0, variance.sqrt());
-                let logarithm = logarithm.expect("mean and deviation are above 0: `check` refuses others");
+                let logarithm = logarithm.expect("mean and deviation are above 0: `check` rejects others");
                 Law::Lognormal { shares: [min, max].map(|end| logarithm.cdf(end.ln())), logarithm }
             }
         }
     }
 
-    /// The time at the share `u`, above 0 and below 1, of all draws, in nanoseconds.
+    /// Returns the time at the share `u`, above 0 and below 1, of all draws, in nanoseconds.
     fn at(&self, u: f64) -> u64 {
         let between = |[low, high]: [f64; 2]| low + (high - low) * u;
         let time = match self {
@@ -115,9 +117,9 @@ mod tests {
         for (think, mean, sd) in [
             ("{ uniform: { min: 2s, max: 10s } }", 6.0, 8.0 / 12f64.sqrt()),
             ("{ exponential: { mean: 8s } }", 8.0, 8.0),
-            // Cut at its mean: 1 − (x/(eˣ − 1)) of it for x = 1.
+            // Truncated at its mean: 1 − (x/(eˣ − 1)) of it for x = 1.
             ("{ exponential: { mean: 8s, max: 8s } }", 8.0 * (1.0 - 1.0 / 1f64.exp_m1()), 2.2532),
-            // Memoryless: what is above 3 s is 3 s later.
+            // Memoryless: the part above 3 s is shifted by 3 s.
             ("{ exponential: { mean: 8s, min: 3s } }", 11.0, 8.0),
             ("{ lognormal: { mean: 8s, sd: 6s } }", 8.0, 6.0),
         ] {
@@ -132,7 +134,7 @@ mod tests {
     fn a_cut_holds_and_leaves_the_shape_inside_it() {
         let mut values = draws("{ lognormal: { mean: 8s, sd: 6s, min: 1s, max: 20s } }");
         assert!(values.iter().all(|value| (1.0..=20.0).contains(value)));
-        // Kolmogorov–Smirnov against the cut distribution: the 99.9 % point for n = 100 000.
+        // Kolmogorov–Smirnov against the truncated distribution: the 99.9 % point for n = 100 000.
         values.sort_by(f64::total_cmp);
         let variance = (1.0 + 0.75f64.powi(2)).ln();
         let normal = Normal::new(8f64.ln() - variance / 2.0, variance.sqrt()).unwrap();

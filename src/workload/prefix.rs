@@ -1,4 +1,4 @@
-//! Which shared text a request opens with.
+//! Assigns a shared opening text to each request.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -8,7 +8,7 @@ use crate::plan::{Prefix, PrefixOrder};
 
 use super::prose::Dice;
 
-/// Bytes of shared texts that are kept; more are written again when their turn comes.
+/// Bytes of shared texts that are cached; further ones are written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// The shared texts of a run: which item opens with which. An item is a request or a conversation.
@@ -16,11 +16,11 @@ const KEPT_BYTES: usize = 64 << 20;
 pub(super) struct Groups {
     prefix: Prefix,
     key: [u8; 32],
-    /// Sum of the shares of the groups up to each, for the orders that draw unequal ones.
+    /// Cumulative shares of the groups, for the orders that draw unequal ones.
     cumulative: Vec<f64>,
 }
 
-/// What an item opens with.
+/// The opening of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     /// The text of this group.
@@ -28,12 +28,12 @@ pub(super) enum Opening {
         /// The group, from 0.
         group: u32,
     },
-    /// A text of its own.
+    /// Its own text.
     Own,
 }
 
 impl Groups {
-    /// The groups that `prefix` declares, drawn by `key`.
+    /// Creates the groups that `prefix` declares, drawn with `key`.
     pub(super) fn new(prefix: Prefix, key: [u8; 32]) -> Groups {
         let mut sum = 0.0;
         let zipf = (1..=prefix.groups).map(|rank| {
@@ -44,22 +44,22 @@ impl Groups {
         Groups { prefix, key, cumulative }
     }
 
-    /// Tokens of a shared text.
+    /// Returns the number of tokens of a shared text.
     pub(super) fn tokens(&self) -> u32 {
         self.prefix.tokens
     }
 
-    /// What `item` opens with.
+    /// Returns the opening of `item`.
     pub(super) fn opening(&self, item: u64) -> Opening {
         self.group(item).map_or(Opening::Own, |group| Opening::Shared { group })
     }
 
-    /// Whether each text is gone from the server's cache when it comes again.
+    /// Whether each text is gone from the server's cache when it is repeated.
     pub(super) fn are_tiles(&self) -> bool {
         self.prefix.order == PrefixOrder::Tile
     }
 
-    /// The group of `item`, if it has one: a pure function of key and item.
+    /// Returns the group of `item`, if it has one: a pure function of key and item.
     fn group(&self, item: u64) -> Option<u32> {
         let mut dice = Dice::new(&self.key, item, 0);
         if dice.unit() >= self.prefix.share.to_f64() {
@@ -86,7 +86,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// The text of `group` and its tokens, written by `write` where it is not at hand.
+    /// Returns the text of `group` and its tokens, written by `write` if it is not cached.
     pub(super) fn get(&mut self, group: u32, write: impl FnOnce() -> (String, u32)) -> (Arc<str>, u32) {
         if let Entry::Occupied(entry) = self.texts.entry(group) {
             return entry.get().clone();
@@ -157,6 +157,6 @@ mod tests {
             written.set(true);
             big()
         });
-        assert!(!written.get(), "the newest is still there");
+        assert!(!written.get(), "the newest is still cached");
     }
 }

@@ -1,39 +1,42 @@
-//! What is said of one request.
+//! The texts of one request.
 
 use std::sync::Arc;
 
-/// What one request says anew; in a conversation the history comes on top.
+/// The new texts of one request; in a conversation the history is added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// The system message, where the scenario has one.
+    /// The system message, if the scenario has one.
     pub system: Option<Arc<str>>,
     /// The user's message.
     pub user: String,
-    /// Further texts of the request, where it says several things at once.
+    /// Further texts of the request, if it has several.
     pub more: Vec<String>,
-    /// What opens the request, history and all, in the place of the nonce that its first message has: in a cold scenario.
+    /// In a cold scenario: opens the whole request, including the history, instead of the nonce of its
+    /// first message.
     pub own_nonce: Option<String>,
-    /// Tokens that are meant to be sent. By [`estimate`](super::estimate): system, history and user, without the chat
-    /// template; with a tokenizer: all that the model is given, as it was encoded, and a real history by the estimate.
+    /// Tokens to send. By [`estimate`](super::estimate): system, history and user, without the chat
+    /// template; with a tokenizer: everything that the model receives, as it was encoded, and a real
+    /// history by the estimate.
     pub intended_prompt_tokens: u32,
-    /// Of these, those of the system message.
+    /// How many of these belong to the system message.
     pub system_tokens: u32,
-    /// Of the intended tokens, the leading ones that the server has seen in the same conversation: sent to it, or written by it.
+    /// How many leading tokens of the intended ones the server has seen in the same conversation: received
+    /// or written by it.
     pub seen_tokens: u32,
-    /// What other requests of the run may begin with too.
+    /// The part with which other requests of the run may begin as well.
     pub common: Common,
-    /// Tokens asked for.
+    /// Requested tokens.
     pub output_tokens: u32,
 }
 
-/// How much of a prompt, from its front, other requests than those of its own conversation may begin with too. It says what
-/// is worth comparing, never what is the same: that is found in what is sent.
+/// How much of a prompt, from its front, may be shared by requests outside its own conversation. It states
+/// what is worth comparing, not what is equal: that is determined from the sent text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Common {
-    /// Nothing, by construction: it opens with what no other request opens with.
+    /// Nothing, by construction: no other request has the same opening.
     #[default]
     Nothing,
-    /// So many bytes of its first message at most; all behind them is its own by construction.
+    /// At most this many bytes of its first message; the rest is unique by construction.
     Front(usize),
     /// Any part of it.
     All,
@@ -41,11 +44,11 @@ pub enum Common {
     Same,
 }
 
-/// How long a request is to be.
+/// The length of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// Tokens of the user's text.
     pub prompt_tokens: u32,
-    /// Tokens asked for.
+    /// Requested tokens.
     pub output_tokens: u32,
 }

@@ -1,7 +1,8 @@
-//! Readable English prose of a wanted length, from a seeded grammar.
+//! Readable English prose of a given length, from a seeded grammar.
 //!
-//! Real text and not repeated words, because tokenizers, prefix caches and speculative decoding all behave otherwise on
-//! repetition. Everything is appended to one String; a text costs no allocation of its own but that.
+//! Real text rather than repeated words, because tokenizers, prefix caches and speculative decoding
+//! all behave differently on repetition. Everything is appended to one String; a text needs no
+//! other allocation.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -13,7 +14,7 @@ use super::vocabulary::{Topic, VOCABULARY, Vocabulary};
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The choices for part `part` of item `item` under `key`: no two of them share any.
+    /// Creates the choices for part `part` of item `item` with `key`: independent for different parts.
     pub(super) fn new(key: &[u8; 32], item: u64, part: u32) -> Dice {
         let mut rng = ChaCha8Rng::from_seed(*key);
         rng.set_stream(item);
@@ -21,12 +22,12 @@ impl Dice {
         Dice(rng)
     }
 
-    /// A number below `bound`. The bias of at most `bound / 2^32` does not matter for words.
+    /// Returns a number below `bound`. The bias of at most `bound / 2^32` does not matter for words.
     fn below(&mut self, bound: usize) -> usize {
         ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
     }
 
-    /// A number from 0 up to 1, of 53 random bits.
+    /// Returns a number from 0 up to 1, from 53 random bits.
     pub(super) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -35,13 +36,13 @@ impl Dice {
         &list[self.below(list.len())]
     }
 
-    /// One of `list`, but not the one at `last`.
+    /// Returns one of `list`, but not the one at `last`.
     fn other(&mut self, list: &'static [String], last: &mut usize) -> &'static str {
         *last = (*last + 1 + self.below(list.len() - 1)) % list.len();
         &list[*last]
     }
 
-    /// What a text is about.
+    /// Returns the topic of a text.
     pub(super) fn topic(&mut self) -> &'static Topic {
         let topics = &VOCABULARY.topics;
         &topics[self.below(topics.len())]
@@ -50,7 +51,7 @@ impl Dice {
 
 /// A part of a sentence.
 enum Part {
-    /// As it stands.
+    /// A fixed text.
     Is(&'static str),
     Actor,
     Verb,
@@ -90,7 +91,7 @@ struct Writer<'a> {
     out: &'a mut String,
     dice: &'a mut Dice,
     topic: &'static Topic,
-    /// The actor, verb, thing and shape that came last: none of them comes twice in a row.
+    /// The last actor, verb, thing and shape: none of them occurs twice in a row.
     last: [usize; 4],
 }
 
@@ -124,14 +125,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Paragraphs of four to seven sentences until at least `length` characters are written.
+    /// Writes paragraphs of four to seven sentences until at least `length` characters are written.
     fn sentences(&mut self, length: usize) {
         let end = self.out.len() + length;
         loop {
             for _ in 0..4 + self.dice.below(4) {
                 self.sentence();
                 if self.out.len() >= end {
-                    // What follows the last word tells `cut` that it ends there.
+                    // The character after the last word shows `cut` that it ends there.
                     self.out.push(' ');
                     return;
                 }
@@ -143,7 +144,7 @@ impl Writer<'_> {
     }
 }
 
-/// Prose without an end, for whoever cuts it himself.
+/// Endless prose, for callers that cut it themselves.
 pub(super) struct Endless<'a> {
     dice: &'a mut Dice,
     topic: &'static Topic,
@@ -155,7 +156,7 @@ impl<'a> Endless<'a> {
         Endless { dice, topic, last: [0; 4] }
     }
 
-    /// Appends at least `length` characters, with a space behind the last sentence.
+    /// Appends at least `length` characters, with a space after the last sentence.
     pub(crate) fn more(&mut self, out: &mut String, length: usize) {
         let mut writer = Writer { out, dice: self.dice, topic: self.topic, last: self.last };
         writer.sentences(length);
@@ -168,18 +169,19 @@ impl<'a> Endless<'a> {
 pub(super) enum Ending {
     /// With a question or a task for the reader.
     Question,
-    /// As a system prompt: it says what it is for and how to answer.
+    /// Like a system prompt: states its purpose and how to answer.
     Rule,
-    /// As it comes: an answer.
+    /// Without an ending: an answer.
     Nothing,
 }
 
 const OPENING: &str = "You answer questions about the notes below. ";
 const RULE: &str = "Answer in a few plain sentences.";
-/// The longest step between two places where a text can be cut.
+/// The longest distance between two places where a text can be cut.
 const STEP: usize = 16;
 
-/// Appends a text about `topic` to `out` whose length is `budget` characters, seven fewer or four more at most.
+/// Appends a text about `topic` to `out` whose length is `budget` characters, at most seven fewer
+/// or four more.
 pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, budget: usize, ending: Ending) {
     let end = out.len() + budget;
     let (opening, ending) = ends(dice, topic, budget, ending);
@@ -196,7 +198,7 @@ pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, bu
     }
 }
 
-/// With what a text of `budget` characters begins, a space behind it, and ends.
+/// Returns the beginning of a text of `budget` characters, with a space after it, and its end.
 pub(super) fn ends(
     dice: &mut Dice,
     topic: &'static Topic,
@@ -210,7 +212,7 @@ pub(super) fn ends(
     }
 }
 
-/// Gives `take` all that a text may begin or end with.
+/// Passes to `take` every possible beginning and end of a text.
 pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     let Vocabulary { short_questions, topics, .. } = &*VOCABULARY;
     let questions = topics.iter().flat_map(|topic| &topic.questions).chain(short_questions);
@@ -218,7 +220,7 @@ pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     [OPENING, RULE].into_iter().for_each(take);
 }
 
-/// A question of the topic where it leaves most of the text to the prose, else a short one, else none.
+/// Returns a question of the topic if it leaves most of the text to the prose, else a short one, else none.
 fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static str {
     let own = dice.pick(&topic.questions);
     if own.len() * 3 <= budget {
@@ -229,10 +231,12 @@ fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static s
     if fitting == 0 { "" } else { &short[dice.below(fitting)] }
 }
 
-/// Cuts what was written after `from` at the word border nearest to `room` characters; a cut sentence ends in dots.
+/// Cuts the text written after `from` at the word border nearest to `room` characters; a cut
+/// sentence ends in dots.
 ///
-/// Words have at most nine letters and sentences begin with short ones, so two borders are at most twelve characters
-/// apart, dots included. Aiming a little low makes that at most seven too few and four too many: within one token.
+/// Words have at most nine letters and sentences begin with short ones, so two borders are at most twelve
+/// characters apart, including dots. Aiming a little low makes that at most seven too few and four too
+/// many: within one token.
 fn cut(out: &mut String, from: usize, room: usize) {
     let aim = (2 * room).saturating_sub(3);
     let bytes = out.as_bytes();
@@ -250,7 +254,8 @@ fn cut(out: &mut String, from: usize, room: usize) {
     }
 }
 
-/// How much of `text` stays, without a comma at its end, and the dots that it needs if it breaks off.
+/// Returns how much of `text` is kept, without a comma at its end, and the dots that it needs if it
+/// breaks off.
 fn trimmed(text: &[u8]) -> (usize, &'static str) {
     match text {
         [.., b'.'] | [] => (text.len(), ""),

@@ -1,9 +1,9 @@
-//! Prompts of a trace: as long as it says, and sharing what it says.
+//! Prompts of a trace, with the lengths and shared parts that it specifies.
 //!
-//! A prompt is its blocks one after the other, each the text of its name, and a text of its own for what no block names.
-//! Equal names are equal text, byte for byte; the last block of a prompt is cut where the prompt ends. The nonce stands in
-//! front of the first block: it is the same for all requests of the attempt where they have blocks, so that they share
-//! them, and their own where they have none, unless one is for all.
+//! A prompt consists of its blocks, each with the text of its name, and a unique text for the part without
+//! a block. Equal names mean equal text, byte for byte; the last block of a prompt is cut where the prompt
+//! ends. The nonce precedes the first block: it is the same for all requests of the attempt that have
+//! blocks, so that they share them, and unique for requests without blocks, unless one is common to all.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ impl Replayed {
         Replayed { requests: Arc::clone(&replay.requests.0), block_key, own_key }
     }
 
-    /// Request `k` from 0. More are asked for than the trace has where it is repeated, and where contents are made ahead.
+    /// Returns request `k` from 0. `k` may exceed the trace if it is repeated, and if contents are
+    /// prepared ahead.
     pub(super) fn request(&self, k: u64) -> &TraceRequest {
         &self.requests[self.at(k)]
     }
@@ -36,22 +37,22 @@ impl Replayed {
         (k % self.requests.len() as u64) as usize
     }
 
-    /// How far the nonce of request `k` reaches.
+    /// Returns the scope of the nonce of request `k`.
     pub(super) fn scope(&self, k: u64) -> Scope {
         if self.request(k).blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt }
     }
 
-    /// What the words of a block are drawn from.
+    /// Returns the source of the words of a block.
     pub(super) fn block(&self, block: u64) -> Dice {
         Dice::new(&self.block_key, block, 0)
     }
 
-    /// What the words of request `k` are drawn from that no block names.
+    /// Returns the source of the words of request `k` outside of blocks.
     pub(super) fn own(&self, k: u64) -> Dice {
         Dice::new(&self.own_key, k, 0)
     }
 
-    /// The text of request `k` and its tokens, by the estimate.
+    /// Returns the text of request `k` and its tokens, by the estimate.
     pub(super) fn prompt(&self, k: u64, nonce: Option<NonceKey>) -> (String, u32) {
         let request = self.request(k);
         let nonce = nonce.map(|key| Nonce::new(key, self.scope(k)));
@@ -74,10 +75,11 @@ impl Replayed {
     }
 }
 
-/// Characters that are written over what is wanted, so that the cut is exact: prose ends within a few of its budget.
+/// Characters written beyond the requested length, so that the cut is exact: prose ends within a few
+/// characters of its budget.
 const OVER: usize = 64;
 
-/// Appends exactly the first `length` characters of a prose of `whole`, the last of them a line's end.
+/// Appends exactly the first `length` characters of a prose of `whole`, the last of them a line break.
 fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     if length == 0 {
         return;
@@ -125,13 +127,14 @@ mod tests {
             for (text, tokens) in texts.iter().zip(&tokens) {
                 assert!(estimate(text).abs_diff(*tokens) <= 1, "{} for {tokens}", estimate(text));
             }
-            // Two whole blocks, and not much more; with the nonce the characters of its digits are fewer than they weigh.
+            // Two whole blocks, and not much more; with the nonce the characters of its digits are fewer
+            // than their weight.
             let shared = common(&texts[0], &texts[1]) as u32 / CHARS_PER_TOKEN;
             assert!(shared.abs_diff(1024) <= 12, "{shared}");
             let shared = common(&texts[0], &texts[2]) as u32 / CHARS_PER_TOKEN;
             assert!(shared.abs_diff(600) <= 12, "{shared}");
-            assert!(common(&texts[3], &texts[4]) < 100, "what no block names is a text of its own");
+            assert!(common(&texts[3], &texts[4]) < 100, "the part without a block is a unique text");
         }
-        assert_eq!(trace.request(6).prompt_tokens, 1300, "what is made ahead of the end is thrown away");
+        assert_eq!(trace.request(6).prompt_tokens, 1300, "contents prepared beyond the end are discarded");
     }
 }

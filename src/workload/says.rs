@@ -1,16 +1,16 @@
-//! How many texts a request says.
+//! The number of texts in a request.
 
-/// What one request says.
+/// The content of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Says {
-    /// A prompt, which is answered by tokens.
+    /// A prompt, whose response consists of tokens.
     #[default]
     Prompt,
-    /// So many texts, each of which becomes a vector.
+    /// This many texts, each of which becomes a vector.
     Inputs(u32),
     /// A query, and documents each of which gets a score.
     Documents {
-        /// Documents.
+        /// Number of documents.
         count: u32,
         /// Tokens of the query.
         query_tokens: u32,
@@ -18,7 +18,7 @@ pub enum Says {
 }
 
 impl Says {
-    /// Vectors or scores that are asked for; 0 where tokens are.
+    /// Returns the number of requested vectors or scores; 0 if tokens are requested.
     pub fn values(self) -> usize {
         match self {
             Says::Prompt => 0,

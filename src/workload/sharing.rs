@@ -1,9 +1,10 @@
-//! What prompts of a profile have in common: which category a request is of, which group of it, and how much it shares.
+//! What prompts of a profile have in common: the category of a request, its group, and how much it shares.
 //!
-//! Requests of the categories come evenly mixed: of the first n requests each category has its share of n to within one request
-//! for each category before it. So a short run shares what a long one does. Groups of a category live side by side, at most
-//! [`BESIDE`] of them, and when one has had its requests another one takes its place. All of it is arithmetic on the number of a
-//! request: nothing is drawn, and nothing has to be known of the requests before.
+//! Requests of the categories are evenly mixed: of the first n requests each category has its share of n to
+//! within one request for each category before it. So a short run shares as much as a long one. A category
+//! has at most [`BESIDE`] concurrent groups, and when one has had its requests another one takes its place.
+//! All of it is arithmetic on the number of a request: nothing is drawn, and nothing depends on the
+//! requests before.
 
 use crate::plan::model::lengths::{Joint, Lengths, Rows};
 use crate::plan::model::profiled::{Sharing, TurnCount, coupled};
@@ -12,30 +13,30 @@ use super::lengths::{Sampler, Table};
 use super::prompt::Lengths as Drawn;
 use super::prose::Dice;
 
-/// Groups of a category that take turns.
+/// Concurrent groups of a category, which take turns.
 const BESIDE: u64 = 8;
 
 /// The categories of a run's requests. An item is a request or a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct Categories {
     rows: Rows<Sharing>,
-    /// Of the requests that the categories before have left, the share of each.
+    /// The share of each category among the requests that the previous categories leave.
     shares: Vec<f64>,
-    /// How long first prompts of each category are, where lengths and categories are one table.
+    /// The lengths of first prompts of each category, if lengths and categories are one table.
     samplers: Vec<Sampler>,
 }
 
-/// An item among those that begin alike.
+/// An item's membership in a group with a common beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
     /// Its category.
     pub category: usize,
-    /// Its group, a name of its own among all categories.
+    /// Its group, with a number that is unique among all categories.
     pub group: u32,
 }
 
 impl Categories {
-    /// The categories of `rows`; `key` draws the lengths of each, where `lengths` are a table of both.
+    /// Creates the categories of `rows`; `key` draws the lengths of each, if `lengths` is a table of both.
     pub(super) fn new(rows: &Rows<Sharing>, lengths: Option<&Lengths>, key: [u8; 32]) -> Categories {
         let mut left: f64 = rows.rows().iter().map(|row| row.requests as f64).sum();
         let share = |row: &Sharing| {
@@ -53,7 +54,7 @@ impl Categories {
         Categories { rows: rows.clone(), shares, samplers }
     }
 
-    /// The category and group of `item`.
+    /// Returns the category and group of `item`.
     pub(super) fn member(&self, item: u64) -> Member {
         let (category, number) = self.category(item);
         let Sharing { requests, groups, .. } = self.rows.rows()[category];
@@ -64,11 +65,11 @@ impl Categories {
         let group = (number as f64 / size) as u64;
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
-        // More groups than names would be a run of years.
+        // More groups than numbers would be a run of years.
         Member { category, group: name as u32 }
     }
 
-    /// The category of `item`, and how many of it came before.
+    /// Returns the category of `item`, and the number of its earlier items.
     fn category(&self, item: u64) -> (usize, u64) {
         let mut number = item;
         for (category, share) in self.shares.iter().enumerate() {
@@ -82,23 +83,25 @@ impl Categories {
         (0, item)
     }
 
-    /// Tokens that `item` begins with as its group does, where its prompt has `prompt` tokens.
+    /// Returns the number of leading tokens that `item` shares with its group, if its prompt has
+    /// `prompt` tokens.
     pub(super) fn tokens(&self, item: u64, prompt: u32) -> u32 {
         self.rows.rows()[self.member(item).category].shared_of(prompt)
     }
 
-    /// The longest text that a group of this category shares.
+    /// Returns the length of the longest shared text of a group in this category.
     pub(super) fn most_tokens(&self, category: usize) -> u32 {
         self.rows.rows()[category].shared_of(u32::MAX)
     }
 
-    /// The lengths of `item`'s first prompt, what it shares counted; none where they hang on nothing else.
+    /// Returns the lengths of `item`'s first prompt, including what it shares; `None` if they do not depend
+    /// on the category.
     pub(super) fn lengths(&self, item: u64) -> Option<Drawn> {
         Some(self.samplers.get(self.member(item).category)?.draw(item, 0))
     }
 }
 
-/// The first request of group `group` of a lane.
+/// Returns the first request of group `group` of a lane.
 fn first_of(group: u64, size: f64) -> u64 {
     (group as f64 * size).ceil() as u64
 }
@@ -115,7 +118,7 @@ impl TurnCounts {
         TurnCounts { table: Table::new(rows, rows.rows().to_vec()), key }
     }
 
-    /// Turns of conversation `item`: a pure function of key and item.
+    /// Returns the number of turns of conversation `item`: a pure function of key and item.
     pub(super) fn at(&self, item: u64) -> u32 {
         let mut dice = Dice::new(&self.key, item, 0);
         let (row, inside) = self.table.at(dice.unit());
@@ -171,7 +174,7 @@ mod tests {
                 assert!(member.category == 1 || *size as f64 <= mean.ceil(), "{member:?} has {size}");
             }
             let wanted = groups as f64 / requests as f64;
-            // Groups that are under way count whole.
+            // Groups in progress count as whole.
             let error = BESIDE as f64 / all;
             assert!((new / all - wanted).abs() <= error, "{} for {wanted}", new / all);
         }

@@ -1,4 +1,4 @@
-//! Scripted histories, and histories that outgrow the context.
+//! Scripted histories, and histories that exceed the context.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ fn content(name: &str) -> Content {
     built_in(name).expect("a built-in").clone()
 }
 
-/// The conversation with these fields, and what its turns are when the server says `answer` each time.
+/// Returns the conversation with these fields, and its turns if the server responds with `answer`
+/// each time.
 fn turns_of(talk: Talk, system_tokens: u32, answer: &str) -> (Vec<(Vec<Exchange>, Prompt)>, Generator) {
     let content = Content { turns: 12, prompt_tokens: 40, output_tokens: 30, system_tokens, talk, ..content("D") };
     let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([1; 16]))));
@@ -37,11 +38,11 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     for (turn, exchange) in history.iter().enumerate() {
         assert!(estimate(&exchange.answer).abs_diff(30) <= 2, "{}", exchange.answer);
         assert_eq!(exchange.answer, generator.answer(4, turn as u32).0);
-        assert_eq!(exchange.user, generator.turn(4, turn as u32).user, "users say what they say to a real server");
+        assert_eq!(exchange.user, generator.turn(4, turn as u32).user, "users say the same as to a real server");
     }
     let said: HashSet<&String> = history.iter().map(|exchange| &exchange.answer).collect();
-    assert_eq!(said.len(), history.len(), "no answer comes twice");
-    // What the server wrote is not what was written for it: the last answer is new to it.
+    assert_eq!(said.len(), history.len(), "no response is repeated");
+    // The server's own text is not the scripted one: the last response is new to it.
     let own = estimate(&last.user) + estimate(&history[10].answer);
     assert_eq!(last.seen_tokens, last.intended_prompt_tokens - own);
 }
@@ -67,7 +68,7 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
         let answer =
             "It depends on what was agreed upon before, and on whoever has to pay for the rest of it in the end.";
         let (turns, generator) = turns_of(talk, system, answer);
-        assert_eq!(turns.len(), 12, "it goes on to its end");
+        assert_eq!(turns.len(), 12, "it continues to its end");
         let mut cuts = 0;
         for (turn, (history, prompt)) in turns.iter().enumerate() {
             let tokens: u32 = history.iter().map(|one| estimate(&one.user) + estimate(&one.answer)).sum();
@@ -82,10 +83,10 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             cuts += usize::from(is_cut);
             let known = generator.lead_tokens(0) + if is_cut { 0 } else { tokens };
             assert_eq!(prompt.seen_tokens, if turn == 0 { 0 } else { known }, "{turn}");
-            // Whatever comes to stand first tells this run from others.
+            // Whatever comes first distinguishes this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");
-            // No more than needed: with one turn more it would not fit.
+            // No more than needed: with one more turn it would not fit.
             if let Some(oldest) = (turn - history.len()).checked_sub(1) {
                 let more = estimate(&generator.turn(4, oldest as u32).user) + estimate(answer);
                 assert!(prompt.intended_prompt_tokens + prompt.output_tokens + more > 300, "{turn}");
@@ -101,7 +102,7 @@ fn a_conversation_may_end_at_the_context() {
     let (turns, _) = turns_of(talk, 0, "Yes.");
     assert!((4..8).contains(&turns.len()), "{} turns", turns.len());
     assert!(turns.iter().all(|(_, prompt)| prompt.intended_prompt_tokens + prompt.output_tokens <= 300));
-    assert!(turns.iter().enumerate().all(|(turn, (history, _))| history.len() == turn), "nothing is left out");
+    assert!(turns.iter().enumerate().all(|(turn, (history, _))| history.len() == turn), "nothing is dropped");
     let (_, last) = turns.last().unwrap();
     assert!(last.intended_prompt_tokens + last.output_tokens + 40 + 1 > 300, "one more turn would not fit");
 }

@@ -12,7 +12,7 @@ use crate::plan::{RequestFields, Sampling};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
-/// Characters of a nonce: what two texts may share by template is inside it.
+/// Characters of a nonce: the part that two texts may share by template is inside it.
 const NONCE: usize = "[ref 482 773 194 205] ".len();
 
 fn content(name: &str) -> Content {
@@ -27,7 +27,7 @@ fn generator(name: &str, nonce: Option<NonceKey>) -> Generator {
     Generator::new(&content(name), Seed(42), 0, nonce)
 }
 
-/// The whole text of a prompt, first message first.
+/// Returns the whole text of a prompt, first message first.
 fn text(prompt: &Prompt) -> String {
     format!("{}{}", prompt.system.as_deref().unwrap_or_default(), prompt.user)
 }
@@ -104,7 +104,7 @@ fn one_nonce_for_all_opens_every_prompt_and_nothing_else() {
             assert!(k == 0 || reusable(&a.request(0), &prompt) >= NONCE_TOKENS, "{content:?}");
         }
     }
-    // A class of a mix opens with it too; otherwise with one of its own.
+    // A class of a mix also opens with it; otherwise with its own.
     let [one, two] = [Some(0), Some(1)];
     assert_eq!(key(1).under(NonceMode::Run, one), key(1).under(NonceMode::Run, two));
     assert_ne!(key(1).under(NonceMode::On, one), key(1).under(NonceMode::On, two));
@@ -188,7 +188,7 @@ fn prose_is_readable() {
     let words: HashSet<&str> = text.split_whitespace().collect();
     assert!(words.len() > 150, "{} different words", words.len());
     let sentences: HashSet<&str> = text.split_inclusive(". ").collect();
-    assert!(sentences.len() as f64 > 0.98 * text.split_inclusive(". ").count() as f64, "few sentences come twice");
+    assert!(sentences.len() as f64 > 0.98 * text.split_inclusive(". ").count() as f64, "few sentences are repeated");
 }
 
 proptest! {
@@ -234,7 +234,7 @@ fn a_conversation_carries_the_real_answers() {
         assert_eq!(prompt.user.starts_with("[ref "), turn == 0);
         let json: Value = serde_json::from_slice(&body(&shape, conversation.history(), &prompt)).expect("JSON");
         let sent = json["prompt"].as_str().expect("text").to_owned();
-        assert!(sent.starts_with(&before), "each turn begins with the one before, and its answer");
+        assert!(sent.starts_with(&before), "each turn begins with the previous one and its response");
         assert!(prompt.intended_prompt_tokens >= 49 + turn * 50);
         assert_eq!(prompt.seen_tokens, prompt.intended_prompt_tokens - estimate(&prompt.user), "the history");
         before = format!("{sent} answer {turn}");
@@ -252,7 +252,7 @@ fn turns_of_a_conversation_differ() {
     assert_eq!(texts.len(), 100);
 }
 
-/// A prompt for 128 tokens.
+/// Creates a prompt for 128 tokens.
 fn said(system: Option<&str>, user: &str) -> Prompt {
     Prompt {
         system: system.map(Into::into),
@@ -267,7 +267,8 @@ fn said(system: Option<&str>, user: &str) -> Prompt {
     }
 }
 
-/// Tokens that a prompt has in common with an earlier one, as far as they are compared.
+/// Returns the number of tokens that a prompt has in common with an earlier one, to the precision
+/// of the comparison.
 fn reusable(earlier: &Prompt, prompt: &Prompt) -> u32 {
     let [one, other] = [earlier, prompt].map(|prompt| Trail::of(0, prompt));
     let common = one.chunks().iter().zip(other.chunks()).take_while(|(a, b)| a == b).count();
@@ -341,7 +342,7 @@ fn a_completions_body_has_the_fields_that_were_asked_for() {
     );
 }
 
-/// A scenario whose prompts open with one of three shared texts, or with one of their own.
+/// Creates a scenario whose prompts open with one of three shared texts, or with their own.
 fn grouped(order: PrefixOrder) -> Content {
     let prefix = Prefix { share: Share::percent(60), tokens: 200, groups: 3, order };
     Content { prefix: Some(prefix), ..content("B1") }
@@ -358,7 +359,7 @@ fn a_group_shares_its_text_and_nothing_else_is_shared() {
             let shared = texts.max().unwrap_or_default();
             let opening = prompt.system.as_deref().unwrap();
             assert!(estimate(opening).abs_diff(200) <= 1, "shared or own, the opening has its length");
-            // What a topic's texts have in common behind different nonces is no prefix.
+            // Common text of a topic after different nonces is not a prefix.
             let whole = shared >= opening.len();
             let found = prompts[..k].iter().map(|earlier| reusable(earlier, prompt)).max().unwrap_or(0);
             assert_eq!(found, if whole { estimate(opening) } else { 0 }, "{order:?}, request {k}");
@@ -408,7 +409,7 @@ fn tiles_declare_no_reuse() {
         let generator = Generator::new(&content, Seed(42), 0, None);
         for (earlier, later) in [(0, 3), (1, 4), (2, 5)] {
             let found = reusable(&generator.request(earlier), &generator.request(later));
-            assert!(found.abs_diff(shared) <= 4, "{found}: the same text, which the server's cache no longer holds");
+            assert!(found.abs_diff(shared) <= 4, "{found}: the same text, which is no longer in the server's cache");
         }
     }
 }

@@ -1,34 +1,35 @@
-//! What a prompt begins with, in a form that prompts can be compared in: its messages in their order, cut into chunks that are
-//! hashed one by one.
+//! The beginning of a prompt, in a form that can be compared: its messages in order, cut into chunks that
+//! are hashed one by one.
 //!
-//! Chunks grow with their distance from the front, so that where two prompts part is known to within a fixed share of what
-//! they have in common, and a long prompt takes a twelfth of its bytes. Every message ends a chunk: whole messages that are
-//! the same are found to the byte, and so is a nonce in front of them. Two prompts that begin alike are cut alike as far as they are alike.
+//! Chunks grow with their distance from the front, so that the point where two prompts diverge is known to
+//! within a fixed share of what they have in common, and a long prompt takes a twelfth of its bytes. Every
+//! message ends a chunk: equal whole messages are found to the byte, and so is a nonce in front of them.
+//! Two prompts with equal beginnings are cut equally as far as they are equal.
 
 use super::nonce;
 use super::prompt::{Common, Prompt};
 use super::tokens::Weigher;
 
-/// Bytes of the first chunk. Prompts that have less than this in common count as having nothing: a nonce and its like open
-/// with the same few characters, and a server that keeps blocks keeps none so short.
+/// Bytes of the first chunk. Prompts that have less than this in common count as having nothing in common:
+/// nonces open with the same few characters, and a server that caches blocks caches none so short.
 const FIRST: usize = 32;
 /// Bytes of the shortest chunk after it: two tokens.
 const SHORTEST: usize = 8;
-/// A chunk has at most this part of the bytes before it, where that is more.
+/// A chunk has at most this fraction of the bytes before it, if that is more.
 const PART: usize = 128;
 
-/// Who says a message. A chunk of its own stands for it, as the marks of a chat template do.
+/// The role of a message. It has its own chunk, like the marks of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The system message.
     System = 0x5b1d_0c31,
-    /// What the user says.
+    /// The user's message.
     User = 0x2e6f_91a7,
-    /// What was answered.
+    /// The response.
     Assistant = 0x71c3_88d5,
 }
 
-/// One prompt as far as others may have it too: its chunks, and the prompt's tokens up to the end of each.
+/// The part of a prompt that others may share: its chunks, and the prompt's tokens up to the end of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trail {
     chunks: Vec<u32>,
@@ -38,12 +39,12 @@ pub(crate) struct Trail {
 }
 
 impl Trail {
-    /// The trail of what `salt` tells apart: nothing said yet.
+    /// Creates an empty trail; different values of `salt` distinguish trails.
     pub(crate) fn new(salt: u32) -> Trail {
         Trail { chunks: vec![salt], tokens: vec![0], bytes: 0 }
     }
 
-    /// Of a prompt without history, as far as others may have it too.
+    /// Creates the trail of a prompt without history, as far as others may share it.
     pub(crate) fn of(salt: u32, prompt: &Prompt) -> Trail {
         let mut trail = Trail::new(salt);
         let Prompt { system, user, system_tokens, intended_prompt_tokens, .. } = prompt;
@@ -61,28 +62,28 @@ impl Trail {
         trail
     }
 
-    /// Its chunks, the first message first.
+    /// Returns its chunks, the first message first.
     pub(crate) fn chunks(&self) -> &[u32] {
         &self.chunks
     }
 
-    /// Tokens of its first `chunks` chunks.
+    /// Returns the tokens of its first `chunks` chunks.
     pub(crate) fn tokens(&self, chunks: usize) -> u32 {
         chunks.checked_sub(1).and_then(|last| self.tokens.get(last)).copied().unwrap_or(0)
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn size(&self) -> usize {
         8 * self.chunks.len()
     }
 
-    /// Appends a message of so many tokens.
+    /// Appends a message of this many tokens.
     pub(crate) fn say(&mut self, role: Role, text: &str, tokens: u32) {
         self.begin(role, text, text.len(), tokens);
     }
 
-    /// Appends the first `length` bytes of a message that has so many tokens as a whole. Inside a message tokens are spread
-    /// over it as the estimate spreads them; at its end they are all there.
+    /// Appends the first `length` bytes of a message that has `tokens` tokens as a whole. Inside a message
+    /// tokens are spread over it as by the estimate; at its end they are all included.
     fn begin(&mut self, role: Role, text: &str, length: usize, tokens: u32) {
         let before = self.tokens.last().copied().unwrap_or(0);
         self.push(role as u32, before);
@@ -110,7 +111,7 @@ impl Trail {
         self.tokens.push(tokens);
     }
 
-    /// Bytes of the next chunk, which begins `rest`.
+    /// Returns the size of the next chunk, which begins `rest`.
     fn next_chunk(&self, rest: &[u8]) -> usize {
         match self.bytes {
             0 => nonce::length(rest).unwrap_or(FIRST),
@@ -119,8 +120,8 @@ impl Trail {
     }
 }
 
-/// A hash of 32 bits: what stands before a chunk is known, so two that are not alike are taken for alike once in four
-/// billion times, and then for the length of one chunk.
+/// Returns a hash of 32 bits: the chunks before it are known, so two different chunks are mistaken for
+/// equal once in four billion times, and then for the length of one chunk.
 fn hash(chunk: &[u8]) -> u32 {
     const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
     let mix = |state: u64, word: u64| {
@@ -149,10 +150,10 @@ mod tests {
         trail
     }
 
-    /// Tokens that two trails have in common at their front.
+    /// Returns the number of tokens that two trails have in common at their front.
     fn common(a: &Trail, b: &Trail) -> u32 {
         let chunks = a.chunks().iter().zip(b.chunks()).take_while(|(a, b)| a == b).count();
-        assert!(a.tokens(chunks).abs_diff(b.tokens(chunks)) <= 1, "what is in front of both is counted alike");
+        assert!(a.tokens(chunks).abs_diff(b.tokens(chunks)) <= 1, "the part before both is counted equally");
         a.tokens(chunks)
     }
 
@@ -165,14 +166,14 @@ mod tests {
         assert_eq!(common(&a, &b), estimate(&system));
         let answered =
             trail_of(&[(Role::System, &system), (Role::User, user), (Role::Assistant, "It is."), (Role::User, "So?")]);
-        assert_eq!(common(&a, &answered), estimate(&system) + estimate(user), "a turn goes on from the one before");
+        assert_eq!(common(&a, &answered), estimate(&system) + estimate(user), "a turn continues from the previous one");
         let said_by_another = trail_of(&[(Role::User, &system), (Role::User, user)]);
         assert_eq!(common(&a, &said_by_another), 0);
     }
 
     #[test]
     fn a_nonce_of_its_own_leaves_nothing_in_common() {
-        let rest = "the same text behind it, as long as you like".repeat(20);
+        let rest = "the same text after it, of any length".repeat(20);
         let [a, b] = ["[ref 482 773 194 205] ", "[ref 482 773 194 206] "].map(|nonce| format!("{nonce}{rest}"));
         assert_eq!(common(&trail_of(&[(Role::User, &a)]), &trail_of(&[(Role::User, &b)])), 0);
     }
@@ -184,7 +185,8 @@ mod tests {
         assert!(4 * trail.chunks().len() < text.len() / 12, "{} for {}", 4 * trail.chunks().len(), text.len());
     }
 
-    /// A text of `length` characters by `seed`: letters, digits, spaces, lines and two-byte letters.
+    /// Returns a text of `length` characters by `seed`: letters, digits, spaces, lines and two-byte
+    /// letters.
     fn text(mut seed: u64, length: usize) -> String {
         let letters: Vec<char> = "abcdefgh 0123456789é\n ".chars().collect();
         let next = |_| {
@@ -205,7 +207,7 @@ mod tests {
             let found = common(&trail_of(&[(Role::User, &x)]), &trail_of(&[(Role::User, &y)]));
             let most = estimate(&front);
             prop_assert!(found <= most + 1, "{found} of {most}");
-            // A digit weighs four times as much as a letter, at most.
+            // A digit weighs at most four times as much as a letter.
             let lost = (front.len() / PART).max(SHORTEST) as u32 + 2;
             let least = if front.len() < FIRST { 0 } else { most.saturating_sub(lost) };
             prop_assert!(found >= least, "{found} of {most}, {lost} may be lost");

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// What texts are made of.
+/// The words that texts are made of.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
@@ -12,33 +12,33 @@ pub(super) struct Vocabulary {
     pub(super) short_questions: Vec<String>,
     pub(super) times: Vec<String>,
     pub(super) manners: Vec<String>,
-    /// What a sentence begins with to go on from the one before.
+    /// The beginnings of sentences that continue from the previous one.
     pub(super) links: Vec<String>,
     pub(super) spans: Vec<String>,
     pub(super) topics: Vec<Topic>,
 }
 
-/// What one text is about.
+/// The topic of one text.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Topic {
     /// Who acts.
     pub(crate) actors: Vec<String>,
-    /// What was done to a thing.
+    /// The verbs for things.
     pub(crate) verbs: Vec<String>,
-    /// What it was done to.
+    /// The objects.
     pub things: Vec<String>,
-    /// Where.
+    /// The places.
     pub places: Vec<String>,
-    /// How a thing was.
+    /// The state of a thing.
     pub(crate) qualities: Vec<String>,
-    /// What for, after `to`.
+    /// The purpose, after `to`.
     pub(crate) aims: Vec<String>,
-    /// What the reader is asked at the end.
+    /// The question to the reader at the end.
     pub questions: Vec<String>,
 }
 
-/// The one vocabulary.
+/// The vocabulary.
 pub(super) static VOCABULARY: LazyLock<Vocabulary> =
     LazyLock::new(|| toml::from_str(include_str!("vocabulary.toml")).expect("a test reads vocabulary.toml"));
 

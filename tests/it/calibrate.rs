@@ -179,7 +179,8 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     // Once in ten seconds: most windows are empty, and nothing is wrong.
     let rare = ["calibrate", "--qps", "0.1", "--qps", "20", "--output-tokens", "2", "--no-search", "--verbose"];
     let ended = lab.ok(&[&rare[..], &SHORT].concat());
-    let words = "0.1 qps · 50 → 2 tokens · TTFT 20ms, ITL 4ms was not measured: no request fell into its window; --for";
+    let words =
+        "0.1 qps · 50 → 2 tokens · TTFT 20ms, ITL 4ms was not measured: no request fell into its window; raise --for";
     assert!(ended.stdout.contains(words), "{}", ended.stdout);
     assert!(
         ended.stdout.contains("20 qps · 50 → 2 tokens") && ended.stderr.contains(" events/s: TTFT error "),

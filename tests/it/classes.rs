@@ -65,7 +65,7 @@ fn a_class_is_answered_for_alone() {
         let cost = test(&compared, "cost_per_million_output_tokens");
         assert_eq!(
             (&cost["outcome"], &cost["words"]),
-            (&json!("unknown"), &json!("n/a: not known of one class alone"))
+            (&json!("unknown"), &json!("n/a: not known for a single class"))
         );
 
         let curves = answer(&lab, &["curves", "plan.yaml", "--class", class]);

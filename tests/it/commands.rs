@@ -667,7 +667,7 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     let quiet = lab.run(&["run", "plan.yaml", "-q"]);
     assert_eq!(quiet.code, Some(6));
     assert!(
-        quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not answer"),
+        quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not respond"),
         "errors are no talk: {}",
         quiet.stderr
     );
@@ -987,7 +987,7 @@ fn probes_tell_what_servers_say() {
         let ended = lab.run(args);
         assert_eq!(ended.code, Some(6), "{ended:?}");
         assert!(
-            ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not answer"),
+            ended.stdout.contains("live: not ready: ") && ended.stdout.contains("does not respond"),
             "{}",
             ended.stdout
         );

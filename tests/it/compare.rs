@@ -65,14 +65,14 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
         assert_eq!((&test["outcome"], &test["rounds"], &test["p"]), (&json!("refused"), &json!(2), &Value::Null));
         let needed = test["repeats_needed"].as_u64().unwrap();
         assert!(needed >= 5);
-        assert_eq!(test["words"], format!("refused: 2 repeats; {needed} would do"));
+        assert_eq!(test["words"], format!("refused: 2 repeats; {needed} would suffice"));
     }
     let left_out = few["families"][0]["cells"][0]["left_out"].as_array().unwrap();
     assert_eq!((left_out.len(), &left_out[0]["reason"]), (12, &json!("not measured")));
     let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
     assert_eq!(gate.code, Some(2), "what is refused is no regression, and no gate is passed");
     assert!(
-        gate.stderr.contains("--gate: nothing could be tested (3 refused, 0 n/a), like ttft_p50: refused: 2 repeats")
+        gate.stderr.contains("--gate: nothing could be tested (3 refused, 0 n/a), such as ttft_p50: refused: 2 repeats")
     );
 
     lab.ok(&["run", "plan.yaml", "-q"]);
@@ -143,7 +143,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
         let test = test(&answer, "ttft_p50").clone();
         assert_eq!(test["outcome"], "not_shown", "{test}");
         let repeats = test["repeats_needed"].as_u64().unwrap();
-        let words = format!("; {repeats} repeats would see {see} %)");
+        let words = format!("; {repeats} repeats would detect {see} %)");
         assert!(test["words"].as_str().unwrap().ends_with(&words), "{test}");
         repeats
     };
@@ -269,7 +269,7 @@ fn a_gate_holds_runs_against_the_objective() {
     let undecided = lab.run(&["run", "plan.yaml", "--gate"]);
     assert_eq!(undecided.code, Some(2), "{}", undecided.stderr);
     assert!(undecided.stderr.contains("1 question is undecided"), "{}", undecided.stderr);
-    assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 are needed; a window of"));
+    assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 needed; a window of"));
 }
 
 #[timed_test]

@@ -249,7 +249,7 @@ fn remedies_name_the_folder_and_do_what_they_say() {
         &["`sweepline run PLAN --results fo`", &format!("`sweepline verify --results fo --forget {gone}`")],
     );
     let kept = lab.run(&["verify", "--results", "fo", "--forget", &kept]);
-    says(&kept, 2, &["is still there", "`sweepline list --results fo`"]);
+    says(&kept, 2, &["still exists", "`sweepline list --results fo`"]);
     says(&lab.run(&["show", "0123456789", "--results", "fo"]), 2, &["`sweepline list --results fo` shows all"]);
 }
 
@@ -292,7 +292,7 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     assert_eq!(lab.runs()[&gone].json["attempt"], 2, "numbers go on behind what was deleted");
     // Forgotten.
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
-    says(&lab.run(&["verify", "--forget", &kept]), 2, &["still there"]);
+    says(&lab.run(&["verify", "--forget", &kept]), 2, &["still exists"]);
     says(&lab.run(&["verify", "--forget", "0123456789abcdef"]), 2, &["no run in results"]);
     says(&lab.run(&["verify", "--forget", ""]), 2, &["several ids"]);
     lab.write("hour.yaml", &super::sweeps::PLAN.replace("measure: 200ms", "measure: 1h"));
@@ -330,7 +330,7 @@ fn a_bad_entry_is_reported_and_made_anew() {
         lab.follows("verify", &report);
         says(&bounded(&lab, &["show", &id]), 0, &[]);
         // Whoever takes the lock mends it; that the other one is still there changes nothing.
-        says(&bounded(&lab, &["verify", "--forget", &other]), 2, &["still there"]);
+        says(&bounded(&lab, &["verify", "--forget", &other]), 2, &["still exists"]);
         lab.ok(&["verify"]);
         unchanged(&whole, &files(&lab, "inventory"));
     }

@@ -179,12 +179,12 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
         ("none.jsonl", "E001", "`none.jsonl` cannot be read"),
         ("syntax.jsonl", "E001", "syntax.jsonl:2: no JSON"),
         ("types.jsonl", "E001", "types.jsonl:3: `prompt` is"),
-        ("columns.csv", "E001", "columns.csv: its entries are of no known format (their fields: question, reply)"),
-        ("ids.jsonl", "E001", "ids.jsonl:2: the id `x` came before"),
+        ("columns.csv", "E001", "columns.csv: its entries have an unknown format (their fields: question, reply)"),
+        ("ids.jsonl", "E001", "ids.jsonl:2: the id `x` is a duplicate"),
         ("negative.jsonl", "E001", "negative.jsonl:2: "),
         ("unsorted.jsonl", "E001", "unsorted.jsonl:2: its time is"),
         ("long.jsonl", "E001", "long.jsonl:2: the entry is longer than 10000000 bytes"),
-        ("latin.jsonl", "E001", "latin.jsonl:2: byte 13 of the entry is no UTF-8"),
+        ("latin.jsonl", "E001", "latin.jsonl:2: byte 13 of the entry is not UTF-8"),
         ("questions.jsonl", "E011", "nothing to send: 1 no answer (first at 1)"),
         ("lengths.jsonl", "E011", "nothing to send: 1 no text (first at 1)"),
     ];
@@ -199,11 +199,11 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
     for (file, reason) in [
         ("syntax.jsonl", "1 not well-formed (first at 2)"),
         ("types.jsonl", "1 a wrong value (first at 3)"),
-        ("ids.jsonl", "1 an id that came before (first at 2)"),
+        ("ids.jsonl", "1 a duplicate id (first at 2)"),
         ("negative.jsonl", "1 a number below zero (first at 2)"),
-        ("unsorted.jsonl", "1 earlier than the entry before (first at 2)"),
+        ("unsorted.jsonl", "1 earlier than the previous entry (first at 2)"),
         ("long.jsonl", "1 longer than --max-entry (first at 2)"),
-        ("latin.jsonl", "1 no UTF-8 (first at 2)"),
+        ("latin.jsonl", "1 not UTF-8 (first at 2)"),
     ] {
         for form in ["data", "lengths: { data"] {
             let close = if form == "data" { "" } else { " }" };

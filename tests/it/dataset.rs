@@ -109,7 +109,10 @@ fn trees_become_conversations_along_the_best_replies() {
     assert_eq!(said(&records[0])[0].1, "Was ist ein Fjord?");
     assert_eq!(records.len(), 1);
     let refused = refusal(&fixture("sharegpt.json"), &german);
-    assert_eq!(refused, "sharegpt.json: the format sharegpt declares no language; leave out the filter on languages");
+    assert_eq!(
+        refused,
+        "sharegpt.json: the format sharegpt does not declare languages; remove the filter on languages"
+    );
 }
 
 /// Offset in ms, prompt and output tokens.
@@ -175,12 +178,12 @@ fn columns_mean_what_is_said() {
     let bad = [(Field::Prompt, "qestion".to_owned())].into();
     assert_eq!(
         refusal(&fixture("questions.csv"), &mapped(bad)),
-        "questions.csv: it lacks the column qestion (it has number, question, reply, lang); see that it is the file and \
-         the format that you mean"
+        "questions.csv: it lacks the column qestion (it has number, question, reply, lang); check that \
+         file and format are right"
     );
     assert_eq!(
         refusal(&fixture("questions.csv"), &Options::default()).split(';').next().unwrap(),
-        "questions.csv: its entries are of no known format (their fields: number, question, reply, lang)"
+        "questions.csv: its entries have an unknown format (their fields: number, question, reply, lang)"
     );
 }
 
@@ -196,7 +199,7 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
         ),
         (
             "longbench_broken.json",
-            "longbench_broken.json:3, entry 2: there is no `choice_D`",
+            "longbench_broken.json:3, entry 2: `choice_D` is missing",
             1,
             vec![(WrongValue, (1, 5)), (Missing, (2, 3))],
         ),
@@ -208,13 +211,13 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
         ),
         (
             "mooncake_broken.jsonl",
-            "mooncake_broken.jsonl:2: its time is 500ms before that of an entry above: sort the file by time",
+            "mooncake_broken.jsonl:2: its time is 500ms before that of an earlier entry: sort the file by time",
             2,
             vec![(Syntax, (1, 10)), (WrongValue, (5, 5)), (Missing, (1, 9)), (Negative, (2, 3)), (Unsorted, (1, 2))],
         ),
         (
             "burstgpt_broken.csv",
-            "burstgpt_broken.csv:3: its time is 1s before that of an entry above: sort the file by time",
+            "burstgpt_broken.csv:3: its time is 1s before that of an earlier entry: sort the file by time",
             2,
             vec![(Syntax, (1, 7)), (WrongValue, (2, 6)), (Missing, (1, 8)), (Negative, (2, 4)), (Unsorted, (1, 3))],
         ),
@@ -226,7 +229,7 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
             vec![(WrongValue, (3, 3)), (Unsorted, (1, 4))],
         ),
     ];
-    let remedy = "; mend the entry, or leave out such entries with --skip-bad (in a plan: on_bad: skip)";
+    let remedy = "; fix the entry, or skip such entries with --skip-bad (in a plan: on_bad: skip)";
     for (name, first, kept, reasons) in expected {
         assert_eq!(refusal(&fixture(name), &Options::default()), format!("{first}{remedy}"));
         assert_eq!(left_out(&fixture(name)), (kept, reasons.into_iter().collect()), "{name}");
@@ -236,21 +239,21 @@ fn every_broken_entry_is_named_with_its_line_or_counted() {
 #[test]
 fn files_that_are_none_are_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
-    let nothing = "the file is empty; fetch or write it again";
+    let nothing = "the file is empty; download or write it again";
     let cases: [(&str, &[u8], &str); 11] = [
         ("empty", b"", nothing),
         ("blank", b" \n\n ", nothing),
         ("mark", b"\xef\xbb\xbf", nothing),
-        ("none", b"[]", "there is no entry in the file; see that it is the file that you mean"),
-        ("header", b"TIMESTAMP,ContextTokens,GeneratedTokens\n", "there is no entry in the file; "),
+        ("none", b"[]", "the file contains no entry; check that it is the right file"),
+        ("header", b"TIMESTAMP,ContextTokens,GeneratedTokens\n", "the file contains no entry; "),
         ("gzip", b"\x1f\x8b\x08", "it is compressed (gzip); unpack it first: gunzip FILE"),
         ("utf16", b"\xff\xfe[\0", "it is UTF-16; convert it first"),
-        ("binary", b"\x00\x01\x02", "it is no text and no Parquet"),
-        ("parquet", b"PAR1 and no footer", "it is no whole Parquet file: "),
+        ("binary", b"\x00\x01\x02", "it is not text or Parquet"),
+        ("parquet", b"PAR1 and no footer", "it is not a complete Parquet file: "),
         (
             "prose",
             b"Once upon a time\nthere was",
-            "its entries are of no known format (their fields: Once upon a time)",
+            "its entries have an unknown format (their fields: Once upon a time)",
         ),
         ("twice", b"a,b,a\n1,2,3\n", "its header has the column `a` twice; rename one of them"),
     ];
@@ -259,7 +262,7 @@ fn files_that_are_none_are_refused_with_a_remedy() {
         let refusal = refusal(&path, &Options::default());
         assert!(refusal.starts_with(&format!("{name}: {expected}")), "{refusal}");
     }
-    assert!(refusal(folder.path(), &Options::default()).contains("it is no regular file"));
+    assert!(refusal(folder.path(), &Options::default()).contains("it is not a regular file"));
     let absent = Options { format: Some(Format::Azure), ..Options::default() };
     let missing = refusal(&fixture("burstgpt.csv"), &absent);
     assert!(missing.contains("it lacks the column TIMESTAMP, ContextTokens, GeneratedTokens"), "{missing}");
@@ -323,7 +326,10 @@ fn text_that_is_no_utf8_is_refused_or_left_out() {
         let path = written(&folder, name, bytes);
         let refused = refusal(&path, &Options::default());
         let place = if name == "array" { format!("{line}, entry 2") } else { line.to_string() };
-        assert!(refused.starts_with(&format!("{name}:{place}: byte ")) && refused.contains("is no UTF-8"), "{refused}");
+        assert!(
+            refused.starts_with(&format!("{name}:{place}: byte ")) && refused.contains("is not UTF-8"),
+            "{refused}"
+        );
         assert_eq!(left_out(&path), (2, BTreeMap::from([(Reason::NotUtf8, (1, line))])));
     }
 }
@@ -333,10 +339,10 @@ fn files_that_were_cut_off_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture("sharegpt.json")).unwrap();
     let cut = written(&folder, "cut", &whole[..whole.len() / 2]);
-    assert!(refusal(&cut, &Options::default()).contains("no JSON: EOF while parsing"), "{}", refusal(&cut, &skip()));
+    assert!(refusal(&cut, &Options::default()).contains("not JSON: EOF while parsing"), "{}", refusal(&cut, &skip()));
     let open = written(&folder, "open", b"[{\"prompt\":\"a\"},\n{\"prompt\":\"b\"}\n");
     let refused = refusal(&open, &Options::default());
-    assert!(refused.starts_with("open:3: the file ends before its list does: it was cut off"), "{refused}");
+    assert!(refused.starts_with("open:3: the file ends before its list does: it is truncated"), "{refused}");
     assert_eq!(left_out(&open).0, 2);
     // Deep nesting is refused by the parser, not by the stack.
     let deep = format!("[{{\"prompt\":\"a\"}},{}]", "[".repeat(100_000));

@@ -97,7 +97,7 @@ fn flags_say_how_a_file_is_read() {
     assert_eq!([span("s"), span("ms"), span("us"), span("ns")], [180.0, 0.18, 0.00018, 0.00000018]);
     for (flags, told) in [
         (["--map", "prompt"], "`prompt` is not a mapping: write FIELD=COLUMN"),
-        (["--map", "promt=x"], "`promt` is nothing that a column can mean: write one of prompt, output"),
+        (["--map", "promt=x"], "`promt` is not a known column meaning: write one of prompt, output"),
         (["--turns", "5..2"], "the range `5..2` is empty"),
         (["--max-entry", "10 elephants"], "`10 elephants` is not a size: write it like 10MB"),
         (["--prompt-tokens", "999999.."], "no record is left; check the filters"),

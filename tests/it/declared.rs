@@ -275,7 +275,7 @@ fn an_estimate_that_is_far_off_is_told() {
         let shown = lab.run(&["show", id]).stdout;
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains("prompt_length (suspect): the server counts"), "{shown}");
-        assert!(shown.contains("the estimate says") && shown.contains("% apart; write tokenizer: FILE"), "{shown}");
+        assert!(shown.contains("the estimate is") && shown.contains("% apart; set tokenizer: FILE"), "{shown}");
     }
     // What a mock counts for want of a tokenizer says nothing of an estimate.
     lab.write("mock.yaml", &plan(LONG, "batch_size: 1"));

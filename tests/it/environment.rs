@@ -100,7 +100,7 @@ fn pin_ends_before_anything_is_sent() {
         let ended = lab.run(&["run", "plan.yaml"]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         says(&ended, "endpoint `a` reports version 0.11.1, but its results were measured on 0.11.0");
-        says(&ended, "the plan says `environment: pin`: start 0.11.0 again");
+        says(&ended, "the plan sets `environment: pin`: start 0.11.0 again");
         assert_eq!(generations(&new), 0);
     }
     let preview = lab.run(&["preview", "plan.yaml", "--probe"]);
@@ -201,7 +201,7 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     assert_eq!(attempts, 1, "the second run was not begun");
     let why = lab.ok(&["why", "repeat == 0", "--plan", "plan.yaml"]);
-    assert!(why.stdout.contains("answers with two versions"), "{}", why.stdout);
+    assert!(why.stdout.contains("reports two versions"), "{}", why.stdout);
 }
 
 #[timed_test]

@@ -218,13 +218,13 @@ fn no_tool_harms_a_run() {
     let fails = format!("case \"$*\" in *gpu=uuid*) echo 'GPU is lost' >&2; exit 15;; esac\n{NVIDIA_SMI}");
     let cases = [
         ("nvidia-smi", hangs.as_str(), "timeout", "nvidia-smi did not end within 4s"),
-        ("nvidia-smi", &garbage, "failed", "does not list GPU-aa any more"),
+        ("nvidia-smi", &garbage, "failed", "no longer lists GPU-aa"),
         ("nvidia-smi", &fails, "failed", "nvidia-smi ended with exit status: 15: GPU is lost"),
         (
             "{ source: nvidia-smi, devices: [4] }",
             NVIDIA_SMI,
             "no_device",
-            "there is no GPU 4 under `devices`; there are 0, 1",
+            "`devices` names an unknown GPU 4; available: 0, 1",
         ),
         ("nvml", NVIDIA_SMI, "no_gpu", "no GPU to read: nvml: "),
     ];

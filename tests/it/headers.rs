@@ -128,8 +128,8 @@ fn missing_values_are_named_together_before_anything_is_sent() {
     let ended = lab.run(&["run", "keyed.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     for part in [
-        "environment variable SWEEP_NO_SUCH_KEY is not set; the endpoint's api_key names it",
-        "environment variable GATEWAY_KEY is not set; a header names it",
+        "environment variable SWEEP_NO_SUCH_KEY is not set, but the endpoint's api_key refers to it",
+        "environment variable GATEWAY_KEY is not set, but a header refers to it",
         "cannot read the value of a header from keys/session",
     ] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);

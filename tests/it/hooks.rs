@@ -405,7 +405,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
     let ended = run(&lab);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, which is not at ";
+    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, which was not found at ";
     assert!(ended.stderr.contains(words) && ended.stderr.contains("correct `hooks.after_cell`"), "{}", ended.stderr);
     assert!(
         !lab.results().join("attempts").exists() || fs::read_dir(lab.results().join("attempts")).unwrap().count() == 0

@@ -408,7 +408,7 @@ fn secrets_reach_the_server_and_no_file() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("environment variable BENCH_KEY is not set; `env` of `launch` names it"),
+        ended.stderr.contains("environment variable BENCH_KEY is not set, but `env` of `launch` refers to it"),
         "{}",
         ended.stderr
     );

@@ -66,7 +66,11 @@ fn servers_with_many_models_or_none_need_a_name() {
     let url = format!("http://{closed}/v1");
     let silent = lab.run(&["new", "--url", &url]);
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(2), ""));
-    assert!(silent.stderr.contains("does not answer") && silent.stderr.contains("use --model ID"), "{}", silent.stderr);
+    assert!(
+        silent.stderr.contains("does not respond") && silent.stderr.contains("use --model ID"),
+        "{}",
+        silent.stderr
+    );
     let named = lab.ok(&["new", "--url", &url, "--model", "m"]);
     assert!(named.stderr.starts_with("warning: ") && named.stdout.contains("id: m"), "{named:?}");
     lab.write("plan.yaml", &named.stdout);

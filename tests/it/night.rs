@@ -120,7 +120,7 @@ fn what_an_edit_must_mend_is_told_at_once_and_together() {
     says(&ended, "does not have the model `huge`; it lists tiny");
     says(&ended, "endpoint `locked`: http://127.0.0.1:");
     says(&ended, "rejects the API key (HTTP 401)");
-    says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not answer");
+    says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not respond");
     assert!(committed(&lab).is_empty(), "nothing is measured before the plan is mended");
     assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
 }

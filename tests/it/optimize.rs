@@ -100,12 +100,12 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("step 1 of the optimize flags · ") && told.contains("rung 1, slots=1: "), "{told}");
     let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
-    assert!(told.contains("rung  window") && told.contains("left out"), "{told}");
+    assert!(told.contains("rung  window") && told.contains("excluded"), "{told}");
     let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(curves.contains("in this order: rung 1, slots=1: "), "{curves}");
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
-    assert!(page.contains("The path of flags · ") && page.contains("left out"), "the report lists its runs");
+    assert!(page.contains("The path of flags · ") && page.contains("excluded"), "the report lists its runs");
     let runs: Vec<String> =
         after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect();
     assert_eq!(runs.iter().cloned().collect::<std::collections::BTreeSet<_>>(), names(&lab, "runs"));
@@ -276,7 +276,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     assert!(line.ends_with(" is invalid: client_paused; another one was made in its place"), "{line}");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
-    assert!(told.contains("says nothing (invalid: client_paused)"), "{told}");
+    assert!(told.contains("inconclusive (invalid: client_paused)"), "{told}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do") && again.stderr.contains(named), "{}", again.stderr);
     decides_the_same_wherever_it_is_cut(&lab);

@@ -192,7 +192,7 @@ fn a_server_that_is_gone_ends_it_in_any_phase() {
         lab.write("plan.yaml", &plan(server.port, ["", "", "batch_size: [2]", &format!("phases: {phases}\n")]));
         let ended = lab.run(&["run", "plan.yaml"]);
         let words =
-            format!(" times in a row, and http://127.0.0.1:{}/v1 does not answer: Connection refused", server.port);
+            format!(" times in a row, and http://127.0.0.1:{}/v1 does not respond: Connection refused", server.port);
         spoiled(&lab, &ended, "refused", &words);
     }
 }
@@ -287,7 +287,7 @@ fn a_server_that_hangs_ends_it() {
     mock.signal(Signal::STOP);
     let ended = running.end();
     let words = format!(
-        "with 3 requests under way, and http://127.0.0.1:{}/v1 did not answer a check within 400ms, twice",
+        "with 3 requests in flight, and http://127.0.0.1:{}/v1 did not respond to a check within 400ms, twice",
         mock.port
     );
     spoiled(&lab, &ended, "silent", &words);
@@ -306,7 +306,7 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
     mock.log(11);
     mock.signal(Signal::STOP);
     let ended = running.end();
-    spoiled(&lab, &ended, "silent", "did not answer a check within 600ms, twice");
+    spoiled(&lab, &ended, "silent", "did not respond to a check within 600ms, twice");
 }
 
 #[timed_test]

@@ -57,8 +57,8 @@ const FAULTS: [(&str, &str, &str); 17] = [
     ("reset:3", "reset", ""),
     ("reset:0", "reset", ""),
     ("close", "reset", ""),
-    ("stall:2", "stalled", "nothing came for 1s"),
-    ("stall-headers", "stalled", "nothing came for 1s"),
+    ("stall:2", "stalled", "nothing was received for 1s"),
+    ("stall-headers", "stalled", "nothing was received for 1s"),
     ("truncate", "malformed", "EOF"),
     ("invalid-json", "malformed", "expected value"),
     ("invalid-utf8", "malformed", "UTF-8"),
@@ -328,7 +328,7 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     lab.write("plan.yaml", &dead_then_alive(dead.port, alive.port));
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
-    let reason = format!(" times in a row, and http://127.0.0.1:{}/v1 does not answer", dead.port);
+    let reason = format!(" times in a row, and http://127.0.0.1:{}/v1 does not respond", dead.port);
     assert_eq!(ended.stderr.matches(&reason).count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("to be retried (1 of 3)"), "{}", ended.stderr);
     assert!(ended.stderr.contains("2 skipped"), "{}", ended.stderr);
@@ -348,7 +348,7 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     // Once more: now the probe finds nobody, its runs are skipped with that reason, and the good ones are there already.
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(6), "{}", again.stderr);
-    assert!(again.stderr.contains("does not answer"), "{}", again.stderr);
+    assert!(again.stderr.contains("does not respond"), "{}", again.stderr);
     assert_eq!(again.stderr.matches("skipped: endpoint `dead` is not ready").count(), 2, "{}", again.stderr);
     assert!(again.stderr.contains("2 skipped"), "{}", again.stderr);
 }

@@ -265,7 +265,7 @@ fn an_entry_of_a_long_line_is_named_by_its_number() {
     let skipped = lab.ok(&["dataset", "inspect", "wrong.json", "--skip-bad"]);
     assert!(skipped.stdout.contains("(first at 1, entry 2: "), "{}", skipped.stdout);
     assert!(
-        skipped.stdout.contains("(first at 1, entry 4: no JSON: expected value (column 24 of the entry))"),
+        skipped.stdout.contains("(first at 1, entry 4: not JSON: expected value (column 24 of the entry))"),
         "{}",
         skipped.stdout
     );

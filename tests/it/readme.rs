@@ -114,7 +114,7 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
     let told = words(&block("  seen: requests wait").join(" "));
-    assert!(told.contains("are the server's queue (# %); # requests wait there; at most # run (run <id>"), "{told}");
+    assert!(told.contains("in the server's queue (# %); # requests wait there; at most # run (run <id>"), "{told}");
     assert!(said.contains(&told), "{told}\n{said}");
 }
 

@@ -151,7 +151,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     let choice = choices(&lab, "plan.yaml").remove(0);
     let standing = choice["standing"].as_str().unwrap();
     assert!(standing.starts_with("not found; no run at 20 can tell: "), "{standing}");
-    assert!(standing.ends_with(" requests, and a p99 takes at least 299; prolong the window; 1 run"), "{standing}");
+    assert!(standing.ends_with(" requests, but a p99 takes at least 299; extend the window; 1 run"), "{standing}");
     assert!(ended.stderr.contains(standing), "{}", ended.stderr);
     let answer = &choice["answers"][0];
     assert_eq!((&answer["end"], &answer["found"]), (&"too_few_requests".into(), &Value::Null), "{choice:#}");
@@ -159,11 +159,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     let taking = "  later: { matrix: { scenario: short, qps: { from: limit, take: max_qps_under_slo } } }\n";
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
-    assert!(
-        ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"), "{}", ended.stderr);
 }
 
 /// Each begins with a run of its own, and comes to one that another has to do as well: an end, a step of a search, or a cell of a list.
@@ -269,7 +265,7 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     lab.write("plan.yaml", &plan(ladder));
     let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
     honest(&ended);
-    let words = "8 in flight misses the objective, so 2 heavier loads were left out; 6 runs";
+    let words = "8 in flight misses the objective, so 2 heavier loads were skipped; 6 runs";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 6, "2, 4 and 8, each twice");
     let started: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" started, ")).collect();

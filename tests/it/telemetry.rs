@@ -141,7 +141,7 @@ fn two_in_a_hundred_of_somebody_else_are_found() {
     let reason = shown["verdict"]["reasons"].as_array().unwrap().iter().find(|one| one["name"] == "server_counts");
     let reason = reason.unwrap_or_else(|| panic!("{:#}{:#}", shown["verdict"], run.json["facts"]["telemetry"]));
     assert_eq!(reason["state"], "suspect");
-    assert!(reason["text"].as_str().unwrap().contains("somebody else used it too"), "{reason}");
+    assert!(reason["text"].as_str().unwrap().contains("something else used it too"), "{reason}");
     // Alone, the same plan finds nothing.
     lab.ok(&["run", "plan.yaml", "--force"]);
     assert!(!reasons(&self::shown(&lab, &lab.only_run())).contains(&"server_counts"));
@@ -321,7 +321,7 @@ fn what_a_server_says_of_itself_speaks_against_a_run() {
         ("server_restarted", "was one started 90 s later from "),
         ("server_not_idle", "had 3 requests running and 1 waiting at the scrape just before the load"),
         ("server_throttled", "(100.0%) at which they were used: heat, by the driver;"),
-        ("server_preempting", "requests were put back in the window"),
+        ("server_preempting", "requests were preempted in the window"),
         ("server_kv_full", "the KV cache was at least 99% full for "),
     ] {
         let reason = found.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {found:#?}"));

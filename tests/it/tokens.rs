@@ -447,7 +447,7 @@ fn files_are_found_digested_and_refused() {
         let files = TokenizerFiles { tokenizer: text.as_bytes().to_vec(), config: None, template: None };
         Tokenizer::new(&files).unwrap_err().to_string()
     };
-    assert!(refused("{}").starts_with("tokenizer.json is no tokenizer"));
+    assert!(refused("{}").starts_with("tokenizer.json is not a valid tokenizer"));
     assert!(
         refused(&library.to_string(false).unwrap().replace(r#""dropout":null"#, r#""dropout":0.1"#)).contains("0.1")
     );

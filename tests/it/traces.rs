@@ -159,10 +159,10 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     lab.write("text.jsonl", "{\"prompt\": \"No time.\", \"output\": \"None.\"}\n");
     for (fields, code, told) in [
         ("file: none.jsonl", "E001", "`none.jsonl` cannot be read"),
-        ("file: bad.jsonl", "E001", "bad.jsonl:4: there is no `input_length`"),
+        ("file: bad.jsonl", "E001", "bad.jsonl:4: `input_length` is missing"),
         ("file: text.jsonl", "E011", "has entries without a time or lengths"),
         ("file: trace.jsonl, window: [5m, 6m]", "E011", "fewer than two requests in its window"),
-        ("file: trace.jsonl, as: burstgpt", "E001", "there is no `Request tokens`"),
+        ("file: trace.jsonl, as: burstgpt", "E001", "`Request tokens` is missing"),
     ] {
         lab.write("plan.yaml", &plan("a", fields));
         let check = lab.run(&["check", "plan.yaml"]);

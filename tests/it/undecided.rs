@@ -29,7 +29,7 @@ fn a_cell_without_a_valid_run_is_named() {
     let empty = lab.runs().into_values().find(|run| run.json["facts"]["scheduled_in_window"] == 0).unwrap();
     let id = &empty.json["id"].as_str().unwrap()[..16];
     let page = lab.ok(&["show", id, "--plan", "plan.yaml"]).stdout;
-    assert!(page.contains("not_shown (valid): no request came") && !page.contains("would do"), "{page}");
+    assert!(page.contains("not_shown (valid): no request arrived") && !page.contains("would suffice"), "{page}");
     let shown = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
     lab.follows("show", &shown);
     assert!(shown["saturation"]["would_do_s"].is_null(), "{}", shown["saturation"]);
@@ -74,7 +74,7 @@ fn a_saturated_load_asks_for_no_longer_window() {
     let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
     let capacity = lab.ok(&["capacity", "plan.yaml"]).stdout;
     for text in [&ended.stdout, &ended.stderr, &page, &curves, &capacity] {
-        assert!(text.contains("saturated") && !text.contains("would do"), "{text}");
+        assert!(text.contains("saturated") && !text.contains("would suffice"), "{text}");
     }
     assert!(page.contains("no longer window helps"), "{page}");
     assert!(curves.contains("(0 of 2 loads count; 2 saturated)"), "{curves}");

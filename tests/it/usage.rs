@@ -58,7 +58,7 @@ fn more_tokens_than_can_be_are_believed_of_no_engine() {
             let (verdict, page) = shown(&lab, run);
             assert_ne!(verdict["state"], "valid", "{engine}: {verdict}");
             let text = reason(&verdict).unwrap_or_else(|| panic!("{engine}: {verdict}"));
-            assert!(text.contains(" answers cannot be: 2000000000 completion tokens for max_tokens 4"), "{text}");
+            assert!(text.contains(" responses is impossible: 2000000000 completion tokens for max_tokens 4"), "{text}");
             assert!(page.contains("impossible_usage"), "{page}");
         }
         let rows = lab.ok(&["export", "plan.yaml", "--rows", "requests", "--format", "json"]).json();

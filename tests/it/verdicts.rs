@@ -146,7 +146,7 @@ fn a_server_that_pauses_is_told() {
         let phases = "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s";
         let judged = run(&lab, &one(mock.port, load, "", phases, ""));
         judged.has("paused", "suspect");
-        assert!(judged.text.contains("nothing came on any stream for 1."), "{}", judged.text);
+        assert!(judged.text.contains("no stream received anything for 1."), "{}", judged.text);
         let plan = one(mock.port, load, "", phases, "validity: { paused: { suspect: 50%, invalid: 60% } }\n");
         lab.write("plan.yaml", &plan);
         let id = judged.run.json["id"].as_str().unwrap()[..16].to_owned();

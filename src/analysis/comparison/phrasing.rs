@@ -22,7 +22,7 @@ pub(super) fn of(test: &Test, see: f64) -> String {
             format!("refused: {repeats}; {} would suffice", test.repeats_needed.unwrap_or_default())
         }
         (Found::Tested(_), Outcome::NotShown) => {
-            let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", other tests considered,");
+            let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", adjusted for other tests,");
             let would = test.detectable.map(|least| seen(test, least)).unwrap_or_default();
             let more = match test.repeats_needed {
                 Some(repeats) => format!("; {repeats} repeats would detect {}", allowed(see)),

@@ -152,7 +152,11 @@ fn a_family_is_adjusted_as_one() {
     assert_eq!(all[0].p, alone.p);
     assert!((all[0].p_adjusted.expect("p") - 8.0 * alone.p.expect("p")).abs() < 1e-12);
     assert_eq!(all[0].outcome, Outcome::NotShown);
-    assert!(all[0].words.starts_with("no difference shown, other tests considered, at this power"), "{}", all[0].words);
+    assert!(
+        all[0].words.starts_with("no difference shown, adjusted for other tests, at this power"),
+        "{}",
+        all[0].words
+    );
     assert!(all[0].detectable > alone.detectable, "eight tests detect less than one");
 }
 

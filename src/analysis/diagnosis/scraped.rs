@@ -100,7 +100,7 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         let waiting = clause(run, "requests_waiting_mean", |waiting| format!("{waiting:.1} requests wait there"));
         let running = clause(run, "requests_running_max", |running| format!("at most {running:.0} run"));
         let text = format!(
-            "{queue:.1} of {mean:.1} ms of mean {} are the server's queue ({}){waiting}{running}",
+            "{queue:.1} of {mean:.1} ms of mean {} are spent in the server's queue ({}){waiting}{running}",
             whole.name.to_uppercase(),
             percent(queue / mean)
         );
@@ -108,7 +108,7 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
     };
     let missing = "no run has the time in the server's queue; this needs `telemetry` of an engine whose page has \
         `queue_seconds`";
-    on_curves(evident, missing, "less than a quarter of the mean TTFT is the server's queue", of)
+    on_curves(evident, missing, "less than a quarter of the mean TTFT is spent in the server's queue", of)
 }
 
 pub(super) fn kv_cache_short(evident: &Evident) -> Finding {
@@ -138,7 +138,7 @@ pub(super) fn throttled(evident: &Evident) -> Finding {
     let of = |run: &Run| {
         let share = figure(run, "gpu_throttled_share")?;
         let heat = clause(run, "gpu_temperature_max", |heat| format!("the hottest reaches {heat:.0} °C"));
-        let power = clause(run, "gpu_power_watts_mean", |watts| format!("all draw {watts:.0} W on average"));
+        let power = clause(run, "gpu_power_watts_mean", |watts| format!("all GPUs draw {watts:.0} W on average"));
         let text = format!("a GPU's clock is lowered at {} of the scrapes{heat}{power}", percent(share));
         Some(Shown { is_there: share >= THROTTLED, weight: share, text })
     };

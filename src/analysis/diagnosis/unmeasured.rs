@@ -26,7 +26,7 @@ pub fn not_measured(evident: &Evident) -> String {
         unknown => {
             let whose = if unknown.len() == FAMILIES.len() { "; these figures are the client's only" } else { "" };
             format!(
-                "{}: no run has them, `telemetry` of an endpoint scrapes them{whose}; {profile}",
+                "{}: no run has them; `telemetry` of an endpoint scrapes them{whose}; {profile}",
                 unknown.join(", ")
             )
         }

@@ -1,4 +1,5 @@
-//! The method that the program uses: doubling, then a run where the fitted curve crosses the objective, until that place is known.
+//! The method that the program uses: doubling, then a run where the fitted curve crosses the objective,
+//! until that place is known.
 
 use super::bracket::{self, Bracket, met};
 use super::fit::Fit;

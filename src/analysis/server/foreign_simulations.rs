@@ -44,7 +44,7 @@ struct Kind {
     tells_failed: bool,
 }
 
-/// The server's counts for one request, by its end time: completed requests, failed requests, tokens.
+/// A server's counts: when each request completed, how many failed, and their tokens.
 #[derive(Default)]
 struct Server {
     well: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Records → profile.
+//! Creates a profile from records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -10,20 +10,20 @@ use super::merge::{Span, at_least};
 use super::{Arrivals, PROFILE_VERSION, PrefixClass, Prefixes, Profile, Stretch, TurnBucket, Turns};
 use crate::dataset::record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Record, estimated_tokens};
 
-/// A stretch of the rate is at least a second long, and there are at most so many.
+/// A period of the rate lasts at least a second, and there are at most this many.
 const MOST_STRETCHES: u64 = 500;
 
-/// Fewer requests than may stand in one range.
+/// Fewer requests than the minimum of one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a profile with k = {k} needs at least {k} requests, and there are {requests}")]
 pub struct TooFew {
     /// The threshold.
     pub k: u32,
-    /// How many requests there are.
+    /// The number of requests.
     pub requests: u64,
 }
 
-/// A profile that is being made.
+/// A profile under construction.
 ///
 /// Eight bytes are kept for each request with a time, each distinct block and each named conversation.
 #[derive(Default)]
@@ -32,17 +32,17 @@ pub struct Profiler {
     cells: Cells,
     offsets: Vec<Nanos>,
     hasher: RandomState,
-    /// Blocks that prompts began with so far.
+    /// Blocks with which prompts began so far.
     blocks: HashSet<u64>,
     /// Requests by their first block.
     groups: HashMap<u64, Group>,
     /// Prompt tokens of all requests with known beginnings.
     prompt_tokens: u64,
-    /// Requests of those whose prompts are shorter than a block.
+    /// How many of those requests have prompts shorter than a block.
     short: u64,
-    /// Requests of each conversation that records name.
+    /// Number of requests of each named conversation.
     named: HashMap<u64, u64>,
-    /// Conversations that are records of their own, by their requests.
+    /// Number of conversations that are single records, by their requests.
     turns: BTreeMap<u64, u64>,
     has_text: bool,
 }
@@ -72,7 +72,8 @@ impl Profiler {
         }
     }
 
-    /// The blocks that a first prompt begins with: as the file names them, else whole blocks of its text.
+    /// Returns the blocks with which a first prompt begins: as named in the file, otherwise whole
+    /// blocks of its text.
     fn prefix(&mut self, record: &Record) {
         let blocks = if record.hash_ids.is_empty() { self.text_blocks(record) } else { record.hash_ids.clone() };
         if record.hash_ids.is_empty() && record.turns.is_empty() {
@@ -91,7 +92,7 @@ impl Profiler {
         self.blocks.extend(blocks);
     }
 
-    /// Names of the whole blocks of a text, each by all that stands before its end.
+    /// Returns names for the whole blocks of a text, each derived from everything up to its end.
     fn text_blocks(&self, record: &Record) -> Vec<u64> {
         let Some(first) = record.exchanges().next() else { return Vec::new() };
         let mut text = record.system().unwrap_or_default().chars().chain(first.user.chars());
@@ -107,7 +108,7 @@ impl Profiler {
         }
     }
 
-    /// The profile, in which every range stands for at least `k` requests or conversations.
+    /// Returns the profile, in which every range covers at least `k` requests or conversations.
     pub fn finish(self, k: u32) -> Result<Profile, TooFew> {
         let least = u64::from(k.max(1));
         if self.requests < least {
@@ -125,7 +126,7 @@ impl Profiler {
     }
 }
 
-/// Rounded, so that a figure tells no single request.
+/// Rounds a figure, so that it does not reveal a single request.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -140,7 +141,7 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
         match spans.last_mut().filter(|span| span.range[1] == at) {
             Some(span) => span.weight += 1,
             None => {
-                // Time without requests belongs to the stretch that ends it.
+                // Time without requests belongs to the period that ends it.
                 let from = spans.last().map_or(0, |span| span.range[1] + 1);
                 spans.push(Span { range: [from, at], weight: 1, sums: () });
             }
@@ -157,7 +158,7 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
     })
 }
 
-/// Standard deviation of the gaps over their mean; 0 where they have none.
+/// Returns the standard deviation of the gaps divided by their mean; 0 without gaps.
 fn gap_cv(offsets: &[Nanos]) -> f64 {
     let gaps: Vec<f64> = offsets.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).secs()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
@@ -202,7 +203,7 @@ fn prefixes(groups: HashMap<u64, Group>, short: u64, prompt_tokens: u64, k: u64)
 }
 
 fn turns(named: HashMap<u64, u64>, mut turns: BTreeMap<u64, u64>, has_text: bool, k: u64) -> Option<Turns> {
-    // Lengths without text and without names are requests of which nobody knows whether they belong together.
+    // Lengths without text and without names are requests whose conversations are unknown.
     if named.is_empty() && !has_text {
         return None;
     }

@@ -1,13 +1,13 @@
-//! Joint ranges of prompt and answer tokens, none with fewer than k requests.
+//! Joint ranges of prompt and response tokens, none with fewer than k requests.
 
 use std::collections::BTreeMap;
 
 use super::{LengthBucket, Lengths};
 
-/// Halvings of a cell's fineness until all lengths are one cell.
+/// Number of times that a cell's resolution is halved until all lengths are one cell.
 const LEVELS: u32 = 7;
 
-/// The cell of a length: cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, … two for each doubling.
+/// Returns the cell of a length: cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, … two for each doubling.
 fn cell(tokens: u32) -> u32 {
     if tokens < 2 {
         return tokens;
@@ -16,7 +16,7 @@ fn cell(tokens: u32) -> u32 {
     2 * octave + ((tokens >> (octave - 1)) & 1)
 }
 
-/// The first length of a cell.
+/// Returns the first length of a cell.
 fn first(cell: u32) -> u64 {
     match cell {
         0 | 1 => u64::from(cell),
@@ -24,13 +24,13 @@ fn first(cell: u32) -> u64 {
     }
 }
 
-/// The lengths that a cell of a level stands for.
+/// Returns the lengths that a cell of a level covers.
 fn range(cell: u32, level: u32) -> [u32; 2] {
     let end = first((cell + 1) << level) - 1;
     [u32::try_from(first(cell << level)).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX)]
 }
 
-/// Requests by cell of prompt and answer.
+/// Requests by cell of prompt and response.
 #[derive(Default)]
 pub(super) struct Cells {
     counts: BTreeMap<(u32, Option<u32>), u64>,
@@ -43,7 +43,8 @@ impl Cells {
         self.declared += u64::from(is_declared);
     }
 
-    /// The ranges: a cell with k requests is one; what is left goes into cells twice as wide, and so on.
+    /// Returns the ranges: a cell with k requests becomes one; the rest goes into cells twice as
+    /// wide, and so on.
     pub(super) fn lengths(self, k: u64) -> Lengths {
         let mut buckets = Vec::new();
         let mut left = self.counts;

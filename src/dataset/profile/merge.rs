@@ -3,15 +3,15 @@
 /// Counts over a range of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span<T> {
-    /// The least and the most value.
+    /// The minimum and the maximum value.
     pub(super) range: [u64; 2],
-    /// What must reach k.
+    /// The quantity that must reach k.
     pub(super) weight: u64,
-    /// What is summed up besides.
+    /// Other sums.
     pub(super) sums: T,
 }
 
-/// Merges spans, given from the least value to the most, downwards until each weighs k; returns what is left below k.
+/// Merges spans, given in ascending order, downwards until each weighs k; returns the rest below k.
 pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) -> (Vec<Span<T>>, u64) {
     let mut merged: Vec<Span<T>> = Vec::new();
     let mut open: Option<Span<T>> = None;
@@ -27,7 +27,7 @@ pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) 
         };
         if span.weight >= k { merged.push(span) } else { open = Some(span) }
     }
-    // What is left below joins the lowest range, which it lies beside.
+    // The rest joins the lowest range, which is adjacent.
     let left = match (open, merged.last_mut()) {
         (Some(rest), Some(lowest)) => {
             lowest.range[0] = rest.range[0];

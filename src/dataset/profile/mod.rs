@@ -1,8 +1,8 @@
-//! Anonymous profiles: what traffic is like, without what was said, who said it, or when.
+//! Anonymous profiles: the characteristics of traffic, without its texts, its users or its dates.
 //!
-//! A profile holds counts over ranges, never a record's own figures: every range stands for at least `k` requests
-//! (k-anonymity), and what is too rare for any range is left out and only counted. It holds no text, no id, no name, no
-//! date; times are lengths of time. All of its words are those of the types below.
+//! A profile contains counts over ranges, never the figures of a single record: every range covers at least
+//! `k` requests (k-anonymity), and values too rare for any range are omitted and only counted. It contains
+//! no text, no id, no name, no date; times are durations. Its only words are those of the types below.
 
 mod build;
 mod lengths;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{Profiler, TooFew};
 
-/// The version of the form.
+/// The version of the format.
 pub(crate) const PROFILE_VERSION: u32 = 1;
 
 /// An anonymous profile of traffic.
@@ -21,49 +21,50 @@ pub(crate) const PROFILE_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The version of this form: 1.
+    /// The version of this format: 1.
     pub sweepline_profile: u32,
-    /// Every range of this profile stands for at least so many requests.
+    /// Every range of this profile covers at least this many requests.
     pub k: u32,
-    /// Requests that the profile was made of.
+    /// Number of requests in the profile.
     pub requests: u64,
-    /// How long prompts and answers are, together.
+    /// Joint lengths of prompts and responses.
     pub lengths: Lengths,
-    /// When requests came; absent where the file has no times.
+    /// Arrivals of requests; absent if the file has no times.
     pub arrivals: Option<Arrivals>,
-    /// What prompts share at their beginnings; absent where nothing is known of it.
+    /// Common beginnings of prompts; absent if unknown.
     pub prefixes: Option<Prefixes>,
-    /// How many turns conversations have; absent where the file has none.
+    /// Number of turns in conversations; absent if the file has none.
     pub turns: Option<Turns>,
 }
 
-/// How long prompts and answers are, together.
+/// Joint lengths of prompts and responses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// Requests whose tokens the file declares; those of the others are estimated as characters / 4.
+    /// Requests whose tokens are declared in the file; those of the others are estimated as characters / 4.
     pub declared: u64,
-    /// Ranges of prompt and answer tokens. Where fine ranges are too rare they are merged to coarser ones, so ranges may
-    /// overlap: each request is counted in one.
+    /// Ranges of prompt and response tokens. Fine ranges that are too rare are merged into coarser ones, so
+    /// ranges may overlap: each request is counted in one.
     pub buckets: Vec<LengthBucket>,
     /// Requests too rare for any range.
     pub suppressed: u64,
 }
 
-/// Requests of like length.
+/// Requests of similar length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthBucket {
-    /// The least and the most prompt tokens, of the request alone: the history of a conversation comes on top.
+    /// The minimum and maximum of prompt tokens, of the request alone: the history of a
+    /// conversation is added.
     pub prompt: [u32; 2],
-    /// The least and the most answer tokens; absent where the file does not tell.
+    /// The minimum and maximum of response tokens; absent if the file does not contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<[u32; 2]>,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
 }
 
-/// When requests came.
+/// Arrivals of requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
@@ -71,52 +72,53 @@ pub struct Arrivals {
     pub seconds: f64,
     /// Coefficient of variation of the gaps between requests: 0 is a constant rate, 1 a Poisson process.
     pub gap_cv: f64,
-    /// The rate over time, in stretches that follow each other.
+    /// The rate over time, in consecutive periods.
     pub stretches: Vec<Stretch>,
 }
 
-/// A stretch of time.
+/// A period of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// How long it is, in seconds.
+    /// Its duration, in seconds.
     pub seconds: f64,
-    /// How many requests came in it.
+    /// Number of requests in it.
     pub requests: u64,
 }
 
-/// What prompts share at their beginnings.
+/// Common beginnings of prompts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prefixes {
-    /// Tokens of a block: less than one is not seen to be shared.
+    /// Tokens of a block: shorter common beginnings are not detected.
     pub(crate) block_tokens: u32,
     /// Requests whose beginnings are known.
     pub requests: u64,
-    /// Share of their prompt tokens that an earlier request began with: what an endless prefix cache could give back.
+    /// Share of their prompt tokens with which an earlier request began: an unlimited prefix cache could
+    /// serve this much.
     pub reusable_share: f64,
-    /// Groups of requests with the same first block, by how many requests a group has.
+    /// Groups of requests with the same first block, by the size of a group.
     pub classes: Vec<PrefixClass>,
     /// Requests in groups too rare for any class.
     pub suppressed: u64,
 }
 
-/// Groups of like size.
+/// Groups of similar size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixClass {
-    /// The least and the most requests of a group.
+    /// The minimum and maximum number of requests in a group.
     pub size: [u64; 2],
-    /// How many groups.
+    /// Number of groups.
     pub groups: u64,
     /// Requests in them.
     pub requests: u64,
-    /// Leading prompt tokens that a request has in common with an earlier one of its group, on average over all but the
-    /// first of each group.
+    /// Leading prompt tokens that a request has in common with an earlier one of its group, on average over
+    /// all but the first of each group.
     pub shared_tokens: u32,
 }
 
-/// How many turns conversations have.
+/// Number of turns in conversations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turns {
@@ -124,17 +126,18 @@ pub struct Turns {
     pub buckets: Vec<TurnBucket>,
     /// Conversations too rare for any range.
     pub suppressed: u64,
-    /// Turns are entries of their own in the file, so that the lengths of later ones have the history in them.
+    /// Whether turns are separate entries in the file, so that the lengths of later ones include
+    /// the history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_history: bool,
 }
 
-/// Conversations of like length.
+/// Conversations of similar length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnBucket {
-    /// The least and the most turns: requests of the conversation.
+    /// The minimum and maximum number of turns, which are requests of the conversation.
     pub turns: [u64; 2],
-    /// How many conversations.
+    /// Number of conversations.
     pub conversations: u64,
 }

@@ -1,4 +1,4 @@
-//! Fields by name: any file of one object or row per request, and sweepline's own form.
+//! Fields by name: any file with one object or row per request, and sweepline's own format.
 
 use crate::dataset::error::Bad;
 use crate::dataset::mapping::{Field, Mapping};
@@ -32,7 +32,7 @@ pub(super) fn read(fields: &Fields, mapping: &Mapping) -> Result<Draft, Bad> {
     Ok(Draft { record, time })
 }
 
-/// The turns: the list of messages where there is one, else system, prompt and output.
+/// Returns the turns: the list of messages if there is one, otherwise system, prompt and output.
 fn turns(fields: &Fields, mapping: &Mapping) -> Result<Vec<Turn>, Bad> {
     if let Some((name, _)) = mapping.get(fields, Field::Messages) {
         return messages::read(fields, name);

@@ -1,4 +1,4 @@
-//! What a shape makes of an entry.
+//! An entry after its shape is applied.
 
 use crate::dataset::record::Record;
 

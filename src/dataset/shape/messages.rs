@@ -1,4 +1,4 @@
-//! Lists of messages, as conversations of every kind hold them.
+//! Lists of messages, as in conversations of every kind.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::dataset::record::{Role, Turn};
 use crate::dataset::skipped::Reason;
 use crate::dataset::value::{Fields, get, need, shown, text, wrong};
 
-/// What one who says something is called.
+/// Returns the role of a speaker's name.
 fn role(name: &str, turn: usize) -> Result<Role, Bad> {
     Ok(match name {
         "human" | "user" | "prompter" => Role::User,
@@ -23,7 +23,7 @@ fn role(name: &str, turn: usize) -> Result<Role, Bad> {
     })
 }
 
-/// The messages of the list at `name`.
+/// Returns the messages of the list at `name`.
 pub(super) fn read(fields: &Fields, name: &str) -> Result<Vec<Turn>, Bad> {
     let list = need(fields, name)?;
     let list = list.as_array().ok_or_else(|| wrong(name, list, "a list of messages"))?;
@@ -31,7 +31,7 @@ pub(super) fn read(fields: &Fields, name: &str) -> Result<Vec<Turn>, Bad> {
     Ok(regular(turns.collect::<Result<_, _>>()?))
 }
 
-/// One message: `{from, value}` or `{role, content}`.
+/// Parses one message: `{from, value}` or `{role, content}`.
 fn one(message: &Value, turn: usize) -> Result<Turn, Bad> {
     let fields = message.as_object().ok_or_else(|| wrong(&format!("message {turn}"), message, "an object"))?;
     let either = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, get(fields, name)?)));
@@ -42,7 +42,7 @@ fn one(message: &Value, turn: usize) -> Result<Turn, Bad> {
     Ok(Turn { role, text: content(&format!("{name} of message {turn}"), value)? })
 }
 
-/// A content: text, or a list of parts, of which those with text count.
+/// Parses a content: text, or a list of parts, of which those with text count.
 fn content(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::Array(parts) => {
@@ -56,11 +56,12 @@ fn content(name: &str, value: &Value) -> Result<String, Bad> {
     }
 }
 
-/// The turns in the order that a server takes: a system message first, then user and assistant by turns, the user first.
+/// Returns the turns in the order that servers require: a system message first, then user and assistant
+/// alternately, the user first.
 ///
-/// Public files hold conversations that were split: what the model says before the first question is left out. Messages of
-/// one side in a row become one, with a blank line between; so do system messages, wherever they stand. Messages without
-/// text are left out.
+/// Public files contain conversations that were split: messages of the model before the first question are
+/// skipped. Consecutive messages of one side are joined, with a blank line between; so are system messages,
+/// at any position. Messages without text are skipped.
 pub(super) fn regular(turns: Vec<Turn>) -> Vec<Turn> {
     let (system, said): (Vec<Turn>, Vec<Turn>) =
         turns.into_iter().filter(|turn| !turn.text.trim().is_empty()).partition(|turn| turn.role == Role::System);

@@ -1,8 +1,9 @@
-//! OpenAssistant message trees (oasst1, oasst2): each tree becomes one conversation, along its best-ranked replies.
+//! OpenAssistant message trees (oasst1, oasst2): each tree becomes one conversation, along its
+//! best-ranked replies.
 //!
-//! From the prompt on, the reply with the least `rank` is taken (0 is the best); replies without a rank come after those
-//! with one, in the order of the file, which for a user's replies is the usual case. Deleted replies are passed over. The
-//! path ends where there is no reply.
+//! From the prompt on, the reply with the lowest `rank` is taken (0 is the best); replies without a rank
+//! come after those with one, in the order of the file, which is the usual case for a user's replies.
+//! Deleted replies are skipped. The path ends where there is no reply.
 
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     Ok(Draft { record, time: None })
 }
 
-/// The reply that the path goes on with.
+/// Returns the reply with which the path continues.
 fn best(message: &Fields) -> Result<Option<&Fields>, Bad> {
     let Some(replies) = get(message, "replies") else { return Ok(None) };
     let replies = replies.as_array().ok_or_else(|| wrong("replies", replies, "a list of messages"))?;

@@ -1,4 +1,4 @@
-//! Public traces: when requests came and how long they were.
+//! Public traces: arrivals and lengths of requests.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::{BLOCK_TOKENS, Record};
@@ -7,7 +7,7 @@ use crate::dataset::value::{Fields, count, get, instant, label, need, wrong};
 
 use super::draft::Draft;
 
-/// Nanoseconds of a second and of a millisecond.
+/// Nanoseconds in a second and in a millisecond.
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 
@@ -27,7 +27,7 @@ pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     Ok(draft)
 }
 
-/// BurstGPT: seconds since the trace's start; some versions tell the session.
+/// BurstGPT: seconds since the trace's start; some versions contain the session.
 pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "Request tokens", "Response tokens")?;
     draft.time = Some(instant("Timestamp", need(fields, "Timestamp")?, SECOND)?);

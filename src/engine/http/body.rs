@@ -1,11 +1,11 @@
-//! Where a body ends, and what of the bytes on the wire belongs to it.
+//! Finds where a body ends, and which of the bytes on the wire belong to it.
 
 use super::Malformed;
 
-/// Most bytes of chunk extensions and trailers in one body: they carry nothing that is measured.
+/// Maximum size of chunk extensions and trailers in one body: they contain nothing that is measured.
 const MAX_ASIDE: usize = 64 << 10;
 
-/// A body of which some bytes have come.
+/// A body of which some bytes have arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Body {
     framing: Framing,
@@ -15,57 +15,57 @@ pub(crate) struct Body {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// So many bytes are still to come.
+    /// This many bytes are still to arrive.
     Length(u64),
-    /// As long as the connection.
+    /// Until the connection ends.
     UntilClose,
     /// In chunks.
     Chunked(Chunk),
-    /// Whole.
+    /// Complete.
     Ended,
 }
 
-/// Where in its chunks a body is.
+/// The position within the chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chunk {
     /// In the digits of a size.
     Size { size: u64, digits: u8 },
-    /// Behind the digits, before the end of that line.
+    /// After the digits, before the end of that line.
     Extension { size: u64 },
-    /// In the data, with so many bytes to come.
+    /// In the data, with this many bytes to arrive.
     Data(u64),
-    /// Behind the data, before the end of that line.
+    /// After the data, before the end of that line.
     DataEnd { cr: bool },
-    /// In the lines behind the last chunk; whether the line so far is empty.
+    /// In the lines after the last chunk; whether the line so far is empty.
     Trailer { empty: bool },
 }
 
-/// What became of some bytes.
+/// The result of processing some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fed {
-    /// Bytes that belong to the answer; what lies behind them is not its.
+    /// Bytes that belong to the response; the rest does not.
     pub taken: usize,
-    /// Whether the body is whole.
+    /// Whether the body is complete.
     pub ended: bool,
 }
 
 impl Body {
-    /// Without a byte.
+    /// Creates an empty body.
     pub(crate) fn empty() -> Body {
         Body::of(Framing::Ended)
     }
 
-    /// Of `length` bytes.
+    /// Creates a body of `length` bytes.
     pub(crate) fn of_length(length: u64) -> Body {
         Body::of(if length == 0 { Framing::Ended } else { Framing::Length(length) })
     }
 
-    /// In chunks.
+    /// Creates a body in chunks.
     pub(crate) fn chunked() -> Body {
         Body::of(Framing::Chunked(Chunk::Size { size: 0, digits: 0 }))
     }
 
-    /// As long as the connection.
+    /// Creates a body that lasts until the connection ends.
     pub(crate) fn until_close() -> Body {
         Body::of(Framing::UntilClose)
     }
@@ -79,12 +79,13 @@ impl Body {
         self.framing == Framing::UntilClose
     }
 
-    /// Whether it is whole.
+    /// Whether it is complete.
     pub(crate) fn has_ended(&self) -> bool {
         self.framing == Framing::Ended
     }
 
-    /// Takes the next bytes of the wire and hands every piece of data in them to `on_data`, whose error ends it.
+    /// Processes the next bytes on the wire and passes every piece of data to `on_data`, whose
+    /// error ends it.
     pub(crate) fn feed<E: From<Malformed>>(
         &mut self,
         bytes: &[u8],
@@ -129,8 +130,8 @@ impl Body {
 }
 
 impl Chunk {
-    /// Takes the whole line between two pieces of data, in the form that nearly all servers write it: the line end behind
-    /// a piece and the digits of the next one's size. None: byte by byte.
+    /// Processes the whole line between two pieces of data in the form that nearly all servers use: the
+    /// line end after a piece and the digits of the next one's size. `None`: process it byte by byte.
     fn line(self, bytes: &[u8]) -> Option<(Chunk, &[u8])> {
         let bytes = match self {
             Chunk::DataEnd { cr: false } => bytes.strip_prefix(b"\r\n")?,
@@ -146,7 +147,8 @@ impl Chunk {
         (digits > 0 && size > 0).then_some((Chunk::Data(size), rest))
     }
 
-    /// Takes one byte that is no data. None: the body is whole. Also says whether the byte is an aside.
+    /// Processes one byte that is not data. `None`: the body is complete. Also returns whether the byte is
+    /// part of an extension or a trailer.
     fn take(self, byte: u8) -> Result<(Option<Chunk>, bool), Malformed> {
         Ok(match self {
             Chunk::Size { size, digits } => (Some(Chunk::size(size, digits, byte)?), false),
@@ -154,7 +156,7 @@ impl Chunk {
             Chunk::DataEnd { cr } => match (byte, cr) {
                 (b'\r', false) => (Some(Chunk::DataEnd { cr: true }), false),
                 (b'\n', _) => (Some(Chunk::Size { size: 0, digits: 0 }), false),
-                _ => return Err(Malformed::new("a chunk is longer than its size says")),
+                _ => return Err(Malformed::new("a chunk is longer than its stated size")),
             },
             Chunk::Trailer { empty } => match byte {
                 b'\r' => (Some(self), false),
@@ -162,7 +164,7 @@ impl Chunk {
                 b'\n' => (Some(Chunk::Trailer { empty: true }), false),
                 _ => (Some(Chunk::Trailer { empty: false }), true),
             },
-            Chunk::Data(_) => unreachable!("data is taken in pieces"),
+            Chunk::Data(_) => unreachable!("data is processed in pieces"),
         })
     }
 
@@ -199,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Data, bytes taken, and whether the body ended, however the bytes are cut.
+    /// Returns the data, the bytes taken, and whether the body ended, however the bytes are split.
     fn fed(mut body: Body, bytes: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, usize, bool), Malformed> {
         let (mut data, mut taken, mut rest) = (Vec::new(), 0, bytes);
         for cut in cuts.iter().copied().chain([usize::MAX]) {
@@ -240,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was put into chunks comes out, however the wire cuts it.
+        /// Whatever was put into chunks comes out, however the wire splits it.
         #[test]
         fn chunks_come_out_as_they_went_in(
             chunks in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..40), "(;[a-z=]{0,5})?"), 0..12),
@@ -257,7 +259,7 @@ mod tests {
             prop_assert_eq!(fed(Body::chunked(), &wire, &cuts), Ok((data, wire.len(), true)));
         }
 
-        /// No bytes make it panic.
+        /// No input makes it panic.
         #[test]
         fn anything_is_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = fed(Body::chunked(), &bytes, &[3, 5, 1]);

@@ -1,4 +1,4 @@
-//! The head of an answer: status, how the body ends, and whether the connection goes on.
+//! The head of a response: its status, how the body ends, and whether the connection is reused.
 
 use std::mem::MaybeUninit;
 
@@ -6,31 +6,31 @@ use httparse::{ParserConfig, Response, Status};
 
 use super::{Body, Malformed};
 
-/// Largest head that is taken, in bytes: a server may send anything.
+/// Largest accepted head, in bytes: a server may send anything.
 const MAX_HEAD: usize = 64 << 10;
-/// Most header fields.
+/// Maximum number of header fields.
 const MAX_FIELDS: usize = 128;
 
-/// The head of a final answer.
+/// The head of a final response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The status.
     pub status: u16,
-    /// The body, of which nothing has come yet.
+    /// The body, of which nothing has been read yet.
     pub body: Body,
-    /// Whether the connection may carry another request after this answer.
+    /// Whether the connection may carry another request after this response.
     pub keep_alive: bool,
-    /// Bytes that the head took, interim answers (1xx) before it included.
+    /// Bytes of the head, including interim responses (1xx) before it.
     pub length: usize,
-    /// Seconds that a 429 or 503 asks to be left alone for; none where it names a date.
+    /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub retry_after: Option<u64>,
 }
 
-/// What the fields of a head say of its body.
+/// The header fields that describe the body.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
-    /// There is a transfer coding; whether the last one is `chunked`.
+    /// Whether the last transfer coding is `chunked`, if there is one.
     coding: Option<bool>,
     close: bool,
     keep_alive: bool,
@@ -38,18 +38,19 @@ struct Fields {
 }
 
 impl Head {
-    /// The head at the start of `bytes`; none while it is not whole. Interim answers are passed over.
+    /// Parses the head at the start of `bytes`; `None` while it is incomplete. Interim responses
+    /// are skipped.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         let mut before = 0;
         loop {
             let Some(mut head) = one(&bytes[before..])? else {
                 return match bytes.len() {
                     0..MAX_HEAD => Ok(None),
-                    _ => Err(Malformed::new("the head of the answer is larger than 64 KiB")),
+                    _ => Err(Malformed::new("the head of the response is larger than 64 KiB")),
                 };
             };
             if head.status == 101 {
-                return Err(Malformed::new("the server switches to another protocol, which nobody asked for"));
+                return Err(Malformed::new("the server switches to another protocol without being asked"));
             }
             before += head.length;
             if head.status >= 200 {
@@ -60,7 +61,7 @@ impl Head {
     }
 }
 
-/// The first head in `bytes`, interim or final.
+/// Parses the first head in `bytes`, interim or final.
 fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = Response::new(&mut []);
@@ -68,7 +69,7 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let length = match parsed {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
-        Err(error) => return Err(Malformed::new(format!("this is no HTTP/1 answer: {error}"))),
+        Err(error) => return Err(Malformed::new(format!("not an HTTP/1 response: {error}"))),
     };
     let status = response.code.unwrap_or(0);
     let old = response.version == Some(0);
@@ -79,14 +80,15 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         (_, Some(false), _) | (_, None, None) => Body::until_close(),
         (_, None, Some(length)) => Body::of_length(length),
     };
-    // Two ways to tell the length, or one that HTTP/1.0 has not: where the answer ends is the server's guess too.
+    // Two ways to state the length, or one that HTTP/1.0 does not have: the server itself may be wrong
+    // about where the response ends.
     let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
     let persists = if old { fields.keep_alive } else { !fields.close };
     let keep_alive = persists && !doubtful && !body.ends_with_connection();
     Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after }))
 }
 
-/// What the fields say; whether the server wants to be left alone is looked for only where `turns_away`.
+/// Parses the fields; the pause that the server requests is only read if `turns_away`.
 fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malformed> {
     let mut fields = Fields::default();
     for header in headers {
@@ -94,7 +96,7 @@ fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malf
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 let length = length(header.value)?;
                 if fields.length.replace(length).is_some_and(|other| other != length) {
-                    return Err(Malformed::new("the answer has two different lengths"));
+                    return Err(Malformed::new("the response has two different lengths"));
                 }
             }
             17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
@@ -113,7 +115,7 @@ fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malf
     Ok(fields)
 }
 
-/// A length, which some gateways repeat: `5, 5`.
+/// Parses a length, which some gateways repeat: `5, 5`.
 fn length(value: &[u8]) -> Result<u64, Malformed> {
     let parse = |item: Vec<u8>| {
         let digits = item.iter().all(u8::is_ascii_digit);
@@ -122,11 +124,11 @@ fn length(value: &[u8]) -> Result<u64, Malformed> {
     let mut lengths = items(value).map(parse);
     let first = lengths.next().flatten();
     let same = lengths.all(|other| other == first);
-    let unreadable = || Malformed::new(format!("content-length is no length: {}", String::from_utf8_lossy(value)));
+    let unreadable = || Malformed::new(format!("invalid content-length: {}", String::from_utf8_lossy(value)));
     first.filter(|_| same).ok_or_else(unreadable)
 }
 
-/// The items of a list, in lower case.
+/// Returns the items of a list, in lower case.
 fn items(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     value.split(|byte| *byte == b',').map(|item| item.trim_ascii().to_ascii_lowercase())
 }
@@ -149,7 +151,7 @@ mod tests {
         let head = parse("HTTP/1.1 200 OK\r\ncontent-length: 7, 7\r\nconnection: Close\r\n\r\n");
         assert_eq!((head.body, head.keep_alive), (Body::of_length(7), false));
         assert_eq!(parse("HTTP/1.1 200 OK\r\n\r\n").body, Body::until_close());
-        assert!(!parse("HTTP/1.1 200 OK\r\n\r\n").keep_alive, "its end is the connection's");
+        assert!(!parse("HTTP/1.1 200 OK\r\n\r\n").keep_alive, "it ends with the connection");
         assert_eq!(parse("HTTP/1.1 204 No Content\r\n\r\n").body, Body::empty());
         assert_eq!(parse("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n").body, Body::until_close());
     }

@@ -1,8 +1,10 @@
-//! HTTP/1.1 answers out of bytes (RFC 9112): the head by `httparse`, the body's framing by a decoder that takes bytes cut
-//! anywhere and hands out pieces of what it was given, without a copy. Pure: no sockets, no clocks.
+//! Parses HTTP/1.1 responses from bytes (RFC 9112): the head by `httparse`, the framing of the body by a
+//! decoder that accepts bytes split anywhere and returns pieces of its input, without a copy. Pure: no
+//! sockets, no clocks.
 //!
-//! Ours and not a library's, because it is in every measured token: a general client hands each chunk through a channel
-//! between two tasks, which costs more than the rest of reading it (docs/ENGINE.md has the figures).
+//! Our own rather than a library's, because it handles every measured token: a general client passes each
+//! chunk through a channel between two tasks, which costs more than the rest of reading it (docs/ENGINE.md
+//! has the figures).
 
 mod body;
 mod head;
@@ -10,7 +12,7 @@ mod head;
 pub(crate) use body::Body;
 pub(crate) use head::Head;
 
-/// The server does not speak HTTP/1 as it should.
+/// The server does not comply with HTTP/1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Malformed(pub String);

@@ -1,4 +1,4 @@
-//! One request on a connection of HTTP/2, and its answer.
+//! One request on an HTTP/2 connection, and its response.
 
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -16,16 +16,17 @@ use crate::engine::io::Stamps;
 use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 
-/// A request under way. Dropping it gives up what has not come, which is told to the server; the connection goes on.
+/// A request in flight. Dropping it cancels the rest of the stream, which is signaled to the server; the
+/// connection stays open.
 pub(crate) struct Exchange {
-    // What is dropped first comes first: the stream before its place.
+    // Fields are dropped in this order: the stream before its slot.
     answer: Answer,
-    /// Sends what of the body the server's windows have not let through yet.
+    /// Sends the part of the body that the server's windows have not let through yet.
     _body: SendStream<Bytes>,
     track: Rc<Track>,
     ledger: Rc<Ledger>,
     stream: u32,
-    /// What is seen of this request, as of one that has a connection of its own.
+    /// The stamps of this request, like those of one with its own connection.
     stamps: Rc<Stamps>,
     lease: Lease,
 }
@@ -35,22 +36,22 @@ enum Answer {
     Body(RecvStream),
 }
 
-/// What the head of an answer says.
+/// The head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
-    /// Seconds that a 429 or 503 asks to be left alone for; none where it names a date.
+    /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub(crate) retry_after: Option<u64>,
 }
 
 impl Exchange {
-    /// Hands a request to the task of its connection, which writes it in its next turn.
+    /// Passes a request to the task of its connection, which writes it in its next turn.
     pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
         let (mut send, ledger) = lease.open()?;
         stamps.arm();
         let refused = |error: h2::Error| failed(&error, ledger.is_settled());
         let (answer, mut sending) = send.send_request(head, body.is_empty()).map_err(refused)?;
         let stream = answer.stream_id().as_u32();
-        // Nothing is written before this task waits: all is on one thread.
+        // Nothing is written before this task waits: everything runs on one thread.
         let track = ledger.follow(stream);
         let given = if body.is_empty() { Ok(()) } else { sending.send_data(body, true) };
         let refused = given.map_err(refused);
@@ -59,16 +60,16 @@ impl Exchange {
         refused.map(|()| exchange)
     }
 
-    /// What is seen of this request.
+    /// Returns the stamps of this request.
     pub(crate) fn stamps(&self) -> &Rc<Stamps> {
         &self.stamps
     }
 
-    /// Waits for the head of the answer.
+    /// Waits for the head of the response.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         let polled = match &mut self.answer {
             Answer::Awaited(answer) => std::pin::Pin::new(answer).poll(cx),
-            Answer::Body(_) => return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the head came twice"))),
+            Answer::Body(_) => return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the head arrived twice"))),
         };
         self.stamps.left(self.track.sent(cx));
         let response = match ready!(polled) {
@@ -85,14 +86,14 @@ impl Exchange {
         Poll::Ready(Ok(Head { status, retry_after }))
     }
 
-    /// Takes the next frame of the answer's body and hands what is in it to `on_data`, whose failure ends it.
+    /// Takes the next frame of the response's body and passes its data to `on_data`, whose failure ends it.
     pub(crate) fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
         mut on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Poll<Result<Progress, Failure>> {
         let Answer::Body(body) = &mut self.answer else {
-            return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the body came before the head")));
+            return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the body arrived before the head")));
         };
         let data = match ready!(body.poll_data(cx)) {
             Some(Ok(data)) => data,
@@ -107,7 +108,7 @@ impl Exchange {
         if let Some(read) = self.track.next() {
             self.stamps.saw(read);
         }
-        // The server is never to wait for us. It cannot fail: the bytes have just come.
+        // The server must never wait for us. This cannot fail: the bytes have just arrived.
         let _ = body.flow_control().release_capacity(data.len());
         if !data.is_empty() {
             on_data(&data)?;
@@ -115,12 +116,12 @@ impl Exchange {
         Poll::Ready(Ok(Progress::More))
     }
 
-    /// The failure of this request, stamped with what ended it.
+    /// Returns the failure of this request, stamped with the event that ended it.
     fn failed(&self, error: &h2::Error) -> Failure {
         if let Some(read) = self.track.end() {
             self.stamps.saw(read);
         }
-        // A stream learns of the end of its connection in few words; the connection knows why.
+        // A stream's error says little about the end of its connection; the connection has the reason.
         match error.is_io() || error.is_go_away() {
             true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
             false => failed(error, self.ledger.is_settled()),
@@ -134,7 +135,7 @@ impl Drop for Exchange {
     }
 }
 
-/// Seconds in a `Retry-After`.
+/// Returns the seconds in a `Retry-After`.
 fn retry_after(fields: &HeaderMap) -> Option<u64> {
     fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What an error of HTTP/2 means for the requests that it meets.
+//! Converts errors of HTTP/2 into failures of requests.
 
 use h2::Reason;
 
@@ -6,7 +6,8 @@ use crate::engine::connection::broken;
 use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 
-/// What an error of HTTP/2 is to a request. `is_settled`: the server's settings have come, so it does speak HTTP/2.
+/// Converts an error of HTTP/2 into the failure of a request. `is_settled`: the server's settings have
+/// arrived, so it does support HTTP/2.
 pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     if let Some(error) = error.get_io() {
         return broken(error);
@@ -14,13 +15,13 @@ pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     if error.is_library() && !is_settled {
         return Failure::new(
             Outcome::Malformed,
-            format!("this is no HTTP/2 answer: {error}; does the server speak HTTP/1.1 only? then leave out `http: 2`"),
+            format!("not an HTTP/2 response: {error}; if the server only supports HTTP/1.1, remove `http: 2`"),
         );
     }
     let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
     let (code, words) = (code(reason), reason.description());
     match (error.is_library(), error.is_go_away(), error.is_reset()) {
-        (true, ..) => Failure::new(Outcome::Malformed, format!("this is no HTTP/2 answer: {code}, {words}")),
+        (true, ..) => Failure::new(Outcome::Malformed, format!("not an HTTP/2 response: {code}, {words}")),
         (_, true, _) => {
             Failure::new(Outcome::Reset, format!("the server ended the connection: GOAWAY {code}, {words}"))
         }
@@ -29,7 +30,7 @@ pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     }
 }
 
-/// An error code by its name in RFC 9113.
+/// Returns the name of an error code in RFC 9113.
 fn code(reason: Reason) -> String {
     let number = u32::from(reason);
     if number <= u32::from(Reason::HTTP_1_1_REQUIRED) { format!("{reason:?}") } else { format!("code {number:#x}") }

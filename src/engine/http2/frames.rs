@@ -1,12 +1,13 @@
-//! Where the frames of HTTP/2 begin and end in a run of bytes, cut anywhere (RFC 9113, section 4). Pure: it looks at heads
-//! of frames and at nothing in them, so that what passes can be stamped frame by frame; the `h2` crate reads the same bytes.
+//! Finds where the frames of HTTP/2 begin and end in a sequence of bytes, split anywhere (RFC 9113, section
+//! 4). Pure: it reads only the heads of frames, so that passing data can be stamped frame by frame; the
+//! `h2` crate reads the same bytes.
 
 /// Bytes of a frame's head.
 const HEAD: usize = 9;
-/// What opens a client's connection.
+/// The first bytes of a client's connection.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
-/// The kinds of frames that are looked at.
+/// The kinds of frames that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Data,
@@ -22,12 +23,12 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
-    /// 0: the connection's own.
+    /// 0 for the connection itself.
     pub(super) stream: u32,
     flags: u8,
     /// Bytes of its payload.
     length: usize,
-    /// Bytes of padding in it, its length included.
+    /// Bytes of padding in it, including its length field.
     padding: usize,
 }
 
@@ -51,17 +52,17 @@ impl Frame {
         Frame { kind, stream, flags, length: u32::from_be_bytes([0, a, b, c]) as usize, padding: 0 }
     }
 
-    /// Whether nothing of its stream comes after it.
+    /// Whether it is the last frame of its stream.
     pub(super) fn ends_stream(&self) -> bool {
         matches!(self.kind, Kind::Data | Kind::Headers) && self.flags & Frame::END_STREAM != 0
     }
 
-    /// Whether a reader of the stream is shown it: an empty one that ends nothing says nothing.
+    /// Whether a reader of the stream sees it: an empty frame that does not end the stream is not visible.
     pub(super) fn is_shown(&self) -> bool {
         self.kind == Kind::Data && (self.length > self.padding || self.ends_stream())
     }
 
-    /// Whether it tells the other side's settings, and not that ours have come.
+    /// Whether it contains the other side's settings, rather than an acknowledgment of ours.
     pub(super) fn tells_settings(&self) -> bool {
         self.kind == Kind::Settings && self.flags & Frame::ACK == 0
     }
@@ -71,39 +72,39 @@ impl Frame {
     }
 }
 
-/// Where in the frames a run of bytes has come to.
+/// The position within the frames.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// Bytes before the first frame that are still to come.
+    /// Bytes still missing before the first frame.
     preface: usize,
     head: [u8; HEAD],
-    /// Bytes of the head that have come.
+    /// Bytes of the head that have arrived.
     of_head: usize,
-    /// The frame whose payload is under way, and the bytes of it still to come.
+    /// The frame whose payload is being read, and its missing bytes.
     under_way: Option<(Frame, usize)>,
 }
 
-/// What happened to a frame.
+/// An event of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Its head is there.
+    /// Its head is complete.
     Begun(Frame),
-    /// Its last byte is there.
+    /// Its last byte has arrived.
     Whole(Frame),
 }
 
 impl Frames {
-    /// What a server sends.
+    /// Creates the reader of a server's bytes.
     pub(super) fn of_server() -> Frames {
         Frames { preface: 0, head: [0; HEAD], of_head: 0, under_way: None }
     }
 
-    /// What a client sends.
+    /// Creates the reader of a client's bytes.
     pub(super) fn of_client() -> Frames {
         Frames { preface: PREFACE, ..Frames::of_server() }
     }
 
-    /// Takes the next bytes and tells of the frames that begin and end in them.
+    /// Processes the next bytes and reports the frames that begin and end in them.
     pub(super) fn take(&mut self, mut bytes: &[u8], mut tell: impl FnMut(Event)) {
         let skipped = self.preface.min(bytes.len());
         self.preface -= skipped;
@@ -195,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the wire is cut, the same frames are told, in order.
+        /// However the wire splits the bytes, the same frames are reported, in order.
         #[test]
         fn cuts_change_nothing(
             frames in prop::collection::vec((0u8..11, any::<u8>(), 0u32..9, prop::collection::vec(any::<u8>(), 0..40)), 0..20),

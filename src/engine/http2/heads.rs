@@ -1,4 +1,4 @@
-//! What requests begin with: made once, and sent with another number.
+//! The heads of requests: created once, and sent with another number each.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
@@ -6,9 +6,9 @@ use crate::engine::pattern::{Field, fields};
 use crate::engine::target::Target;
 use crate::expand::{RunSpec, Shaping};
 
-/// Everything of a request but its number and its body. It holds the key: nothing prints it.
+/// Everything in a request except its number and its body. It holds the key, so it is never printed.
 pub(crate) struct Heads {
-    /// Of each class; of a run that is no mix there is one.
+    /// One for each class; one for a run that is not a mix.
     heads: Vec<Head>,
     id_prefix: String,
 }
@@ -19,7 +19,7 @@ struct Head {
 }
 
 impl Heads {
-    /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
+    /// Creates the heads of `spec` to `target`; `id_prefix` begins the id of each.
     pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Heads {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
@@ -27,7 +27,7 @@ impl Heads {
         Heads { heads, id_prefix: id_prefix.to_owned() }
     }
 
-    /// The head of request `number` of a class, whose body has so many bytes.
+    /// Returns the head of request `number` of a class, whose body has `length` bytes.
     pub(crate) fn request(&self, class: usize, number: u64, length: usize) -> Request<()> {
         let Head { uri, fields } = &self.heads[class];
         let mut request = Request::new(());
@@ -36,9 +36,9 @@ impl Heads {
         *request.uri_mut() = uri.clone();
         *request.headers_mut() = fields.clone();
         request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        // Digits behind a prefix that a header carries make a value that one carries.
+        // Digits after a valid prefix of a header value form a valid value.
         if let Ok(mut id) = HeaderValue::try_from(format!("{}-{number}", self.id_prefix)) {
-            // It comes once: it would only push out of the compressor's table what comes again.
+            // It occurs once: it would only displace repeated values from the compressor's table.
             id.set_sensitive(true);
             request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
         }
@@ -54,7 +54,7 @@ impl Head {
         let uri = format!("{scheme}://{}{}{path}", target.authority, target.base).parse().expect(checked);
         let mut map = HeaderMap::new();
         for Field { name, value, is_secret } in fields(shaping, target) {
-            // What cannot be a field of a request is left out over HTTP/1.1 too.
+            // An invalid request field is also omitted over HTTP/1.1.
             if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 value.set_sensitive(is_secret);
                 map.append(name, value);

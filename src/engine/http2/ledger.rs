@@ -1,8 +1,8 @@
-//! When the frames of one connection passed its socket, stream by stream.
+//! Records when the frames of one connection passed its socket, stream by stream.
 //!
-//! Bytes reach a request by way of the `h2` crate and of another task; when they came is noted here, where they pass, and a
-//! request takes the note of each frame together with the frame. So a stamp is that of the read that brought the frame's last
-//! byte, however much later its request gets its turn.
+//! Bytes reach a request through the `h2` crate and another task; their arrival is recorded here, where
+//! they pass, and a request takes the record of each frame together with the frame. So a stamp belongs to
+//! the read that brought the frame's last byte, however much later its request gets its turn.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -13,9 +13,9 @@ use std::task::{Context, Waker};
 use super::frames::{Event, Frame, Frames, Kind};
 use crate::engine::io::{Read, Stamps, is_silent};
 
-/// What passed one connection.
+/// The frames that passed one connection.
 pub(crate) struct Ledger {
-    /// What its socket saw last.
+    /// The last stamps of its socket.
     stamps: Rc<Stamps>,
     incoming: RefCell<Frames>,
     outgoing: RefCell<Frames>,
@@ -25,25 +25,25 @@ pub(crate) struct Ledger {
     settled: Cell<bool>,
     /// The server takes no further requests here.
     leaving: Cell<bool>,
-    /// The socket, for as long as it is open.
+    /// The socket, as long as it is open.
     socket: Cell<Option<RawFd>>,
 }
 
-/// What passed of one stream, and has not been taken by its request.
+/// The frames of one stream that its request has not taken yet.
 #[derive(Default)]
 pub(super) struct Track {
     /// When the request's head was written, in nanoseconds since the run's start.
     sent: Cell<Option<u64>>,
-    /// Who wants to know of that.
+    /// The task that waits for it.
     waits: Cell<Option<Waker>>,
     head: Cell<Option<Read>>,
-    /// Of each frame of data that the request is still to be shown.
+    /// For each frame of data that the request has not seen yet.
     data: RefCell<VecDeque<Read>>,
     end: Cell<Option<Read>>,
 }
 
 impl Ledger {
-    /// Nothing has passed `socket`, whose reads `stamps` stamps.
+    /// Creates a ledger for `socket`, which nothing has passed yet; `stamps` stamps its reads.
     pub(super) fn new(stamps: Rc<Stamps>, socket: RawFd) -> Rc<Ledger> {
         Rc::new(Ledger {
             stamps,
@@ -56,44 +56,44 @@ impl Ledger {
         })
     }
 
-    /// What its socket saw last.
+    /// Returns the last stamps of its socket.
     pub(super) fn stamps(&self) -> &Stamps {
         &self.stamps
     }
 
-    /// Whether the server's settings have come: it speaks HTTP/2, and how many streams it allows is known.
+    /// Whether the server's settings have arrived: it supports HTTP/2, and its limit on streams is known.
     pub(super) fn is_settled(&self) -> bool {
         self.settled.get()
     }
 
-    /// Whether the server has said that it takes no further requests on this connection.
+    /// Whether the server has announced that it accepts no further requests on this connection.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving.get()
     }
 
-    /// Whether nothing has come that was not read yet, not even the end: asked of the socket itself.
+    /// Whether nothing unread has arrived, including the end: checked on the socket itself.
     pub(super) fn is_silent(&self) -> bool {
         self.socket.get().is_some_and(is_silent)
     }
 
-    /// The socket is closed from here on.
+    /// Records that the socket is closed.
     pub(super) fn closed(&self) {
         self.socket.set(None);
     }
 
-    /// Begins to note what passes of a stream; nothing of it has passed yet.
+    /// Starts recording a stream, of which nothing has passed yet.
     pub(super) fn follow(&self, stream: u32) -> Rc<Track> {
         let track = Rc::new(Track::default());
         self.streams.borrow_mut().insert(stream, Rc::clone(&track));
         track
     }
 
-    /// Nobody wants to know more of a stream.
+    /// Stops recording a stream.
     pub(super) fn forget(&self, stream: u32) {
         self.streams.borrow_mut().remove(&stream);
     }
 
-    /// These bytes were read just now.
+    /// Records bytes that were just read.
     pub(super) fn came(&self, bytes: &[u8]) {
         let read = self.stamps.last();
         self.incoming.borrow_mut().take(bytes, |event| {
@@ -116,7 +116,7 @@ impl Ledger {
         }
     }
 
-    /// These bytes were taken by a write whose call began at `at`.
+    /// Records bytes taken by a write whose call began at `at`.
     pub(super) fn went(&self, bytes: &[u8], at: u64) {
         self.outgoing.borrow_mut().take(bytes, |event| {
             if let Event::Begun(Frame { kind: Kind::Headers, stream, .. }) = event
@@ -134,10 +134,11 @@ impl Ledger {
 
 impl Track {
     fn received(&self, frame: Frame, read: Read) {
-        // The clocks of a stamp and of a write are read by different processors: an answer comes after its request.
+        // The clocks of a stamp and of a write are read by different processors: a response comes
+        // after its request.
         let read = Read { at: read.at.max(self.sent.get().unwrap_or(0)), ..read };
         let is_head = matches!(frame.kind, Kind::Headers | Kind::Continuation);
-        // Behind data there can only be trailers. Interim answers come before the head, so the last one counts.
+        // Only trailers can follow data. Interim responses come before the head, so the last one counts.
         if is_head && self.end.get().is_none() && self.data.borrow().is_empty() {
             self.head.set(Some(read));
         }
@@ -149,7 +150,8 @@ impl Track {
         }
     }
 
-    /// When the request's head was written, in nanoseconds since the run's start. Where that was not yet, the task of `cx` is woken.
+    /// Returns when the request's head was written, in nanoseconds since the run's start. If it was not
+    /// written yet, the task of `cx` will be woken.
     pub(super) fn sent(&self, cx: &Context<'_>) -> Option<u64> {
         if self.sent.get().is_none() {
             self.waits.set(Some(cx.waker().clone()));
@@ -157,17 +159,17 @@ impl Track {
         self.sent.get()
     }
 
-    /// When the head of the answer came.
+    /// Returns when the head of the response arrived.
     pub(super) fn head(&self) -> Option<Read> {
         self.head.get()
     }
 
-    /// When the frame of data came that is shown now.
+    /// Returns when the frame of data arrived that is shown now.
     pub(super) fn next(&self) -> Option<Read> {
         self.data.borrow_mut().pop_front()
     }
 
-    /// When the answer's end came.
+    /// Returns when the end of the response arrived.
     pub(super) fn end(&self) -> Option<Read> {
         self.end.get()
     }

@@ -1,4 +1,4 @@
-//! One connection of HTTP/2: how it comes to be, the task that drives it, and the places on it.
+//! One HTTP/2 connection: how it is opened, the task that drives it, and the slots on it.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -22,30 +22,30 @@ use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 use crate::units::Nanos;
 
-/// What the server may send before anything is taken back: so much that it never waits for the client. Each frame is taken as
-/// soon as it is there.
+/// The flow-control window for the server: so large that it never waits for the client. Each frame is taken
+/// as soon as it arrives.
 const WINDOW: u32 = 1 << 30;
-/// Largest head that is taken, as over HTTP/1.1.
+/// Largest accepted head, as over HTTP/1.1.
 const MAX_HEAD: u32 = 64 << 10;
-/// Streams that were given up and whose last frames are still waited for. A frame of one that is forgotten is answered with
-/// a reset.
+/// Cancelled streams whose last frames may still arrive. A frame of a forgotten stream is answered
+/// with a reset.
 const MOST_GIVEN_UP: usize = 4096;
-/// How long these are waited for.
+/// How long these are remembered.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
 /// One connection.
 pub(crate) struct Session {
-    /// Most requests under way that the plan wants on it.
+    /// Maximum number of requests in flight on it, as the plan specifies.
     wanted: u32,
     clock: Clock,
-    /// When it was wanted, in nanoseconds since the run's start.
+    /// When it was requested, in nanoseconds since the run's start.
     began: u64,
     state: RefCell<State>,
-    /// Something became known: it is open, the server's settings came, it is over.
+    /// A change of state: it is open, the server's settings arrived, it is over.
     changed: Notify,
-    /// Places taken: requests under way, and those that wait for it.
+    /// Slots taken: requests in flight, and those that wait for it.
     taken: Cell<u32>,
-    /// Requests under way.
+    /// Requests in flight.
     under_way: Cell<u32>,
     /// Wakes the task that drives it.
     driver: RefCell<Option<Waker>>,
@@ -57,34 +57,34 @@ enum State {
     Over(Failure),
 }
 
-/// What an open connection consists of.
+/// The parts of an open connection.
 struct Open {
     send: SendRequest<Bytes>,
     ledger: Rc<Ledger>,
     opening: Opening,
-    /// When it was open, in nanoseconds since the run's start.
+    /// When it was opened, in nanoseconds since the run's start.
     at: u64,
 }
 
-/// How a request came to its connection, where it had to wait for it.
+/// How a request got its connection, if it had to wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// Name lookup, TCP handshake, TLS handshake: as far as they fell into its wait.
     pub(crate) opening: Opening,
 }
 
-/// A place on a connection, given back when it is dropped.
+/// A slot on a connection, released when it is dropped.
 pub(crate) struct Lease {
     session: Rc<Session>,
     goes: bool,
-    /// The connection is closed when it is given back.
+    /// The connection is closed when the slot is released.
     is_for_once: bool,
-    /// What it waited for; none where the connection was there.
+    /// What it waited for; `None` if the connection existed.
     pub(crate) waited: Option<Waited>,
 }
 
 impl Session {
-    /// A connection that begins to be opened now, within `limit`. To be called within the runtime.
+    /// Starts opening a connection, within `limit`. Must be called within the runtime.
     pub(super) fn start(connector: &Connector, wanted: u32, limit: Nanos) -> Rc<Session> {
         let clock = connector.clock();
         let session = Rc::new(Session {
@@ -105,7 +105,7 @@ impl Session {
     async fn live(self: Rc<Self>, connector: Connector, limit: Nanos) {
         let opened = tokio::time::timeout(Duration::from(limit), open(&connector)).await;
         let failure = match opened {
-            // Nobody wants it any longer.
+            // It is no longer needed.
             Ok(Ok(_)) if !matches!(&*self.state.borrow(), State::Opening) => return,
             Ok(Ok((send, connection, ledger, opening))) => {
                 let open = Open { send, ledger: Rc::clone(&ledger), opening, at: self.clock.now() };
@@ -120,7 +120,7 @@ impl Session {
         self.changed.notify_waiters();
     }
 
-    /// Drives an open connection until it is over; says what a request finds there from then on.
+    /// Drives an open connection until it is over; returns the failure that requests find from then on.
     async fn drive(&self, connection: Connection<Watched, Bytes>, ledger: &Ledger) -> Failure {
         let mut connection = pin!(connection);
         let mut is_settled = false;
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Whether it is over, or takes no further requests: nothing is to be asked of it again.
+    /// Whether it is over, or accepts no further requests: it must not be used again.
     pub(super) fn is_over(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => false,
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Whether it is being opened, or the server's settings have not come.
+    /// Whether it is being opened, or the server's settings have not arrived.
     pub(super) fn is_unsettled(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => true,
@@ -161,8 +161,8 @@ impl Session {
         }
     }
 
-    /// The most requests under way at once: what the plan wants, and not more than what the server allows. Until its
-    /// settings have come that is not known, and one may go.
+    /// Returns the maximum number of requests in flight: the plan's number, limited by the server's. Until
+    /// its settings arrive the limit is unknown, and one request is allowed.
     pub(super) fn limit(&self) -> u32 {
         match &*self.state.borrow() {
             State::Opening => 1,
@@ -175,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Whether a request may go on it now.
+    /// Whether a request can use it now.
     pub(super) fn has_room(&self) -> bool {
         !self.is_over() && !self.is_unsettled() && self.taken.get() < self.limit()
     }
@@ -185,13 +185,14 @@ impl Session {
         self.is_unsettled() && self.taken.get() < self.wanted
     }
 
-    /// Whether something has come on it, while no request was under way, that its task has not seen: perhaps its end.
+    /// Whether something has arrived on it while no request was in flight that its task has not seen:
+    /// perhaps its end.
     pub(super) fn has_news(&self) -> bool {
         self.taken.get() == 0
             && matches!(&*self.state.borrow(), State::Open(Open { ledger, .. }) if !ledger.is_silent())
     }
 
-    /// Has its task look at the socket at once, whatever the runtime believes about it.
+    /// Makes its task read the socket at once, whatever the runtime's readiness state.
     pub(super) fn look(&self) {
         if let State::Open(Open { ledger, .. }) = &*self.state.borrow() {
             ledger.stamps().doubt();
@@ -201,14 +202,15 @@ impl Session {
         }
     }
 
-    /// The run's clock has started.
+    /// Sets the run's clock, which has started.
     pub(super) fn begin(&self, clock: Clock) {
         if let State::Open(Open { ledger, .. }) = &*self.state.borrow() {
             ledger.stamps().begin(clock);
         }
     }
 
-    /// Closes it where the server takes no further requests on it and none is under way: a server may wait for that.
+    /// Closes it if the server accepts no further requests on it and none is in flight: a server
+    /// may wait for that.
     fn close_where_left(&self) {
         if self.taken.get() == 0 && matches!(&*self.state.borrow(), State::Open(open) if open.ledger.is_leaving()) {
             self.close();
@@ -217,36 +219,36 @@ impl Session {
 
     /// Closes it when the last request on it has ended.
     pub(super) fn close(&self) {
-        // Drops the sender, whose last one ends the connection.
+        // Drops the sender; the last one ends the connection.
         *self.state.borrow_mut() = State::Over(Failure::new(Outcome::Reset, "the client has closed the connection"));
     }
 
-    /// A place on it for a request that goes now.
+    /// Returns a slot on it for a request that is sent now.
     pub(super) fn lease(self: &Rc<Self>) -> Lease {
         self.place().go()
     }
 
-    /// A place on it.
+    /// Returns a slot on it.
     fn place(self: &Rc<Self>) -> Lease {
         self.taken.set(self.taken.get() + 1);
         Lease { session: Rc::clone(self), goes: false, is_for_once: false, waited: None }
     }
 
-    /// A place on a new connection, whose first request goes as soon as it is open; `is_for_once`: the connection is closed when
-    /// the place is given back.
+    /// Returns a slot on a new connection, whose first request is sent as soon as it is open;
+    /// `is_for_once`: the connection is closed when the slot is released.
     pub(super) async fn first(self: &Rc<Self>, is_for_once: bool) -> Result<Lease, Failure> {
         let mut lease = self.place().go();
         lease.is_for_once = is_for_once;
         self.until(|session| !matches!(&*session.state.borrow(), State::Opening)).await;
         match &*self.state.borrow() {
             State::Over(failure) => Err(failure.clone()),
-            State::Opening => unreachable!("it was waited for"),
+            State::Opening => unreachable!("it waited for this"),
             State::Open(Open { opening, .. }) => Ok(lease.after(Waited { opening: *opening })),
         }
     }
 
-    /// A place on a connection that is being opened; none where the server allows fewer. Waits until its settings have come,
-    /// no longer than `limit`.
+    /// Returns a slot on a connection that is being opened; `None` if the server allows fewer. Waits until
+    /// its settings have arrived, at most `limit`.
     pub(super) async fn join(self: &Rc<Self>, limit: Nanos, authority: &str) -> Result<Option<Lease>, Failure> {
         let (place, joined) = (self.place(), self.clock.now());
         let settled = self.until(|session| !session.is_unsettled());
@@ -255,29 +257,30 @@ impl Session {
         }
         let waited = match &*self.state.borrow() {
             State::Over(failure) => return Err(failure.clone()),
-            State::Opening => unreachable!("it was waited for"),
+            State::Opening => unreachable!("it waited for this"),
             State::Open(open) => Waited { opening: open.shared_with(joined, self.began, self.clock.now()) },
         };
         let goes = self.under_way.get() < self.limit() && !self.is_over();
         Ok(goes.then(|| place.go().after(waited)))
     }
 
-    /// Waits until the server's settings have come, or it is over.
+    /// Waits until the server's settings have arrived, or it is over.
     pub(super) async fn settle(&self) {
         self.until(|session| !session.is_unsettled()).await;
     }
 
     async fn until(&self, is_so: impl Fn(&Session) -> bool) {
         while !is_so(self) {
-            // All is on one thread: nothing changes between the look and the wait.
+            // Everything runs on one thread: nothing changes between the check and the wait.
             self.changed.notified().await;
         }
     }
 }
 
 impl Open {
-    /// The parts of its opening that fell into the wait of a request that came at `joined` and may go at `now`. The wait for
-    /// the server's settings is a part of the TCP handshake: nothing else of a row could say it.
+    /// Returns the parts of its opening that fell into the wait of a request that arrived at `joined` and
+    /// may be sent at `now`. The wait for the server's settings counts as part of the TCP handshake,
+    /// because a row has no other field for it.
     fn shared_with(&self, joined: u64, began: u64, now: u64) -> Opening {
         let Opening { dns, tls, .. } = self.opening;
         let since = |from: u64, to: u64| to.saturating_sub(from.max(joined));
@@ -301,7 +304,7 @@ impl Lease {
         self
     }
 
-    /// What is needed to send a request; an error where the connection is over.
+    /// Returns what is needed to send a request; an error if the connection is over.
     pub(super) fn open(&self) -> Result<(SendRequest<Bytes>, Rc<Ledger>), Failure> {
         match &*self.session.state.borrow() {
             State::Open(Open { send, ledger, .. }) => Ok((send.clone(), Rc::clone(ledger))),
@@ -325,7 +328,7 @@ impl Drop for Lease {
     }
 }
 
-/// Opens a connection and begins to speak HTTP/2 on it. The server has answered nothing yet.
+/// Opens a connection and starts HTTP/2 on it. The server has not responded yet.
 async fn open(
     connector: &Connector,
 ) -> io::Result<(SendRequest<Bytes>, Connection<Watched, Bytes>, Rc<Ledger>, Opening)> {
@@ -340,7 +343,7 @@ async fn open(
         .max_header_list_size(MAX_HEAD)
         .max_concurrent_reset_streams(MOST_GIVEN_UP)
         .reset_stream_duration(GIVEN_UP_FOR)
-        // What a server still sends for requests that were given up is no reason to end a connection.
+        // Frames that a server still sends for cancelled requests are no reason to end a connection.
         .max_local_error_reset_streams(None);
     let (send, connection) = builder.handshake(watched).await.map_err(io::Error::other)?;
     Ok((send, connection, ledger, opening))

@@ -1,10 +1,12 @@
-//! The connections of HTTP/2 of one run to one target. `connections` means what it means over HTTP/1.1 (see `pool`), with
-//! requests in the place of one request: `warm` opens ahead as many connections as the load has places, divided by the streams of
-//! one; `cold` has the first request that finds no room open one; `per_request` has one request on each, and closes it.
+//! The HTTP/2 connections of one run to one target. `connections` means the same as over HTTP/1.1 (see
+//! `pool`), with several requests per connection: `warm` opens as many connections ahead as the load has
+//! slots, divided by the streams of one; `cold` lets the first request that finds no room open one;
+//! `per_request` has one request on each, and closes it.
 //!
-//! A request takes the first connection with room. Where none has any, and one is being opened, it waits for that one, as long
-//! as the plan's number of streams leaves it a place; else it opens another. On a connection whose server has not told its settings only
-//! the request goes that opened it: how many the server allows is not known before, and a stream too many would be refused.
+//! A request takes the first connection with room. If none has any, and one is being opened, it waits for
+//! that one, provided that the plan's number of streams leaves it a slot; otherwise it opens another. On a
+//! connection whose server has not sent its settings, only the request that opened it is sent: the server's
+//! limit is unknown until then, and a stream too many would be refused.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,33 +23,34 @@ use crate::units::Nanos;
 
 use super::session::{Lease, Session};
 
-/// How often the task of an idle connection is given a turn to see what has come, before the connection is used all the same: news
-/// may be a ping as well as an end.
+/// How often the task of an idle connection gets a turn to see what has arrived before the connection is
+/// used nevertheless: it may be a ping as well as an end.
 const LOOKS: u32 = 3;
 
 /// The connections of one run to one target.
 pub(crate) struct Sessions {
     connector: Connector,
     open: RefCell<Vec<Rc<Session>>>,
-    /// Most requests on one, as the plan wants it.
+    /// Maximum number of requests on one, as the plan specifies.
     streams: u32,
     keeps: bool,
-    /// The longest that opening one may take.
+    /// Time limit for opening one.
     limit: Nanos,
-    /// Timers of requests that are over, for the next ones.
+    /// Timers of finished requests, for reuse.
     timers: RefCell<Vec<Timer>>,
 }
 
 impl Sessions {
-    /// No connections yet, for a run like `spec`.
+    /// Creates it without connections, for a run like `spec`.
     pub(crate) fn new(spec: &RunSpec, Http2 { streams }: Http2, connector: Connector) -> Sessions {
         let keeps = spec.connections != Connections::PerRequest;
         let (open, timers) = (RefCell::default(), RefCell::default());
         Sessions { connector, open, streams, keeps, limit: spec.timeouts.connect, timers }
     }
 
-    /// Opens connections with room for `places` requests, some at a time. With the first that cannot be opened it is left at
-    /// those there are: that is no request's failure, and the requests that find none will try and tell.
+    /// Opens connections with room for `places` requests, some at a time. Stops at the first that
+    /// cannot be opened: that is not the failure of a request, and requests without a connection
+    /// will try and report it.
     pub(crate) async fn open_ahead(&self, places: u32) {
         let mut on_each = self.streams;
         loop {
@@ -64,19 +67,20 @@ impl Sessions {
                     self.open.borrow_mut().retain(|session| !session.is_over());
                     return;
                 }
-                // A server may allow fewer than the plan wants.
+                // A server may allow fewer than the plan specifies.
                 on_each = session.limit();
             }
         }
     }
 
-    /// The run's clock has started: from here on it stamps what the connections see, those too that were opened ahead.
+    /// Sets the run's clock, which has started: from here on it stamps all connections, including those
+    /// that were opened ahead.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
         self.open.get_mut().iter().for_each(|session| session.begin(clock));
     }
 
-    /// A place for a request that goes now.
+    /// Returns a slot for a request that is sent now.
     pub(crate) async fn lease(&self) -> Result<Lease, Failure> {
         let kept = if self.keeps { self.kept().await? } else { None };
         match kept {
@@ -85,7 +89,7 @@ impl Sessions {
         }
     }
 
-    /// A place on a connection that is there, or is being opened; none where another is to be opened.
+    /// Returns a slot on a connection that exists or is being opened; `None` if another must be opened.
     async fn kept(&self) -> Result<Option<Lease>, Failure> {
         let mut looks = 0;
         loop {
@@ -105,7 +109,7 @@ impl Sessions {
         }
     }
 
-    /// The first connection that is like this, without those that are over.
+    /// Returns the first connection that satisfies the condition, and removes those that are over.
     fn find(&self, is_so: impl Fn(&Session) -> bool) -> Option<Rc<Session>> {
         let mut open = self.open.borrow_mut();
         open.retain(|session| !session.is_over());
@@ -120,12 +124,12 @@ impl Sessions {
         session
     }
 
-    /// A timer of an earlier request.
+    /// Returns a timer of an earlier request.
     pub(crate) fn timer(&self) -> Option<Timer> {
         self.timers.borrow_mut().pop()
     }
 
-    /// Takes back the timer of a request that is over.
+    /// Takes back the timer of a finished request.
     pub(crate) fn keep_timer(&self, timer: Timer) {
         self.timers.borrow_mut().push(timer);
     }

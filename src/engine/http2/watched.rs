@@ -1,4 +1,4 @@
-//! The socket of a connection of HTTP/2, with a ledger of what passes it.
+//! The socket of an HTTP/2 connection, with a ledger of what passes it.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -19,13 +19,13 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Watches `socket`, whose reads `stamps` stamps.
+    /// Watches `socket`, whose reads are stamped by `stamps`.
     pub(super) fn new(socket: Socket, stamps: Rc<Stamps>) -> Watched {
         let ledger = Ledger::new(stamps, socket.tcp().as_raw_fd());
         Watched { socket, ledger }
     }
 
-    /// What passes.
+    /// Returns the ledger.
     pub(super) fn ledger(&self) -> Rc<Ledger> {
         Rc::clone(&self.ledger)
     }

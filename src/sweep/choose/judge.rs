@@ -41,7 +41,7 @@ impl Said {
 pub struct Tried {
     /// The value of the metric to optimize, or why there is none.
     pub says: Says,
-    /// Why there is no value: `invalid: client_late`; `None` if there is one.
+    /// Why the value is missing: `invalid: client_late`; `None` if there is one.
     pub why: Option<String>,
     /// How its server started, if the plan launches it.
     pub start: Option<ServerStarted>,

@@ -1,4 +1,5 @@
-//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics: its /metrics is JSON, and reading that drains the engine's statistics.
+//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics: its /metrics is JSON, and reading that drains
+//! the engine's statistics.
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
 

@@ -1,7 +1,7 @@
-//! Prompts of a data set: what its users said, as it stands there.
+//! Prompts of a data set: the users' messages, verbatim.
 //!
-//! The nonce stands in front of the first message, so that a record that comes again shares nothing with the time before,
-//! unless one nonce is for all.
+//! The nonce is at the front of the first message, so that a repeated record shares nothing with its
+//! previous use, unless one nonce is common to all.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::Generator;
 use super::drawn::Drawn;
 
 impl Generator {
-    /// What the user says in turn `turn` of record `item`.
+    /// Returns the user's message in turn `turn` of record `item`.
     pub(super) fn said(&self, drawn: &Drawn, item: u64, turn: u32) -> Prompt {
         let dialogue = drawn.record(item);
         let system: Option<Arc<str>> = self.system_of_data(dialogue, item).map(Into::into);
@@ -40,7 +40,8 @@ impl Generator {
         }
     }
 
-    /// Whether this record would open otherwise as another item: then no two items have anything in common.
+    /// Whether this record would open differently as another item: then no two items have anything
+    /// in common.
     fn opens_alone(&self, dialogue: &Dialogue, item: u64) -> bool {
         let other = item.wrapping_add(1);
         self.nonce.is_some()
@@ -50,27 +51,27 @@ impl Generator {
             }
     }
 
-    /// What was answered to turn `turn` of record `item`, and its tokens.
+    /// Returns the response to turn `turn` of record `item`, and its tokens.
     pub(super) fn answered(&self, drawn: &Drawn, item: u64, turn: u32) -> (String, u32) {
         let asked = drawn.record(item).asked.get(turn as usize);
         let answer = asked.and_then(|asked| asked.answer.as_deref()).unwrap_or_default();
         (answer.to_owned(), self.alone_tokens(answer))
     }
 
-    /// How long turn `turn` of record `item` is, its system message and history left out.
+    /// Returns the length of turn `turn` of record `item`, without its system message and history.
     pub(super) fn lengths_of_data(&self, drawn: &Drawn, item: u64, turn: u32) -> Lengths {
         let dialogue = drawn.record(item);
         let prompt_tokens = self.alone_tokens(&self.user_of_data(dialogue, item, turn));
         Lengths { prompt_tokens, output_tokens: self.output_of_data(drawn, dialogue, turn) }
     }
 
-    /// Tokens of the system message of record `item`.
+    /// Returns the number of tokens of the system message of record `item`.
     pub(super) fn lead_of_data(&self, drawn: &Drawn, item: u64) -> u32 {
         let system = self.system_of_data(drawn.record(item), item);
         system.map_or(0, |system| self.alone_tokens(&system))
     }
 
-    /// Tokens of a text that stands alone: the model's, or else estimated.
+    /// Returns the number of tokens of a single text: by the model's tokenizer, otherwise estimated.
     fn alone_tokens(&self, text: &str) -> u32 {
         self.exact.as_ref().and_then(|exact| exact.bare(text)).unwrap_or_else(|| estimate(text))
     }
@@ -88,7 +89,7 @@ impl Generator {
         self.opened((scope, text))
     }
 
-    /// A text behind its nonce, where it has one.
+    /// Returns a text after its nonce, if it has one.
     fn opened(&self, (scope, text): (Option<Scope>, &str)) -> String {
         let mut out = String::with_capacity(text.len() + 32);
         if let Some((scope, key)) = scope.zip(self.nonce) {
@@ -98,7 +99,8 @@ impl Generator {
         out
     }
 
-    /// Tokens asked for: what the scenario says, or those of the answer, as declared or as they are counted.
+    /// Returns the requested tokens: those of the scenario, or those of the response, as declared
+    /// or as counted.
     fn output_of_data(&self, drawn: &Drawn, dialogue: &Dialogue, turn: u32) -> u32 {
         let asked = dialogue.asked.get(turn as usize);
         let counted = || {

@@ -1,5 +1,5 @@
-//! Which record of a data set item k is: a pure function of the run's key and k. All records come before any comes
-//! again.
+//! Assigns a record of a data set to item k: a pure function of the run's key and k. All records come
+//! before any is repeated.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::dataset::sample;
 use crate::plan::{Corpus, DataOrder, DataSource, Dialogue};
 use crate::units::Seed;
 
-/// Orders that are remembered: conversations of several passes may be under way at once.
+/// Number of cached orders: conversations of several passes may be in progress at once.
 const ORDERS: usize = 4;
 
 /// The records of a data set in the order in which a run sends them.
@@ -17,9 +17,9 @@ pub(super) struct Drawn {
     source: Arc<DataSource>,
     order: DataOrder,
     seed: Seed,
-    /// Tokens asked for, where the scenario says so.
+    /// The requested tokens, if the scenario specifies them.
     pub(super) output_tokens: Option<u32>,
-    /// Orders of the last passes that were asked for, by pass.
+    /// Orders of the last passes that were needed, by pass.
     orders: RefCell<Vec<(u64, Arc<[u32]>)>>,
 }
 
@@ -30,7 +30,7 @@ impl Drawn {
         Drawn { source: Arc::clone(source), order, seed, output_tokens, orders }
     }
 
-    /// The record of item `item`.
+    /// Returns the record of item `item`.
     pub(super) fn record(&self, item: u64) -> &Dialogue {
         let count = self.source.dialogues.len() as u64;
         let (pass, at) = (item / count, (item % count) as usize);
@@ -55,7 +55,7 @@ impl Drawn {
         order
     }
 
-    /// Questions of item `item`.
+    /// Returns the number of questions of item `item`.
     pub(super) fn turns(&self, item: u64) -> u32 {
         u32::try_from(self.record(item).asked.len()).unwrap_or(u32::MAX)
     }

@@ -1,19 +1,19 @@
-//! What stands before the user's first message, as one text.
+//! Everything before the user's first message, as one text.
 
 use std::sync::Arc;
 
-/// What stands before the user's first message.
+/// Everything before the user's first message.
 pub(super) struct Lead {
-    /// The text; none where nothing stands there.
+    /// The text; `None` if it is empty.
     pub(super) text: Option<Arc<str>>,
     /// Its tokens.
     pub(super) tokens: u32,
-    /// Bytes of it, from the front, that other items may open with too.
+    /// Number of its leading bytes with which other items may open as well.
     pub(super) common: usize,
 }
 
 impl Lead {
-    /// Puts another text behind it, which other items may have too or not.
+    /// Appends another text, which other items may or may not have as well.
     pub(super) fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
         self.tokens += tokens;
         let text = match self.text.take() {
@@ -26,7 +26,7 @@ impl Lead {
         self.text = Some(text);
     }
 
-    /// Whether other items may have all of it too.
+    /// Whether other items may have all of it as well.
     pub(super) fn is_common(&self) -> bool {
         self.text.as_ref().is_none_or(|text| self.common == text.len())
     }

@@ -1,5 +1,5 @@
-//! What an item opens with before the user says anything, a system message and a text that requests share; and how long
-//! items are with it.
+//! The opening of an item before the user's message: a system message and a text that requests share; and
+//! the lengths of items including it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use super::Generator;
 use super::lead::Lead;
 
 impl Generator {
-    /// What an item opens with before the user says anything: the system message, and a text that it shares with its group.
+    /// Returns the opening of an item before the user's message: the system message, and a text that it
+    /// shares with its group.
     pub(super) fn lead(&self, item: u64) -> Lead {
         let system = self.system.as_ref();
         let mut lead = Lead {
@@ -33,8 +34,9 @@ impl Generator {
         lead
     }
 
-    /// The text of the item's group, or its own, with its tokens; and whether other items have it too. A tile's texts are
-    /// gone from the server's cache when they come again: it declares no reuse, and they count as the item's own.
+    /// Returns the text of the item's group, or its own, with its tokens; and whether other items also have
+    /// it. A tile's texts are gone from the server's cache when they are repeated: it declares no reuse,
+    /// and they count as the item's own.
     fn opening(&self, groups: &Groups, item: u64) -> ((Arc<str>, u32), bool) {
         let tokens = groups.tokens();
         match groups.opening(item) {
@@ -49,7 +51,7 @@ impl Generator {
         }
     }
 
-    /// What the item has in common with others by a profile, cut to what it shares.
+    /// Returns what the item has in common with others by a profile, cut to the length that it shares.
     fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
         let categories = self.categories.as_ref()?;
         let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
@@ -70,7 +72,7 @@ impl Generator {
         Some((cut.into(), tokens))
     }
 
-    /// A text of so many tokens; the nonce stands in front where no system message comes before.
+    /// Returns a text of this many tokens; the nonce is in front if no system message precedes it.
     fn opening_text(&self, role: &[u8], item: u64, scope: Scope, tokens: u32) -> (String, u32) {
         let nonce = if self.system.is_none() { self.nonce } else { None };
         let nonce = nonce.map(|key| Nonce::new(key, scope));
@@ -79,7 +81,8 @@ impl Generator {
         self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
     }
 
-    /// How long turn `turn` of `item` is to be, what it has in common with others by a profile counted.
+    /// Returns the length of turn `turn` of `item`, including what it has in common with others by
+    /// a profile.
     pub(super) fn whole_lengths(&self, item: u64, turn: u32) -> Lengths {
         let of_category = self.categories.as_ref().filter(|_| turn == 0).and_then(|one| one.lengths(item));
         if let Some(lengths) = of_category {
@@ -99,26 +102,29 @@ impl Generator {
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Tokens that the first prompt of `item` has in common with others by a profile: of what is too short to say anything, none.
+    /// Returns how many tokens the first prompt of `item` has in common with others by a profile: none if
+    /// that would leave no room for its own text.
     pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
         let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));
-        // A chat template leaves no room for less of its own.
+        // A chat template leaves no room for less text of its own.
         let own = self.shortest_prompt().unwrap_or(0);
         let tokens = tokens.min(lengths.prompt_tokens.saturating_sub(own));
         if tokens < LEAST_COMMON { 0 } else { tokens }
     }
 
-    /// Whether something may stand before the user's first message.
+    /// Whether anything may precede the user's first message.
     pub(super) fn has_lead(&self) -> bool {
         self.system.is_some() || self.groups.is_some() || self.categories.is_some()
     }
 
-    /// The fewest tokens that stand before the user's first message: what requests have in common by a profile, some have not.
+    /// Returns the smallest number of tokens before the user's first message: not all requests have a
+    /// common beginning by a profile.
     pub(crate) fn least_lead(&self) -> u32 {
         self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
     }
 
-    /// Tokens of what stands before the user's first message in item `item`: system message and shared text.
+    /// Returns the number of tokens before the user's first message in item `item`: system message
+    /// and shared text.
     pub(crate) fn lead_tokens(&self, item: u64) -> u32 {
         if let Some(drawn) = &self.drawn {
             return self.lead_of_data(drawn, item);
@@ -127,7 +133,7 @@ impl Generator {
         self.least_lead() + common
     }
 
-    /// Turns of conversation `item`, as far as none is cut short; 1 in the other scenarios.
+    /// Returns the number of turns of conversation `item`, unless it is cut short; 1 in other scenarios.
     pub fn turns(&self, item: u64) -> u32 {
         let turns = match (self.content.reuse, &self.turn_counts) {
             (Reuse::Conversation, Some(counts)) => counts.at(item),
@@ -138,5 +144,5 @@ impl Generator {
     }
 }
 
-/// Beginnings that are shorter than a nonce tell no two groups apart.
+/// Beginnings shorter than a nonce do not distinguish two groups.
 const LEAST_COMMON: u32 = 16;

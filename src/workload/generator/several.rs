@@ -1,12 +1,12 @@
-//! Requests that say several things at once: texts to embed, or a query and the documents to score for it. Each is written like a
-//! prompt of its own, as long as one, behind the same lead and the same nonce.
+//! Requests with several texts: texts to embed, or a query and the documents to score for it. Each is
+//! written like a separate prompt of full length, after the same lead and the same nonce.
 
 use super::super::prompt::Prompt;
 use super::super::says::Says;
 use super::Generator;
 
 impl Generator {
-    /// Says several things in each request from here on.
+    /// Makes each request contain several texts from here on.
     pub(crate) fn says_several(&mut self, texts: Says) {
         self.says_what = texts;
         if self.same.is_some() {
@@ -14,9 +14,9 @@ impl Generator {
         }
     }
 
-    /// The prompt with the texts that the request says besides, and all their tokens.
+    /// Adds to the prompt the further texts of the request, and all their tokens.
     ///
-    /// A document is read by the model together with the query, which is counted once for each.
+    /// The model reads a document together with the query, which is counted once for each.
     pub(super) fn with_more(&self, prompt: Prompt, item: u64) -> Prompt {
         let further = match self.says_what {
             Says::Prompt => return prompt,

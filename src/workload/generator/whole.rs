@@ -1,4 +1,5 @@
-//! Prompts that are fitted as a whole: those of a trace, and later turns behind a history that is known beforehand.
+//! Prompts that are fitted as a whole: those of a trace, and later turns after a history that is
+//! known beforehand.
 
 use crate::dataset::BLOCK_TOKENS;
 use crate::plan::History;
@@ -12,8 +13,9 @@ use super::super::replay::Replayed;
 use super::Generator;
 
 impl Generator {
-    /// The text of request `k` of a trace and the tokens of the whole prompt, as the trace says them; none where the model's
-    /// tokenizer is not known. Blocks are the same tokens wherever they stand behind the same ones.
+    /// Returns the text of request `k` of a trace and the tokens of the whole prompt, as in the
+    /// trace; `None` if the model's tokenizer is unknown. Blocks have the same tokens wherever they
+    /// follow the same ones.
     pub(super) fn fitted_replay(&self, replayed: &Replayed, k: u64, own_nonce: Option<&str>) -> Option<(String, u32)> {
         let exact = self.exact.as_ref()?;
         let request = replayed.request(k);
@@ -28,8 +30,9 @@ impl Generator {
         exact.pieced((nonce, wanted, around), blocks, BLOCK_TOKENS, &|block| replayed.block(block), own)
     }
 
-    /// Puts turn `turn` of `item`, made to stand alone, behind its history of so many tokens. Where that was written beforehand and
-    /// the model's tokenizer is known, the whole is fitted to what lead, history and turn are to have together.
+    /// Places turn `turn` of `item`, created as a single text, after its history of this many tokens. If
+    /// the history is scripted and the model's tokenizer is known, the whole is fitted to the joint length
+    /// of lead, history and turn.
     pub(in super::super) fn behind(
         &self,
         prompt: &mut Prompt,
@@ -43,7 +46,7 @@ impl Generator {
         let own_nonce = prompt.own_nonce.clone();
         let system = prompt.system.clone();
         let around = Around { lead: system.as_ref(), lead_tokens: 0, own_nonce: own_nonce.as_deref(), history };
-        // A text of a data set is as long as it is.
+        // A text of a data set has a fixed length.
         if self.drawn.is_none() {
             let wanted = self.lengths(item, turn).prompt_tokens.saturating_add(self.lead(item).tokens);
             let is_led = turn == 0 && self.lead(item).text.is_some();

@@ -1,28 +1,29 @@
-//! The normal distribution that normal and lognormal lengths are drawn by.
+//! The normal distribution from which normal and lognormal lengths are drawn.
 
 use crate::plan::model::lengths::Range;
 
 use super::normal;
 
-/// A normal distribution cut to a range: drawn by its inverse within the share that the cut leaves.
+/// A normal distribution truncated to a range: drawn by its inverse within the remaining share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bell {
-    /// Mean before the cut.
+    /// Mean before truncation.
     pub mean: f64,
-    /// Standard deviation before the cut.
+    /// Standard deviation before truncation.
     pub sd: f64,
-    /// The ends of the cut, in standard deviations from the mean.
+    /// The truncation limits, in standard deviations from the mean.
     pub ends: [f64; 2],
-    /// The ends of the cut in tokens.
+    /// The truncation limits in tokens.
     within: Range,
-    /// The share below the lower end and the share that is left, both from the end that is nearer to its tail.
+    /// The share below the lower limit and the remaining share, both measured from the limit that
+    /// is nearer to its tail.
     low: f64,
     left: f64,
     mirrored: bool,
 }
 
 impl Bell {
-    /// The bell of this mean and deviation, cut at `within` as `scale` puts tokens on its axis.
+    /// Creates the bell of this mean and deviation, truncated to `within`; `scale` maps tokens to its axis.
     pub(super) fn new(mean: f64, sd: f64, within: Range, scale: impl Fn(u32) -> f64) -> Bell {
         let ends = [within.min, within.max].map(|tokens| (scale(tokens) - mean) / sd);
         // In the upper tail shares are close to 1, where floats are coarse; mirrored they are close to 0.
@@ -31,12 +32,12 @@ impl Bell {
         Bell { mean, sd, ends, within, low, left: normal::between(ends[0], ends[1]), mirrored }
     }
 
-    /// The share that the cut leaves.
+    /// Returns the share that remains after truncation.
     pub(crate) fn left(&self) -> f64 {
         self.left
     }
 
-    /// The value at the share `u` of what is left.
+    /// Returns the value at the share `u` of the remaining distribution.
     pub(super) fn at(&self, u: f64) -> f64 {
         let u = if self.mirrored { 1.0 - u } else { u };
         let p = (self.low + self.left * u).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
@@ -44,9 +45,9 @@ impl Bell {
         self.mean + self.sd * if self.mirrored { -z } else { z }
     }
 
-    /// The nearest whole token inside the cut.
+    /// Returns the nearest whole token within the limits.
     pub(super) fn rounded(&self, tokens: f64) -> u32 {
-        // A float becomes the nearest whole number that there is: no NaN and no overflow comes out of it.
+        // The conversion of a float saturates: it yields no NaN and no overflow.
         (libm::floor(tokens + 0.5) as u32).clamp(self.within.min, self.within.max)
     }
 }

@@ -1,5 +1,5 @@
-//! A distribution ready to be drawn from: a number between 0 and 1 becomes a count of tokens, and the same number always
-//! the same count. Rising numbers give counts that never fall.
+//! A distribution prepared for drawing: it maps a number between 0 and 1 to a count of tokens, always the
+//! same count for the same number. Rising numbers give counts that never fall.
 
 use crate::plan::model::lengths::{Distribution, Range, Row, Rows};
 
@@ -9,18 +9,18 @@ use super::moments::Moments;
 /// A distribution of one count of tokens.
 #[derive(Debug, Clone)]
 pub(crate) enum Law {
-    /// Any number of a range, each as often as the others.
+    /// Any number of a range, with equal probability.
     Uniform(Range),
-    /// A normal distribution, cut.
+    /// A truncated normal distribution.
     Normal(Bell),
-    /// A lognormal distribution, cut.
+    /// A truncated lognormal distribution.
     Lognormal(Bell),
     /// A row of a table by its weight, then any number of its range.
     Table(Table),
 }
 
 impl Law {
-    /// The law of `distribution`.
+    /// Prepares `distribution`.
     pub(crate) fn new(distribution: &Distribution) -> Law {
         match distribution {
             Distribution::Constant(tokens) => Law::Uniform(Range::one(*tokens)),
@@ -43,7 +43,8 @@ impl Law {
         }
     }
 
-    /// The count at the share `u`, above 0 and below 1, of all draws. Rounded to the nearest whole token.
+    /// Returns the count at the share `u`, above 0 and below 1, of all draws. Rounded to the
+    /// nearest whole token.
     pub(crate) fn at(&self, u: f64) -> u32 {
         match self {
             Law::Uniform(range) => of_range(*range, u),
@@ -56,7 +57,7 @@ impl Law {
         }
     }
 
-    /// Mean and standard deviation by the closed forms, before rounding.
+    /// Returns mean and standard deviation by the closed forms, before rounding.
     pub(crate) fn moments(&self) -> Moments {
         match self {
             Law::Uniform(range) => Moments::of_range(*range),
@@ -67,12 +68,12 @@ impl Law {
     }
 }
 
-/// The logarithm of a count; of none, minus infinity.
+/// Returns the logarithm of a count; minus infinity for 0.
 fn log(tokens: u32) -> f64 {
     libm::log(f64::from(tokens))
 }
 
-/// The number of `range` at the share `u` of it.
+/// Returns the number of `range` at the share `u` of it.
 pub(crate) fn of_range(range: Range, u: f64) -> u32 {
     let count = f64::from(range.max - range.min) + 1.0;
     (range.min + (u * count) as u32).min(range.max)
@@ -82,12 +83,12 @@ pub(crate) fn of_range(range: Range, u: f64) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct Table<T = Range> {
     rows: Vec<T>,
-    /// The share of each row and all before it.
+    /// The cumulative share up to and including each row.
     upto: Vec<f64>,
 }
 
 impl<T: Copy> Table<T> {
-    /// What `values` says of each row of `rows`.
+    /// Creates a table with `values` for the rows of `rows`.
     pub(crate) fn new<R: Row>(rows: &Rows<R>, values: Vec<T>) -> Table<T> {
         let mut sum = 0.0;
         let mut upto: Vec<f64> = Vec::with_capacity(values.len());
@@ -99,7 +100,7 @@ impl<T: Copy> Table<T> {
         Table { rows: values, upto }
     }
 
-    /// The row at the share `u`, and the share of that row that `u` is at.
+    /// Returns the row at the share `u`, and the position of `u` within that row as a share.
     pub(crate) fn at(&self, u: f64) -> (T, f64) {
         let row = self.upto.partition_point(|upto| *upto <= u).min(self.rows.len() - 1);
         let before = if row == 0 { 0.0 } else { self.upto[row - 1] };
@@ -107,7 +108,7 @@ impl<T: Copy> Table<T> {
         (self.rows[row], inside.clamp(0.0, 1.0 - f64::EPSILON))
     }
 
-    /// The share of each row, and the row.
+    /// Returns the share of each row, and the row.
     pub(crate) fn shares(&self) -> impl Iterator<Item = (f64, T)> {
         let before = std::iter::once(0.0).chain(self.upto.iter().copied());
         let shares = self.upto.iter().zip(before).map(|(upto, before)| upto - before);

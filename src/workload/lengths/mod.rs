@@ -1,11 +1,11 @@
-//! Lengths of prompts and answers that differ from request to request.
+//! Lengths of prompts and responses that differ from request to request.
 //!
-//! How many tokens request k has is a pure function of the run's key and k: a block of ChaCha8 gives three numbers between
-//! 0 and 1, and the inverse of each distribution turns one into a count. Every draw costs one number whatever the
-//! distribution, nothing is drawn again, and no draw depends on another one.
+//! The number of tokens of request k is a pure function of the run's key and k: a block of ChaCha8 gives
+//! three numbers between 0 and 1, and the inverse of each distribution maps one to a count. Every draw uses
+//! one number whatever the distribution, nothing is drawn again, and no draw depends on another one.
 //!
-//! A distribution that is cut to a range is conditioned on it: a value outside never comes, those inside keep their
-//! proportions. Counts are rounded to the nearest whole token.
+//! A distribution truncated to a range is conditional on it: values outside never occur, those inside keep
+//! their proportions. Counts are rounded to the nearest whole token.
 
 mod bell;
 mod law;
@@ -34,7 +34,7 @@ pub(crate) struct Sampler {
     pair: Pair,
 }
 
-/// Lengths ready to be drawn from.
+/// Lengths prepared for drawing.
 #[derive(Debug, Clone)]
 enum Pair {
     Each { prompt: Law, output: Law },
@@ -61,13 +61,13 @@ impl Pair {
 }
 
 impl Sampler {
-    /// Draws from `lengths` under `key`: runs with the same key have the same lengths.
+    /// Draws from `lengths` with `key`: runs with the same key have the same lengths.
     pub(crate) fn new(lengths: &Lengths, key: [u8; 32]) -> Sampler {
         Sampler { key, pair: Pair::new(lengths) }
     }
 
-    /// The lengths of turn `turn` of item `item`, both from 0; a request that is no part of a conversation is turn 0 of the
-    /// item with its number.
+    /// Returns the lengths of turn `turn` of item `item`, both from 0; a request outside of conversations
+    /// is turn 0 of the item with its number.
     pub(crate) fn draw(&self, item: u64, turn: u32) -> Drawn {
         let [row, prompt, output] = self.numbers(item, turn);
         match &self.pair {
@@ -82,31 +82,33 @@ impl Sampler {
         }
     }
 
-    /// Three numbers above 0 and below 1, from the block of 16 words that belongs to this turn alone.
+    /// Returns three numbers above 0 and below 1, from the block of 16 words that belongs to this
+    /// turn alone.
     fn numbers(&self, item: u64, turn: u32) -> [f64; 3] {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(item);
         rng.set_word_pos(u128::from(turn) << 4);
-        // 52 bits and a half: neither end is ever met.
+        // 52 bits and a half: neither end is ever reached.
         std::array::from_fn(|_| ((rng.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
     }
 }
 
-/// Mean and standard deviation of prompt and answer of `lengths`, by closed forms.
+/// Returns mean and standard deviation of prompt and response of `lengths`, by closed forms.
 pub fn moments(lengths: &Lengths) -> [Moments; 2] {
     Pair::new(lengths).moments()
 }
 
-/// Tokens of a request on average, a conversation's history left out, and the system prompt where the scenario brings it.
+/// Average tokens of a request, without a conversation's history, and without the system prompt unless it
+/// is part of the lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
     /// Tokens of the user's text.
     pub prompt: f64,
-    /// Tokens asked for.
+    /// Requested tokens.
     pub output: f64,
 }
 
-/// What a request of `content` has on average.
+/// Returns the averages of a request of `content`.
 pub fn expected(content: &Content) -> Expected {
     if let Some(trace) = &content.trace {
         let [prompt, output] = trace.mean_tokens();

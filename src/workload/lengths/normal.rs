@@ -1,27 +1,28 @@
 //! The standard normal distribution.
 //!
-//! Through `libm`, not the platform's own functions: a length is part of what a run sends, so it must come out the same
-//! on every machine, to the last bit.
+//! Uses `libm` rather than the platform's own functions: a length is part of what a run sends, so it must
+//! be the same on every machine, to the last bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// The density at `z`.
+/// Returns the density at `z`.
 pub(crate) fn density(z: f64) -> f64 {
     if z.is_infinite() { 0.0 } else { libm::exp(-z * z / 2.0) / libm::sqrt(2.0 * PI) }
 }
 
-/// The share below `z`.
+/// Returns the share below `z`.
 pub(crate) fn below(z: f64) -> f64 {
     0.5 * libm::erfc(-z * FRAC_1_SQRT_2)
 }
 
-/// The share between `low` and `high`, exact in either tail.
+/// Returns the share between `low` and `high`, exact in either tail.
 pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
-/// The value that the share `p`, above 0 and below 1, lies below: algorithm AS 241, PPND16 (M. J. Wichura, "The Percentage
-/// Points of the Normal Distribution", Applied Statistics 37, 1988), exact to about 16 digits.
+/// Returns the value below which the share `p`, above 0 and below 1, lies: algorithm AS 241, PPND16 (M. J.
+/// Wichura, "The Percentage Points of the Normal Distribution", Applied Statistics 37, 1988), exact to
+/// about 16 digits.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -34,7 +35,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     if q < 0.0 { -z } else { z }
 }
 
-/// Coefficients of a numerator and a denominator, from the constant up.
+/// Coefficients of a numerator and a denominator, in ascending order.
 type Ratio = [[f64; 8]; 2];
 
 fn ratio([above, under]: &Ratio, r: f64) -> f64 {

@@ -1,5 +1,5 @@
-//! Draws against formulas. The reference is statrs' normal distribution and plain sums over it, which share no code with
-//! what is tested.
+//! Compares draws with formulas. The reference is statrs' normal distribution and plain sums over it, which
+//! share no code with the implementation.
 
 use proptest::prelude::*;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -9,7 +9,7 @@ use crate::plan::model::lengths::{Bucket, Distribution, Joint, Preset, PresetFit
 use crate::units::Decimal;
 
 const DRAWS: u64 = 100_000;
-/// Where so many are not needed; builds without optimization draw slowly.
+/// A smaller number of draws where it suffices; builds without optimization draw slowly.
 const FEWER: u64 = 20_000;
 
 fn key(seed: u8) -> [u8; 32] {
@@ -37,14 +37,15 @@ fn buckets(rows: &[(u32, u32, &str)]) -> Distribution {
     Distribution::Histogram(Rows::new(rows.iter().map(row)))
 }
 
-/// Distributions of every kind, cut in the middle, on one side and far out in a tail, and those of all presets.
+/// Distributions of every kind, truncated in the middle, on one side and far out in a tail, and
+/// those of all presets.
 fn all() -> Vec<Distribution> {
     let mut all = vec![
         Distribution::Constant(256),
         Distribution::Uniform(within(100, 1_000)),
         normal("500", "100", within(200, 800)),
         normal("500", "300", within(450, 2_000)),
-        // What is left of this one lies beyond three deviations.
+        // The remainder of this one lies beyond three deviations.
         normal("100", "100", within(400, 3_000)),
         lognormal("500", "300", within(50, 4_000)),
         lognormal("500", "300", within(600, 900)),
@@ -53,20 +54,21 @@ fn all() -> Vec<Distribution> {
     ];
     for shape in [PresetFit::Lognormal, PresetFit::LognormalSigma08] {
         for lengths in Preset::ALL.map(|preset| preset.lengths(shape)) {
-            let Lengths::Each { prompt, output } = lengths else { unreachable!("presets are drawn apart") };
+            let Lengths::Each { prompt, output } = lengths else { unreachable!("presets are drawn independently") };
             all.extend([prompt, output]);
         }
     }
     all
 }
 
-/// The numbers that prompts of 100 000 requests are made of.
+/// Returns the numbers from which prompts of 100 000 requests are drawn.
 fn numbers(seed: u8) -> Vec<f64> {
     let sampler = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(seed));
     (0..DRAWS).map(|item| sampler.numbers(item, 0)[1]).collect()
 }
 
-/// 100 000 prompts of a distribution, sorted, from numbers that all of them share; the first are drawn as a run draws them.
+/// Returns 100 000 prompts of a distribution, sorted, from numbers that all distributions share; the first
+/// are drawn as in a run.
 fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     let lengths = Lengths::Each { prompt: distribution.clone(), output: Distribution::Constant(1) };
     let (law, sampler) = (law::Law::new(distribution), Sampler::new(&lengths, key(seed)));
@@ -78,18 +80,20 @@ fn draws(distribution: &Distribution, numbers: &[f64], seed: u8) -> Vec<u32> {
     all
 }
 
-/// Mean and deviation of the logarithm, by the formula: mu = ln(m² / √(m² + s²)), sigma² = ln(1 + s²/m²).
+/// Returns mean and deviation of the logarithm, by the formula: mu = ln(m² / √(m² + s²)), sigma² =
+/// ln(1 + s²/m²).
 fn logarithm(mean: Decimal, sd: Decimal) -> (f64, f64) {
     let (m, s) = (mean.to_f64(), sd.to_f64());
     ((m * m / (m * m + s * s).sqrt()).ln(), (1.0 + s * s / (m * m)).ln().sqrt())
 }
 
-/// The probability of every count of tokens, from first principles: shares of the cut distribution that round to it.
+/// Returns the probability of every count of tokens, from first principles: shares of the truncated
+/// distribution that round to it.
 fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     let Range { min, max } = distribution.range();
     let bell = |mean: f64, sd: f64, scale: fn(f64) -> f64| {
         let bell = Normal::new(mean, sd).unwrap();
-        // The upper tail where that is the smaller one: differences of numbers close to 1 lose their digits.
+        // The upper tail if that is the smaller one: differences of numbers close to 1 lose their digits.
         let share = |low: f64, high: f64| {
             if low > mean { bell.sf(low) - bell.sf(high) } else { bell.cdf(high) - bell.cdf(low) }
         };
@@ -119,7 +123,7 @@ fn probabilities(distribution: &Distribution) -> Vec<(u32, f64)> {
     }
 }
 
-/// Mean, deviation and fourth central moment of probabilities.
+/// Returns mean, deviation and fourth central moment of probabilities.
 fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
     let sum = |of: &dyn Fn(f64) -> f64| probabilities.iter().map(|(tokens, p)| p * of(f64::from(*tokens))).sum::<f64>();
     let mean = sum(&|tokens| tokens);
@@ -128,12 +132,14 @@ fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
 
 /// Every distribution and preset, 100 000 draws of each.
 ///
-/// - Mean and deviation of the draws lie within 4 standard errors of the closed forms: of the mean sd / √n, of the deviation
-///   √((m4 − sd⁴) / n) / (2 sd). A true formula misses that once in 16 000 tries; the draws are always the same.
-/// - Kolmogorov and Smirnov: the largest distance between the shares of the draws and those of the distribution is below
-///   1.95 / √n, which a true distribution misses once in a thousand (less often where counts are whole).
-/// - The closed forms are those of the cut distribution before rounding; summing over whole tokens differs by what rounding
-///   does, a thousandth of a deviation at most for lengths like these.
+/// - Mean and deviation of the draws lie within 4 standard errors of the closed forms: for the mean sd /
+///   √n, for the deviation √((m4 − sd⁴) / n) / (2 sd). A correct formula misses that once in 16 000 tries;
+///   the draws are always the same.
+/// - Kolmogorov and Smirnov: the largest distance between the shares of the draws and those of the
+///   distribution is below 1.95 / √n, which a correct distribution misses once in a thousand (less often if
+///   counts are whole).
+/// - The closed forms are those of the truncated distribution before rounding; summing over whole tokens
+///   differs by the effect of rounding, at most a thousandth of a deviation for lengths like these.
 #[test]
 fn draws_follow_the_formulas() {
     let (seed, n) = (1, DRAWS as f64);
@@ -157,7 +163,7 @@ fn draws_follow_the_formulas() {
     }
 }
 
-/// The largest distance between the shares of a sorted sample and those of a distribution.
+/// Returns the largest distance between the shares of a sorted sample and those of a distribution.
 fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     let (mut upto, mut worst, mut at) = (0.0, 0.0f64, 0);
     for (tokens, share) in probabilities {
@@ -170,7 +176,8 @@ fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     worst
 }
 
-/// A pair is drawn whole: the correlation of a table is kept, and its marginals are those of its columns.
+/// A pair is drawn as a whole: the correlation of a table is kept, and its marginals are those of
+/// its columns.
 #[test]
 fn pairs_keep_what_they_have_to_do_with_each_other() {
     let row = |(prompt, output, weight): (u32, u32, &str)| Joint {
@@ -197,7 +204,7 @@ fn pairs_keep_what_they_have_to_do_with_each_other() {
     assert!((output.mean - (1_024.0 * 2.0 + 128.0 + 64.0 * 0.5) / 3.5).abs() < 1e-9);
 }
 
-/// Inside a joint bucket both counts go through their whole range, independently of each other.
+/// Inside a joint bucket both counts cover their whole range, independently of each other.
 #[test]
 fn joint_buckets_are_filled_evenly() {
     let bucket = Joint { prompt: within(100, 109), output: within(1, 4), weight: decimal("1") };
@@ -207,7 +214,7 @@ fn joint_buckets_are_filled_evenly() {
         counts[drawn.prompt_tokens as usize - 100][drawn.output_tokens as usize - 1] += 1;
     });
     let expected = FEWER as f64 / 40.0;
-    // Chi-squared with 39 degrees of freedom: 72.05 is passed once in a thousand.
+    // Chi-squared with 39 degrees of freedom: 72.05 is exceeded once in a thousand.
     let chi: f64 = counts.iter().flatten().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
     assert!(chi < 72.05, "{chi}");
 }
@@ -223,7 +230,7 @@ fn lengths_are_pinned() {
     insta::assert_snapshot!(turns.join(", "), @"731 111, 957 101, 308 86, 530 127");
 }
 
-/// What `docs/WORKLOADS.md` says of the presets: mean and standard deviation after the cut.
+/// The presets have the values in `docs/WORKLOADS.md`: mean and standard deviation after truncation.
 #[test]
 fn presets_have_the_moments_that_the_documentation_says() {
     let mut table = String::new();
@@ -245,7 +252,7 @@ fn presets_have_the_moments_that_the_documentation_says() {
     assert!(page.contains(&table), "docs/WORKLOADS.md should have\n{table}");
 }
 
-/// The normal distribution against statrs', from one tail to the other.
+/// Compares the normal distribution with statrs', from one tail to the other.
 #[test]
 fn the_normal_distribution_is_exact() {
     let reference = Normal::new(0.0, 1.0).unwrap();
@@ -254,7 +261,7 @@ fn the_normal_distribution_is_exact() {
         let (share, expected) = (normal::below(z), reference.cdf(z));
         assert!((share - expected).abs() <= 1e-9 * expected, "{z}: {share} and {expected}");
         assert!((normal::density(z) - reference.pdf(z)).abs() <= 1e-14, "{z}");
-        // Shares close to 1 hold too few digits to come back from.
+        // Shares close to 1 have too few digits for the way back.
         if z <= 5.0 {
             let back = normal::quantile(share);
             assert!((back - z).abs() <= 1e-9, "{z} came back as {back}");
@@ -296,7 +303,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// No draw leaves its range, whatever the distribution and wherever the number lies.
+    /// No draw leaves its range, whatever the distribution and the number.
     #[test]
     fn bounds_are_kept(distribution in any_distribution(), seed: u8, item: u64) {
         let range = distribution.range();
@@ -313,7 +320,8 @@ proptest! {
         prop_assert!(sd >= 0.0 && sd <= f64::from(range.max - range.min) + 1.0, "{sd}: {distribution}");
     }
 
-    /// A draw depends on key, item and turn, on nothing else and on each of them; the order of draws does not matter.
+    /// A draw depends on each of key, item and turn, and on nothing else; the order of draws does
+    /// not matter.
     #[test]
     fn draws_are_pure(distribution in any_distribution(), seed: u8, item in 0u64..1 << 40, turn in 0u32..10_000) {
         let lengths = Lengths::Each { prompt: distribution.clone(), output: distribution };
@@ -333,7 +341,7 @@ proptest! {
     }
 }
 
-/// Another key, item or turn is another draw, and prompt and answer of one request have nothing to do with each other.
+/// Another key, item or turn is another draw, and prompt and response of one request are independent.
 #[test]
 fn draws_are_independent() {
     let lengths = Preset::Code.lengths(PresetFit::Lognormal);

@@ -1,10 +1,10 @@
-//! `tokenizer_config.json`: the special tokens by name, what is put around a text, and the chat template.
+//! `tokenizer_config.json`: the special tokens by name, the tokens around a text, and the chat template.
 
 use serde::Deserialize;
 
 use super::error::{TokenizerError, short};
 
-/// What of the file decides a prompt's tokens.
+/// The parts of the file that affect a prompt's tokens.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Config {
     bos_token: Option<Token>,
@@ -19,7 +19,7 @@ pub(super) struct Config {
     chat_template: Option<Templates>,
 }
 
-/// A special token: its text, or a table that has it.
+/// A special token: its text, or a table that contains it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Token {
@@ -47,7 +47,7 @@ impl Config {
         serde_json::from_slice(bytes).map_err(|error| TokenizerError::Config(short(&error.to_string())))
     }
 
-    /// The special tokens that have a name and a text.
+    /// Returns the special tokens that have a name and a text.
     pub(crate) fn special_tokens(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("bos_token", &self.bos_token),
@@ -61,8 +61,8 @@ impl Config {
         all.into_iter().filter_map(|(name, token)| Some((name, token.as_ref()?.text())))
     }
 
-    /// Tokens around a text, where the file says whether its first and last token are added: then Hugging Face's library
-    /// (version 5) takes no notice of what `tokenizer.json` says of them.
+    /// Returns the number of tokens around a text, if the file specifies whether its first and last token
+    /// are added: then Hugging Face's library (version 5) ignores the specification in `tokenizer.json`.
     pub(crate) fn around(&self) -> Option<usize> {
         if self.add_bos_token.is_none() && self.add_eos_token.is_none() {
             return None;
@@ -71,7 +71,7 @@ impl Config {
         Some(added(self.add_bos_token, &self.bos_token) + added(self.add_eos_token, &self.eos_token))
     }
 
-    /// The chat template; of several, the one named `default`.
+    /// Returns the chat template; of several, the one named `default`.
     pub(crate) fn template(&self) -> Result<Option<&str>, TokenizerError> {
         match &self.chat_template {
             None => Ok(None),

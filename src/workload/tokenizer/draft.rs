@@ -1,4 +1,5 @@
-//! A text of so many tokens by the table of words: prose that is cut where the sum is right, its last words filled up.
+//! Creates a text of a given number of tokens with the table of words: prose that is cut where the sum is
+//! right, with its last words filled up.
 
 use super::error::TokenizerError;
 use super::fillers::FILLERS;
@@ -6,18 +7,20 @@ use super::word_costs::Costs;
 
 /// Words that a cut may go back to find a place where the rest can be filled.
 const BACK: usize = 12;
-/// Tokens for which prose is written at once.
+/// Maximum number of tokens for which prose is written at once.
 const MOST_AT_ONCE: usize = 1 << 20;
-/// Where a cut sentence breaks off.
+/// The end of a cut sentence.
 const DOTS: &str = "...";
 
-/// What a text is made of.
+/// The parts of a text.
 pub(in super::super) struct Parts<'a, 'p> {
-    /// What opens the text, without a space behind it; the longest first. A shorter one is taken where there is no room.
+    /// The opening of the text, without a trailing space; the longest first. A shorter one is used
+    /// if there is no room.
     pub heads: &'a [String],
-    /// Appends prose of at least so many characters to what it wrote before; words apart by single spaces.
+    /// Appends prose of at least this many characters to what it wrote before; words are separated by
+    /// single spaces.
     pub prose: &'a mut (dyn FnMut(&mut String, usize) + 'p),
-    /// What ends the text; left out where there is no room.
+    /// The end of the text; omitted if there is no room.
     pub ending: &'a str,
 }
 
@@ -26,29 +29,30 @@ pub(in super::super) struct Parts<'a, 'p> {
 pub(in super::super) struct Fitted {
     /// The text.
     pub text: String,
-    /// Tokens of the whole prompt as they were encoded, whether that is what was asked or not.
+    /// Tokens of the whole prompt as encoded, whether or not that is the requested number.
     pub tokens: u32,
 }
 
-/// Tokens of a whole prompt with a text in its place.
+/// Returns the tokens of a whole prompt with a text in its place.
 pub(in super::super) type Whole<'a> = &'a dyn Fn(&str) -> Result<u32, TokenizerError>;
 
-/// A text under way: prose that grows as needed, and what its words cost.
+/// A text in progress: prose that grows as needed, and the cost of its words.
 pub(super) struct Draft<'c, 'a, 'p> {
     costs: Costs<'c>,
     parts: Parts<'a, 'p>,
     prose: String,
-    /// For each word: where it ends, and the tokens up to there.
+    /// For each word its end, and the tokens up to there.
     borders: Vec<(usize, i64)>,
 }
 
 impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
-    /// Nothing is written yet.
+    /// Creates an empty draft.
     pub(super) fn new(costs: Costs<'c>, parts: Parts<'a, 'p>) -> Draft<'c, 'a, 'p> {
         Draft { costs, parts, prose: String::new(), borders: Vec::new() }
     }
 
-    /// A text of `budget` tokens by the table; the `variant`-th such, so that a second try is another text.
+    /// Returns a text of `budget` tokens by the table; the `variant`-th such, so that a second
+    /// attempt is another text.
     pub(super) fn text(&mut self, budget: i64, variant: usize) -> String {
         let outers = self.outers();
         for (head, ending) in &outers {
@@ -59,7 +63,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return joined([*head, &body, *ending]);
             }
         }
-        // Nothing comes out even: the nearest below.
+        // No exact combination exists: the nearest below.
         let fits = |draft: &mut Self, (head, ending): &(&str, &str)| {
             draft.costs.text(head) + draft.costs.text(ending) <= budget
         };
@@ -70,26 +74,27 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         joined([head, &self.prose[..self.end(words)], ending])
     }
 
-    /// Tokens of a text by the table.
+    /// Returns the tokens of a text by the table.
     pub(super) fn cost(&mut self, text: &str) -> i64 {
         self.costs.text(text)
     }
 
-    /// As much prose as has at most `room` tokens by the table.
+    /// Returns as much prose as has at most `room` tokens by the table.
     pub(super) fn prose_below(&mut self, room: i64) -> String {
         self.grow(room);
         let words = self.borders.partition_point(|(_, tokens)| *tokens <= room);
         self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned()
     }
 
-    /// What may stand around the prose, the best first: the ending goes before any part of the head does.
+    /// Returns the possible surroundings of the prose, best first: the ending is dropped before any
+    /// part of the head.
     pub(super) fn outers(&self) -> Vec<(&'a str, &'a str)> {
         let (heads, ending) = (self.parts.heads, self.parts.ending);
         let heads: Vec<&str> = if heads.is_empty() { vec![""] } else { heads.iter().map(String::as_str).collect() };
         heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
     }
 
-    /// Prose of exactly `room` tokens by the table.
+    /// Returns prose of exactly `room` tokens by the table.
     fn body(&mut self, room: i64, variant: usize) -> Option<String> {
         self.grow(room);
         let fitting = self.borders.partition_point(|(_, tokens)| *tokens <= room);
@@ -97,7 +102,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         self.closed(words, room).or_else(|| self.filled(words, room, variant))
     }
 
-    /// Has enough prose written and counted for `room` tokens, and one word more, to know that it does not fit.
+    /// Writes and counts enough prose for `room` tokens, plus one word that does not fit.
     fn grow(&mut self, room: i64) {
         loop {
             self.count(room);
@@ -106,7 +111,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return;
             }
             let before = self.prose.len();
-            // Four characters to a token at a time: where tokens are longer, some more is written, never far too much.
+            // Four characters per token at a time: if tokens are longer, some more is written,
+            // never far too much.
             let more = usize::try_from(room - tokens).unwrap_or(0).min(MOST_AT_ONCE) * 4 + 64;
             (self.parts.prose)(&mut self.prose, more);
             if self.prose.len() == before {
@@ -115,7 +121,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         }
     }
 
-    /// Counts the words that are written, up to the first that `room` has no place for.
+    /// Counts the written words, up to the first that does not fit into `room`.
     fn count(&mut self, room: i64) {
         let (from, mut tokens) = self.borders.last().copied().unwrap_or_default();
         let mut start = if from == 0 { 0 } else { from + 1 };
@@ -127,7 +133,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         }
     }
 
-    /// Where the first `words` words end.
+    /// Returns the end of the first `words` words.
     fn end(&self, words: usize) -> usize {
         words.checked_sub(1).map_or(0, |last| self.borders[last].0)
     }
@@ -136,7 +142,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         words.checked_sub(1).map_or(0, |last| self.borders[last].1)
     }
 
-    /// Prose of `room` tokens that ends with one of the last few words, and dots where that ends no sentence.
+    /// Returns prose of `room` tokens that ends with one of the last few words, and dots if that does not
+    /// end a sentence.
     fn closed(&mut self, words: usize, room: i64) -> Option<String> {
         for words in (words.saturating_sub(3)..=words).rev() {
             let (start, end) = (self.end(words.saturating_sub(1)), self.end(words));
@@ -156,7 +163,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Prose of `room` tokens whose last words are fillers.
+    /// Returns prose of `room` tokens whose last words are fillers.
     fn filled(&mut self, words: usize, room: i64, variant: usize) -> Option<String> {
         for words in (words.saturating_sub(BACK)..=words).rev() {
             let mut body = self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned();
@@ -168,7 +175,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Appends fillers of `need` tokens; false where there are none. `turn` says with which one to begin.
+    /// Appends fillers of `need` tokens; false if there are none. `turn` selects the first one.
     fn fill(&mut self, body: &mut String, need: i64, turn: usize) -> bool {
         let from = body.len();
         for last in 0..FILLERS.len() {
@@ -195,7 +202,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
     }
 }
 
-/// What there is of the parts, spaces between them.
+/// Joins the non-empty parts with spaces.
 pub(super) fn joined(parts: [&str; 3]) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" ")

@@ -1,18 +1,21 @@
-//! What can go wrong with a tokenizer.
+//! Errors of a tokenizer.
 
 /// Why a tokenizer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenizerError {
-    /// `tokenizer.json` is not what Hugging Face's library reads.
-    #[error("tokenizer.json is no tokenizer: {0}")]
+    /// Hugging Face's library cannot read `tokenizer.json`.
+    #[error("tokenizer.json is not a valid tokenizer: {0}")]
     Vocabulary(String),
-    /// The tokenizer cuts one text differently each time.
-    #[error("tokenizer.json has a dropout of {0}: it cuts one text differently each time, so nothing can be counted")]
+    /// The tokenizer splits one text differently each time.
+    #[error(
+        "tokenizer.json has a dropout of {0}: it splits one text differently each time, so tokens cannot be \
+         counted"
+    )]
     Dropout(String),
-    /// `tokenizer_config.json` is not what it should be.
+    /// `tokenizer_config.json` is not valid.
     #[error("tokenizer_config.json cannot be read: {0}")]
     Config(String),
-    /// The chat template is no template.
+    /// The chat template is not valid.
     #[error("the chat template cannot be read: {0}")]
     Template(String),
     /// The chat template failed on a chat.
@@ -23,7 +26,7 @@ pub enum TokenizerError {
     Encode(String),
 }
 
-/// The first line of a message of a library, fit for a terminal.
+/// Returns the first line of a library's message, cleaned for a terminal.
 pub(super) fn short(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().filter(|c| !crate::units::text::is_unseen(*c)).take(200).collect()
 }

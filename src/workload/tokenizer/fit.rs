@@ -1,31 +1,33 @@
-//! A text that makes a prompt exactly as long as asked.
+//! A text that makes a prompt exactly as long as requested.
 //!
-//! The words of a text are counted from a table, cut where the sum is right, and the whole prompt is encoded to see
-//! whether it holds; where it does not, the cut moves by the difference and the whole is encoded again; where that leads
-//! nowhere, `patch` looks on. Ids are never made up and decoded: such texts do not encode to the same ids again.
+//! The words of a text are counted from a table, cut where the sum is right, and the whole prompt is
+//! encoded to verify it; if it does not match, the cut moves by the difference and the whole is encoded
+//! again; if that fails, `patch` continues the search. Ids are never made up and decoded: such texts do not
+//! encode to the same ids again.
 
 use super::draft::{Draft, Fitted, Parts, Whole};
 use super::error::TokenizerError;
 use super::learned::counted;
 use super::{Tokenizer, patch};
 
-/// How often a whole prompt is encoded before the nearest one is taken.
+/// How often a whole prompt is encoded before the nearest one is used.
 const MOST_TRIES: usize = 16;
 impl Tokenizer {
-    /// Tokens of all that stands around a text: of a whole prompt, less those of the text in it.
+    /// Returns the number of tokens around a text: those of a whole prompt minus those of the text in it.
     pub(in super::super) fn frame(&self, whole: Whole) -> Result<i64, TokenizerError> {
         const SAMPLE: &str = "The notes of that day say it in plain words. Why?";
         let tokens = whole(SAMPLE)?;
         Ok(i64::from(tokens) - self.words.costs(&self.source).text(SAMPLE))
     }
 
-    /// Tokens of `text` by the table, as it stands behind another word.
+    /// Returns the tokens of `text` by the table, as it follows another word.
     pub(in super::super) fn cost(&self, text: &str) -> i64 {
         self.words.costs(&self.source).text(text)
     }
 
-    /// A text of `parts` with which `whole` has `target` tokens; the nearest that was found where none has. `frame` is
-    /// what [`Tokenizer::frame`] gave for the same surroundings. A pure function of its arguments.
+    /// Returns a text of `parts` with which `whole` has `target` tokens; the nearest that was found
+    /// if none has. `frame` is the result of [`Tokenizer::frame`] for the same surroundings. A pure
+    /// function of its arguments.
     pub(in super::super) fn fit(
         &self,
         whole: Whole,
@@ -34,10 +36,10 @@ impl Tokenizer {
         parts: Parts<'_, '_>,
     ) -> Result<Fitted, TokenizerError> {
         let mut draft = Draft::new(self.words.costs(&self.source), parts);
-        // What was learned from a server is a table and no more: nobody can encode the whole.
+        // A tokenizer learned from a server is only a table: the whole cannot be encoded.
         let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
-        // What the table missed, as the encodings of the whole showed.
+        // The error of the table, as the encodings of the whole showed it.
         let mut budget = i64::from(target) - frame;
         let mut tried: Vec<i64> = Vec::new();
         for _ in 0..MOST_TRIES {

@@ -1,8 +1,10 @@
-//! A tokenizer that nobody has the files of: what every word of our prompts costs, as a server that has it counted it.
+//! A tokenizer without files: the cost of every word of our prompts, as counted by a server that
+//! has the tokenizer.
 //!
-//! A lesson names the words and how they are asked for. What is asked once, before a run, is a table; with it prompts are
-//! fitted without asking again. Nearly every tokenizer cuts at spaces, so sums over words are nearly always what the whole
-//! has; nobody encodes the whole here, and what the table misses shows in the server's own count of each request.
+//! A lesson lists the words and how to request their counts. One round of requests, before a run, yields a
+//! table; with it prompts are fitted without further requests. Nearly every tokenizer splits at spaces, so
+//! sums over words nearly always equal the count of the whole; the whole is never encoded here, and errors
+//! of the table show in the server's own count of each request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,47 +15,48 @@ use super::super::vocabulary::VOCABULARY;
 use super::fillers::FILLERS;
 use super::message::Message;
 
-/// What stands before and after a word that is measured.
+/// The texts before and after a word that is measured.
 pub(super) const BEFORE: &str = "note";
 pub(super) const AFTER: &str = " note";
-/// Characters of prose, about each topic, whose words are learned. Twice as many bring hardly another word.
+/// Characters of prose about each topic whose words are learned. Twice as many yield hardly another word.
 const PROSE: usize = 60_000;
-/// A text as prompts begin and go on, for all that stands around one.
+/// A sample text in the form of prompts, for everything that is added around one.
 const SAMPLE: &str = "[ref 482 773 194 205] The notes of that day say it in plain words. Why?";
-/// A system message for the same.
+/// A system message for the same purpose.
 const LEAD: &str = "Answer in plain words.";
-/// Words whose costs say what lies between two lines, each with its two sides.
+/// Words whose costs show the cost of a line break, each with its two sides.
 const BREAKS: [(&str, &str, &str); 2] =
     [("note.\n\nThe", "note.", "The"), ("note?\nAssistant:", "note?", "Assistant:")];
-/// What may stand behind a word of prose, and a word that is learned with each of them.
+/// The marks that may follow a word of prose; a learned word is counted with each of them.
 const MARKS: [&str; 7] = ["", "...", ".", ",", ";", ":", "?"];
 const STEM: &str = "note";
-/// Who answers, in a transcript.
+/// The speaker of responses in a transcript.
 const SPEAKER: &str = "Assistant:";
 
-/// Tokens that a server puts around texts, by words of [`Lesson`].
+/// Tokens that a server adds around texts, by words of [`Lesson`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
-    /// Of [`Lesson::sample`] sent as a text, or as a chat of one message: whole.
+    /// Tokens of [`Lesson::sample`] sent as a text, or as a chat of one message, in total.
     pub alone: u64,
-    /// Of the same behind [`Lesson::lead`] as a system message; none where there is no such thing.
+    /// The same after [`Lesson::lead`] as a system message; `None` if system messages are not supported.
     pub led: Option<u64>,
-    /// Of the same behind itself as a question and [`Lesson::lead`] as the answer to it; none where that was not counted.
+    /// The same after itself as a question and [`Lesson::lead`] as its response; `None` if that was
+    /// not counted.
     pub again: Option<u64>,
 }
 
-/// What has to be counted.
+/// The texts to be counted.
 #[derive(Debug, Clone)]
 pub struct Lesson {
     words: Vec<String>,
 }
 
-/// What each word costs.
+/// The cost of each word.
 #[derive(Debug, Clone)]
 pub struct Table(Arc<HashMap<Box<str>, i64>>);
 
 impl Lesson {
-    /// All words that prompts are made of, and those of `texts`.
+    /// Collects all words that prompts are made of, and those of `texts`.
     pub fn new(texts: &[&str]) -> Lesson {
         let mut words: BTreeSet<String> = BTreeSet::new();
         let mut take = |text: &str| words.extend(text.split([' ', '\n']).map(str::to_owned));
@@ -71,7 +74,7 @@ impl Lesson {
             take(&format!("{digits} {digits}] {} {}", &digits[..2], &digits[..1]));
         }
         words.remove("");
-        // Where prose is cut a word ends in dots.
+        // A word where prose is cut ends in dots.
         let ends = |word: &&String| word.ends_with(['.', '?', ']']) || word.ends_with(|c: char| c.is_ascii_digit());
         let cut = words.iter().filter(|word| !ends(word));
         let cut: Vec<String> = cut.map(|word| format!("{}...", word.trim_end_matches([',', ':', ';']))).collect();
@@ -81,23 +84,23 @@ impl Lesson {
         Lesson { words: words.into_iter().collect() }
     }
 
-    /// The texts to be counted for themselves, with nothing put around them.
+    /// Returns the texts to be counted individually, with nothing added around them.
     pub fn texts(&self) -> Vec<String> {
         let words = self.words.iter().map(|word| format!("{} {word}{}", BEFORE, AFTER));
         std::iter::once(format!("{}{}", BEFORE, AFTER)).chain(words).collect()
     }
 
-    /// The text that is counted with all that a server puts around it.
+    /// Returns the text that is counted with everything that a server adds around it.
     pub fn sample(&self) -> &'static str {
         SAMPLE
     }
 
-    /// The system message that is counted before it.
+    /// Returns the system message that is counted before it.
     pub fn lead(&self) -> &'static str {
         LEAD
     }
 
-    /// The table, by the counts of [`Lesson::texts`].
+    /// Creates the table from the counts of [`Lesson::texts`].
     pub fn learned(self, counts: &[u64]) -> Table {
         let count = |at: usize| counts.get(at).map_or(0, |count| *count as i64);
         let costs = self.words.into_iter().enumerate().map(|(at, word)| (word.into(), count(at + 1) - count(0)));
@@ -106,8 +109,8 @@ impl Lesson {
 }
 
 impl Table {
-    /// Tokens of a word and of the space before it. What the lesson did not have is put together of what it had: lines and
-    /// what is between them.
+    /// Returns the tokens of a word and of the space before it. Words that the lesson did not contain are
+    /// composed of those it did: lines and line breaks.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
@@ -119,13 +122,13 @@ impl Table {
         lines.fold(self.line(first), |sum, line| sum + between + self.line(line))
     }
 
-    /// Tokens of a word within one line: where the lesson had it with another mark behind it, by the difference of the marks;
-    /// else by the estimate.
+    /// Returns the tokens of a word within one line: if the lesson contained it with another mark, by the
+    /// difference of the marks; otherwise by the estimate.
     fn line(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
         }
-        // In a transcript an answer follows its speaker's colon at once.
+        // In a transcript a response directly follows its speaker's colon.
         if let Some(said) = word.strip_prefix(SPEAKER).filter(|said| !said.is_empty()) {
             return self.line(SPEAKER) + self.line(said);
         }
@@ -141,7 +144,7 @@ impl Table {
     }
 }
 
-/// The costs of words and of what stands around texts.
+/// The costs of words and of everything around texts.
 #[derive(Debug)]
 pub(super) struct Learned {
     table: Table,
@@ -149,12 +152,12 @@ pub(super) struct Learned {
     alone: i64,
     /// Tokens around a chat with a system message.
     led: i64,
-    /// Tokens that a question and its answer before the last question bring besides their own.
+    /// Tokens that a question and its response before the last question add besides their own.
     again: i64,
 }
 
 impl Learned {
-    /// The costs of `table`, for prompts that have `frames` around them.
+    /// Uses the costs of `table`, for prompts with `frames` around them.
     pub(crate) fn new(table: &Table, frames: Frames) -> Learned {
         let cost = |text: &str| text.split(' ').map(|word| table.word(word)).sum::<i64>();
         let alone = frames.alone as i64 - cost(SAMPLE);
@@ -167,17 +170,17 @@ impl Learned {
         self.table.word(word)
     }
 
-    /// Tokens of a text alone.
+    /// Returns the tokens of a text alone.
     pub(crate) fn bare(&self, text: &str) -> u32 {
         counted(self.cost(text))
     }
 
-    /// Tokens of a text as a completions API counts it.
+    /// Returns the tokens of a text as a completions API counts it.
     pub(crate) fn text(&self, text: &str) -> u32 {
         counted(self.cost(text) + self.alone)
     }
 
-    /// Tokens of a chat.
+    /// Returns the tokens of a chat.
     pub(crate) fn chat(&self, messages: &[Message]) -> u32 {
         let has_lead = messages.first().is_some_and(|message| message.role == "system");
         let answers = messages.iter().filter(|message| message.role == "assistant").count();
@@ -190,7 +193,7 @@ impl Learned {
     }
 }
 
-/// A sum as a count of tokens.
+/// Returns a sum as a count of tokens.
 pub(super) fn counted(tokens: i64) -> u32 {
     u32::try_from(tokens).unwrap_or(0)
 }
@@ -203,7 +206,8 @@ mod tests {
     use crate::units::{NonceSeed, Seed};
     use crate::workload::{Counting, Generator, NonceKey, Tokenizer};
 
-    /// A server's count: letters in pairs, digits by threes, every mark for itself, a line's end one.
+    /// Imitates a server's count: letters in pairs, digits by threes, every mark separately, one
+    /// for a line break.
     fn count(text: &str) -> u64 {
         let (mut tokens, mut letters, mut digits) = (0, 0u64, 0u64);
         for c in text.chars().chain([' ']) {
@@ -224,7 +228,7 @@ mod tests {
         tokens
     }
 
-    /// Every word of our prompts is in the table: what it says a prompt has is what the server counts.
+    /// Every word of our prompts is in the table: the table's count of a prompt equals the server's.
     #[test]
     fn prompts_by_the_table_have_what_the_server_counts() {
         let lesson = Lesson::new(&["Say hello."]);
@@ -250,7 +254,7 @@ mod tests {
         let lesson = Lesson::new(&[]);
         let counts: Vec<u64> = lesson.texts().iter().map(|text| count(text)).collect();
         let table = lesson.learned(&counts);
-        // A line's end costs a token here: two of them two.
+        // A line break costs one token here: two of them cost two.
         assert_eq!(table.word("note.\n\nWhy?"), 3 + 2 + 3);
         assert_eq!(table.word("note?\nAssistant:"), 3 + 1 + 6);
         assert_eq!(table.word("unheard-of"), i64::from(estimate(" unheard-of")));

@@ -1,6 +1,6 @@
 //! One message of a chat.
 
-/// Who says a message, and what.
+/// The role of a message, and its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
     /// `system`, `user` or `assistant`.

@@ -1,8 +1,8 @@
-//! A model's own tokenizer: how many tokens a text or a chat really has, as the servers count them.
+//! A model's own tokenizer: the exact number of tokens of a text or a chat, as the servers count them.
 //!
-//! `config` reads what stands beside the vocabulary, `template` renders a chat as Hugging Face's library does, `words`
-//! knows what a word costs, `draft` makes texts by that, and `fit` one of an exact length. Where there are no files,
-//! `learned` knows what a server counted.
+//! `config` reads the file next to the vocabulary, `template` renders a chat as Hugging Face's library
+//! does, `words` contains the costs of words, `draft` creates texts with them, and `fit` one of an exact
+//! length. Without files, `learned` uses the counts of a server.
 
 mod config;
 pub(super) mod draft;
@@ -47,12 +47,12 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokenizer that these files describe.
+    /// Creates the tokenizer that these files describe.
     pub fn new(files: &TokenizerFiles) -> Result<Tokenizer, TokenizerError> {
         let mut encoder = Encoder::from_bytes(&files.tokenizer)
             .map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
         refuse_dropout(&encoder)?;
-        // Both are for batches of a training; a server cuts and fills no prompt by them.
+        // Both are for training batches; a server neither truncates nor pads prompts by them.
         encoder.with_padding(None);
         encoder.with_truncation(None).map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
         let config = files.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
@@ -73,28 +73,29 @@ impl Tokenizer {
         Ok(Tokenizer { source, digest: files.digest(), words: WordCosts::default() })
     }
 
-    /// A tokenizer of these costs, for prompts that have `frames` around them.
+    /// Creates a tokenizer of these costs, for prompts with `frames` around them.
     pub fn learned(table: &Table, frames: Frames) -> Tokenizer {
         let source = Source::Learned(Learned::new(table, frames));
         Tokenizer { source, digest: String::new(), words: WordCosts::default() }
     }
 
-    /// Whether it knows what a server counted, and not the model's files.
+    /// Whether it is based on a server's counts rather than the model's files.
     pub(crate) fn is_learned(&self) -> bool {
         matches!(self.source, Source::Learned(_))
     }
 
-    /// Digest of the files, see [`TokenizerFiles::digest`]; empty where there are none.
+    /// Returns the digest of the files, see [`TokenizerFiles::digest`]; empty without files.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Whether it brings a chat template.
+    /// Whether it has a chat template.
     pub fn has_template(&self) -> bool {
         matches!(&self.source, Source::Files { template: Some(_), .. })
     }
 
-    /// Tokens of a text as a completions API counts them: with what the server puts around it.
+    /// Returns the tokens of a text as a completions API counts them: including what the server
+    /// adds around it.
     pub fn text_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, around: Around::AsWritten, .. } => encode(encoder, text, true),
@@ -105,11 +106,11 @@ impl Tokenizer {
         }
     }
 
-    /// Tokens of a chat as a chat API counts them, up to where the answer begins. Without a template: of its texts alone,
-    /// what a server puts around them is not known.
+    /// Returns the tokens of a chat as a chat API counts them, up to the beginning of the response. Without
+    /// a template: of its texts alone, because the server's additions are unknown.
     pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
         match &self.source {
-            // The template writes what opens a prompt itself.
+            // The template itself writes the beginning of a prompt.
             Source::Files { encoder, template: Some(template), .. } => {
                 encode(encoder, template.render(messages)?, false)
             }
@@ -120,7 +121,7 @@ impl Tokenizer {
         }
     }
 
-    /// What the chat template makes of a chat, where there is one.
+    /// Renders a chat with the chat template, if there is one.
     pub fn rendered(&self, messages: &[Message]) -> Option<Result<String, TokenizerError>> {
         match &self.source {
             Source::Files { template, .. } => template.as_ref().map(|template| template.render(messages)),
@@ -128,7 +129,7 @@ impl Tokenizer {
         }
     }
 
-    /// Tokens of a text alone.
+    /// Returns the tokens of a text alone.
     pub(crate) fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, .. } => encode(encoder, text, false),
@@ -137,7 +138,7 @@ impl Tokenizer {
     }
 }
 
-/// A count must be the same each time, here and at the server.
+/// A count must be the same each time, here and on the server.
 fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
     match encoder.get_model() {
         ModelWrapper::BPE(model) => match model.dropout {

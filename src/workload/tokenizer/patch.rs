@@ -1,22 +1,24 @@
-//! The last step to an exact length, where the table of words does not lead there: a few words fewer, then short pieces one
-//! after another, the whole prompt encoded after each.
+//! The last step to an exact length, if the table of words does not lead there: a few words fewer, then
+//! short pieces one after another, encoding the whole prompt after each.
 
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;
 
-/// Encodings that one search may take. Few are needed but for tokenizers that know hardly a word.
+/// Maximum number of encodings in one search. Few are needed except for tokenizers that know hardly
+/// any words.
 const MOST_TRIES: usize = 600;
-/// Tokens that are taken off the prose before pieces are put in their place.
+/// Tokens that are removed from the prose before pieces replace them.
 const SPARES: [i64; 4] = [0, 3, 6, 12];
-/// What is put behind the prose. Those without a space are for tokenizers that make a token of every space.
+/// The pieces that are appended to the prose. Those without a space are for tokenizers that make a
+/// token of every space.
 const PIECES: &[&str] = &[
     " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
     "!", "?",
 ];
-/// So near to the end the smallest piece is taken, further away the first that fits.
+/// This near to the end the smallest piece is used, further away the first that fits.
 const NEAR: u32 = 4;
 
-/// A search under way.
+/// A search in progress.
 struct Search<'a> {
     whole: Whole<'a>,
     target: u32,
@@ -24,7 +26,8 @@ struct Search<'a> {
     left: usize,
 }
 
-/// A text of `draft` with which the whole has `target` tokens; `best` or a nearer one where none was found.
+/// Returns a text of `draft` with which the whole has `target` tokens; `best` or a nearer one if
+/// none was found.
 pub(super) fn search(
     draft: &mut Draft<'_, '_, '_>,
     whole: Whole,
@@ -49,7 +52,7 @@ pub(super) fn search(
 }
 
 impl Search<'_> {
-    /// Puts pieces behind `body` until the whole has the wanted length; false where that does not come out.
+    /// Appends pieces to `body` until the whole has the requested length; false if that is not possible.
     fn grow(&mut self, head: &str, mut body: String, ending: &str) -> Result<bool, TokenizerError> {
         let Some(mut tokens) = self.tokens([head, &body, ending])? else { return Ok(false) };
         while tokens < self.target {
@@ -73,7 +76,8 @@ impl Search<'_> {
         Ok(tokens == self.target)
     }
 
-    /// Tokens of the whole with a text of these parts; none where enough was tried. Keeps the nearest text.
+    /// Returns the tokens of the whole with a text of these parts; `None` after too many attempts. Keeps
+    /// the nearest text.
     fn tokens(&mut self, parts: [&str; 3]) -> Result<Option<u32>, TokenizerError> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;

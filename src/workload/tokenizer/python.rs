@@ -1,17 +1,17 @@
-//! What chat templates use of Python and of Hugging Face's library.
+//! The parts of Python and of Hugging Face's library that chat templates use.
 
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, ErrorKind};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// A template's own complaint, such as that roles must alternate.
+/// A template's own error, such as that roles must alternate.
 pub(super) fn raise_exception(message: &str) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()))
 }
 
-/// The date of a clock that stands still: what is sent must not depend on the day. It is the day that templates with a date
-/// fall back to where there is no clock, and its tokens are as many as any day's.
+/// Returns the date of a fixed clock: the sent text must not depend on the day. It is the day that
+/// templates with a date fall back to without a clock, and it has as many tokens as any other day.
 pub(super) fn strftime_now(format: &str) -> Result<String, Error> {
     let date = jiff::civil::datetime(2024, 7, 26, 12, 0, 0, 0);
     let text = jiff::fmt::strtime::format(format, date);
@@ -34,7 +34,7 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
     Ok(Value::from_safe_string(String::from_utf8_lossy(&out).into_owned()))
 }
 
-/// JSON on one line, as Python writes it.
+/// JSON on one line, in Python's format.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,4 +1,4 @@
-//! Where a tokenizer's counts come from.
+//! The source of a tokenizer's counts.
 
 use tokenizers::{EncodeInput, Tokenizer as Encoder};
 
@@ -6,24 +6,24 @@ use super::error::{TokenizerError, short};
 use super::learned::Learned;
 use super::template::ChatTemplate;
 
-/// What a server puts around a text that is no chat.
+/// The tokens that a server adds around a text outside of chats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
-    /// What `tokenizer.json` says.
+    /// As specified in `tokenizer.json`.
     AsWritten,
-    /// So many tokens, said by `tokenizer_config.json`, which wins.
+    /// This many tokens, as specified in `tokenizer_config.json`, which takes precedence.
     Tokens(usize),
 }
 
-/// Where counts come from.
+/// The source of counts.
 pub(super) enum Source {
     /// The model's files.
     Files { encoder: Box<Encoder>, template: Option<Box<ChatTemplate>>, around: Around },
-    /// What a server counted.
+    /// A server's counts.
     Learned(Learned),
 }
 
-/// Tokens of a text; with what `tokenizer.json` puts around it where `around` says so.
+/// Encodes a text; including the additions of `tokenizer.json` if `around` specifies that.
 pub(super) fn encode<'t>(
     encoder: &Encoder,
     text: impl Into<EncodeInput<'t>>,

@@ -1,7 +1,8 @@
-//! A chat template, rendered as Hugging Face's library renders it: what a server makes of a list of messages.
+//! A chat template, rendered as Hugging Face's library renders it: the text that a server makes of
+//! a list of messages.
 //!
-//! A template is a program from somewhere. It reads no file, has no clock, takes a bounded number of steps and writes a
-//! bounded text. Single texts that it makes on the way are not bounded but by those steps.
+//! A template is a program from an untrusted source. It reads no file, has no clock, takes a bounded number
+//! of steps and writes a bounded text. Intermediate texts are bounded only by those steps.
 
 use std::io::{self, Write};
 
@@ -13,17 +14,17 @@ use super::error::{TokenizerError, short};
 use super::message::Message;
 use super::python;
 
-/// The name under which the template is kept.
+/// The name under which the template is registered.
 const NAME: &str = "chat";
-/// Bytes of the longest template; those of models with many tools have some 20 000.
+/// Maximum size of a template in bytes; those of models with many tools have some 20 000.
 const MOST_SOURCE: usize = 1 << 20;
-/// Steps that a template may take at one chat: those of real models take some hundred for each message.
+/// Maximum number of steps of a template per chat: those of real models take some hundred for each message.
 const STEPS: u64 = 1_000_000;
-/// Bytes that a template may add to a chat, and how often it may write the chat's own.
+/// Maximum number of bytes that a template may add to a chat, and how often it may repeat the chat's own.
 const MOST_ADDED: usize = 1 << 20;
 const MOST_TIMES: usize = 4;
 
-/// A compiled chat template and what it is given besides the messages.
+/// A compiled chat template and its inputs besides the messages.
 pub(super) struct ChatTemplate {
     environment: Environment<'static>,
     /// The special tokens by name.
@@ -51,7 +52,7 @@ impl ChatTemplate {
         Ok(ChatTemplate { environment, tokens })
     }
 
-    /// The text that a server makes of `messages`, up to where the answer begins.
+    /// Returns the text that a server makes of `messages`, up to the beginning of the response.
     pub(crate) fn render(&self, messages: &[Message]) -> Result<String, TokenizerError> {
         let fail = |error: minijinja::Error| TokenizerError::Render(words(&error));
         let list: Vec<Value> =
@@ -68,11 +69,11 @@ impl ChatTemplate {
         let mut out = Limited { text: Vec::with_capacity(own + 1_024), most: own * MOST_TIMES + MOST_ADDED };
         let template = self.environment.get_template(NAME).map_err(fail)?;
         template.render_captured_to(Value::from_pairs(fixed.into_iter().chain(tokens)), &mut out).map_err(fail)?;
-        String::from_utf8(out.text).map_err(|_| TokenizerError::Render("it writes no UTF-8 text".to_owned()))
+        String::from_utf8(out.text).map_err(|_| TokenizerError::Render("its output is not UTF-8 text".to_owned()))
     }
 }
 
-/// A text that may only grow so long.
+/// A text with a length limit.
 struct Limited {
     text: Vec<u8>,
     most: usize,
@@ -92,8 +93,9 @@ impl Write for Limited {
     }
 }
 
-/// Templates for training mark what the model says by `{% generation %}`, a tag of Hugging Face's library that writes
-/// nothing. Here it becomes a condition that always holds, which keeps the white space as it is.
+/// Templates for training mark the model's text with `{% generation %}`, a tag of Hugging Face's
+/// library that writes nothing. Here it is replaced by a condition that is always true, which keeps
+/// the white space as it is.
 fn without_marks(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -116,7 +118,7 @@ fn without_marks(source: &str) -> String {
     out
 }
 
-/// What a template says of its error: its own words where it raised one.
+/// Formats the error of a template: its own message if it raised one.
 fn words(error: &minijinja::Error) -> String {
     let line = error.line().map_or_else(String::new, |line| format!(" in line {line}"));
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));

@@ -1,5 +1,6 @@
-//! What each word costs, learned from the tokenizer once. Nearly every tokenizer cuts at spaces, so the sum over the words
-//! of a text is nearly always its number of tokens, a thousand times cheaper than to encode it. `fit` checks the whole.
+//! The cost of each word, learned from the tokenizer once. Nearly every tokenizer splits at spaces, so the
+//! sum over the words of a text is nearly always its number of tokens, a thousand times cheaper than
+//! encoding it. `fit` checks the whole.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,18 +8,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::learned::{AFTER, BEFORE};
 use super::source::Source;
 
-/// Words that are remembered. English prose of `words` has some thousand, nonces have a thousand numbers.
+/// Number of words that are cached. English prose of `words` has some thousand, nonces have a
+/// thousand numbers.
 const MOST: usize = 1 << 16;
 
-/// The words whose tokens are known.
+/// The words with known costs.
 #[derive(Default)]
 pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
-/// Looks words up, and has those measured that nobody asked for before.
+/// Looks words up, and measures those that are not known yet.
 pub(super) struct Costs<'a> {
     source: &'a Source,
     known: MutexGuard<'a, HashMap<Box<str>, i64>>,
-    /// Room to put a word and its surroundings together.
+    /// Buffer for a word and its surroundings.
     text: String,
 }
 
@@ -30,12 +32,13 @@ impl WordCosts {
 }
 
 impl Costs<'_> {
-    /// Tokens of `text`, words apart by single spaces, as it stands behind another word.
+    /// Returns the tokens of `text`, whose words are separated by single spaces, as it follows
+    /// another word.
     pub(crate) fn text(&mut self, text: &str) -> i64 {
         if text.is_empty() { 0 } else { text.split(' ').map(|word| self.word(word)).sum() }
     }
 
-    /// Tokens of `word`, which has no space in it, and of the space before it.
+    /// Returns the tokens of `word`, which contains no space, and of the space before it.
     pub(crate) fn word(&mut self, word: &str) -> i64 {
         if let Source::Learned(learned) = self.source {
             return learned.word(word);
@@ -51,7 +54,8 @@ impl Costs<'_> {
         cost
     }
 
-    /// Tokens of some pieces together; 0 where the tokenizer fails, which shows when the whole prompt is encoded.
+    /// Returns the tokens of some pieces together; 0 if the tokenizer fails, which shows when the whole
+    /// prompt is encoded.
     fn tokens(&mut self, pieces: &[&str]) -> i64 {
         self.text.clear();
         self.text.extend(pieces.iter().copied());

@@ -93,7 +93,7 @@ fn a_server_that_never_reads_is_stalled() {
     assert!(records.len() >= 2);
     for record in &records {
         assert_eq!(record.row.outcome, Outcome::Stalled, "{:?}", record.row);
-        assert!(error(record).contains("nothing came for 1s"), "{:?}", record.row.error);
+        assert!(error(record).contains("nothing was received for 1s"), "{:?}", record.row.error);
         assert!(record.row.ended_ns.unwrap() - record.row.sent_ns.unwrap() >= 1_000_000_000);
         assert_eq!((record.row.headers_ns, record.row.bytes), (None, 0));
     }

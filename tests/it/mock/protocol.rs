@@ -113,7 +113,7 @@ fn mistakes_are_answered_as_openai_does() {
     for (path, body, status, part) in [
         ("/v1/nothing", json!({}), 404, "nothing at this path"),
         ("/v1/models", json!({}), 405, "another method"),
-        ("/v1/chat/completions", json!("text"), 400, "the body is no request"),
+        ("/v1/chat/completions", json!("text"), 400, "invalid request body"),
         ("/v1/completions", json!({"model": "llama"}), 400, "`prompt` is missing"),
         ("/v1/chat/completions", chat(), 404, "The model `m` does not exist."),
     ] {

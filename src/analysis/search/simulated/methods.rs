@@ -42,8 +42,8 @@ impl Method for Bisection {
     }
 }
 
-/// Stochastic bisection (Horstein, 1963; Waeber, Frazier, Henderson, 2013): a posterior of the highest load that holds, from
-/// answers alone; the next run is at its median.
+/// Stochastic bisection (Horstein, 1963; Waeber, Frazier, Henderson, 2013): a posterior of the highest
+/// load that holds, from answers alone; the next run is at its median.
 pub(super) struct Stochastic;
 
 const MOST: usize = 14;
