@@ -32,9 +32,12 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The retired word in a text, if there is one: as a whole word, in any case.
+/// The retired word in a text, if there is one: as a whole word, in any case. Names of code (`left_out`) and what is
+/// filled in (`{mistake}`) are not words of the text.
 fn retired(text: &str) -> Option<&'static str> {
-    let plain: String = text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let text = text.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest)).collect::<String>();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let plain: String = text.to_lowercase().chars().map(|c| if is_word(c) { c } else { ' ' }).collect();
     let words = format!(" {} ", plain.split_whitespace().collect::<Vec<_>>().join(" "));
     RETIRED.into_iter().find(|word| words.contains(&format!(" {word} ")))
 }

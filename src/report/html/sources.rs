@@ -126,7 +126,7 @@ impl SpanKind {
             SpanKind::Failed => "failed",
             SpanKind::Interrupted => "interrupted",
             SpanKind::Replaced => "replaced",
-            SpanKind::UnderWay => "under way",
+            SpanKind::UnderWay => "in progress",
         }
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Scheduler<'a, '_> {
 
     /// Returns the first run to do on an endpoint.
     pub(super) fn first_spec(&self, name: &str) -> &'a Arc<RunSpec> {
-        self.specs(name).next().expect("an endpoint is asked for its runs")
+        self.specs(name).next().expect("only endpoints with runs are used")
     }
 
     /// Returns the specs of the runs to do on an endpoint, in the order of the plan.

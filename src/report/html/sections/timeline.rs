@@ -242,7 +242,7 @@ fn meaning(kind: SpanKind) -> &'static str {
         Look::Hollow => "run, invalid",
         Look::Thin => "server start",
         Look::Foot => "attempt, spoiled or failed",
-        Look::HollowFoot => "attempt, interrupted, replaced or under way",
+        Look::HollowFoot => "attempt, interrupted, replaced or in progress",
     }
 }
 
