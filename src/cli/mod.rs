@@ -124,7 +124,7 @@ pub enum Command {
     /// Draw what waits for what
     Graph(graph::GraphArgs),
     /// Hand what is to do of a plan to Slurm or Kubernetes
-    Submit(cluster::submit::SubmitArgs),
+    Submit(cluster::batch::SubmitArgs),
     /// Say how a submitted plan stands: its jobs and its results together
     Status(cluster::status::StatusArgs),
     /// Cancel the jobs that `submit` started for a plan

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 
 use crate::analysis::comparison::Comparison;
-use crate::cli::cluster::{cancel, status, submit};
+use crate::cli::cluster::{batch, cancel, status};
 use crate::cli::dataset::inspect::Inspection;
 use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
@@ -105,7 +105,7 @@ impl What {
             What::Events => text_of::<EventLine>("a line of the file of sweepline run --events"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
-            What::Submit => text_of::<submit::Document>("sweepline submit --format json"),
+            What::Submit => text_of::<batch::Document>("sweepline submit --format json"),
             What::Status => text_of::<status::Document>("sweepline status --format json"),
             What::Cancel => text_of::<cancel::Document>("sweepline cancel --format json"),
             What::Live => text_of::<LiveFile>("live.json of a results folder"),

@@ -194,7 +194,10 @@ fn parts_are_written_side_by_side_and_each_by_one() {
     let b = Store::lock_part(&dir, Part { name: "b/../b", has: &is_b }).unwrap();
     let error = Store::lock_part(&dir, Part { name: "a", has: &is_a }).unwrap_err();
     let own = std::process::id();
-    assert!(matches!(&error, StoreError::PartLocked { part, pid: Some(pid), .. } if part == "a" && *pid == own), "{error}");
+    assert!(
+        matches!(&error, StoreError::PartLocked { part, pid: Some(pid), .. } if part == "a" && *pid == own),
+        "{error}"
+    );
     assert!(matches!(Store::lock(&dir), Err(StoreError::Locked { pid: None, .. })), "the folder has writers");
     let attempt = a.begin(&id('a'), &spec()).unwrap();
     let state = |writer: &Writer| writer.store().tries().unwrap()[&"a".repeat(16)].last.clone().unwrap().how;

@@ -98,6 +98,24 @@ pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, Stri
     sweeps.iter().map(element).collect()
 }
 
+/// What each element waits for, of those that are `there`: submitted now, or in the queue. In the place of another one stands what that one
+/// waits for.
+pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Vec<BTreeMap<usize, Wait>> {
+    let mut all: Vec<BTreeMap<usize, Wait>> = Vec::with_capacity(elements.len());
+    for element in elements {
+        let mut own: BTreeMap<usize, Wait> = BTreeMap::new();
+        for (earlier, wait) in &element.waits {
+            let further = if is_there(*earlier) { BTreeMap::from([(*earlier, *wait)]) } else { all[*earlier].clone() };
+            for (at, wait) in further {
+                let known = own.entry(at).or_insert(wait);
+                *known = (*known).max(wait);
+            }
+        }
+        all.push(own);
+    }
+    all
+}
+
 /// For each sweep, which parts have runs of it, and in which of their elements.
 struct Levels<'a> {
     /// For each sweep the parts, each with the level of its element.

@@ -5,10 +5,14 @@
 //! the expanded plan. `record` remembers what was submitted. Nothing here measures, and no id depends on it.
 
 mod elements;
+mod job_state;
+pub mod kubectl;
 pub mod kubernetes;
 mod parts;
+mod program;
 pub mod record;
 pub mod slurm;
 
-pub use elements::{Element, Wait, elements};
+pub use elements::{Element, Wait, elements, still_waits};
+pub use job_state::{JobState, Queue};
 pub use parts::{Part, parts};

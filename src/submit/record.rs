@@ -57,6 +57,15 @@ pub struct Submitted {
     pub runs: Vec<String>,
     /// The jobs that it waits for.
     pub waits_for: Vec<String>,
+    /// Those of them that have to end well.
+    pub needs: Vec<String>,
+    /// The file that makes the job: a script or a manifest.
+    pub file: PathBuf,
+    /// Whether the cluster has it. On Kubernetes `status --advance` hands over what waits for others.
+    pub is_handed_over: bool,
+    /// Whether `cancel` took it back.
+    #[serde(default)]
+    pub is_cancelled: bool,
 }
 
 impl Submission {
@@ -75,11 +84,12 @@ impl Submission {
     }
 }
 
-/// The submissions of a plan, the oldest first. A folder without its file is one whose `submit` was killed before it had a job.
-pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<Submission>> {
+/// The submissions of a plan, the oldest first, each with its folder. A folder without its file is one whose `submit` was killed before it had a job.
+pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submission)>> {
     let mut all = Vec::new();
     for number in numbers(folder)? {
-        let path = folder.join(named(number)).join(NAME);
+        let own = folder.join(named(number));
+        let path = own.join(NAME);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             text => text?,
@@ -89,7 +99,7 @@ pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<Submission>> {
         if read.format > FORMAT {
             return Err(io::Error::other(format!("{} is of a later sweepline", path.display())));
         }
-        all.extend((read.plan == plan).then_some(read));
+        all.extend((read.plan == plan).then_some((own, read)));
     }
     Ok(all)
 }
@@ -106,6 +116,11 @@ pub fn next_folder(folder: &Path) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The number of the submission in this folder.
+pub fn number_of(folder: &Path) -> u32 {
+    folder.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default()
 }
 
 fn named(number: u32) -> String {

@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::jobs::{Job, jobs};
-use super::submitted;
+use super::paths::submitted;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::store::Store;
 use crate::submit::record::Cluster;
-use crate::submit::{kubernetes, slurm};
+use crate::submit::{kubectl, slurm};
 
 /// The arguments of `cancel`.
 #[derive(Debug, Args)]
@@ -30,13 +30,13 @@ pub struct CancelArgs {
 
 /// What was cancelled.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct Document {
+pub(crate) struct Document {
     /// The jobs, as the cluster names them.
     cancelled: Vec<String>,
 }
 
 /// Cancels what waits or runs.
-pub(in crate::cli) fn run(args: CancelArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     let store = Store::open(&args.folder.results);
     let submissions = submitted(&store, &args.plan)?;
     if submissions.is_empty() {
@@ -47,22 +47,24 @@ pub(in crate::cli) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     }
     let jobs = jobs(&submissions)?;
     let live: Vec<&Job> = jobs.iter().filter(|job| job.is_live()).collect();
-    for on in [Cluster::Slurm, Cluster::Kubernetes] {
-        let own: Vec<&&Job> = live.iter().filter(|job| job.on == on).collect();
-        let Some(first) = own.first() else { continue };
-        let mut names: Vec<&str> = own.iter().map(|job| job.job_name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        debug_assert!(names.contains(&first.job_name.as_str()));
-        for name in names {
-            let of_name = own.iter().filter(|job| job.job_name == name);
-            let ids: Vec<&str> = of_name.map(|job| job.element.job.as_str()).collect();
-            match on {
-                Cluster::Slurm => slurm::cancel(name, &ids),
-                Cluster::Kubernetes => kubernetes::delete(&ids),
-            }
-            .map_err(Failure::Usage)?;
+    let mut groups: Vec<(Cluster, &str, Vec<&str>)> = Vec::new();
+    for job in live.iter().filter(|job| job.element.is_handed_over) {
+        match groups.iter_mut().find(|(on, name, _)| (*on, *name) == (job.on, job.job_name.as_str())) {
+            Some((.., ids)) => ids.push(&job.element.job),
+            None => groups.push((job.on, &job.job_name, vec![&job.element.job])),
         }
+    }
+    for (on, name, ids) in groups {
+        let cancelled = match on {
+            Cluster::Slurm => slurm::cancel(name, &ids),
+            Cluster::Kubernetes => kubectl::delete(&ids),
+        };
+        cancelled.map_err(Failure::Usage)?;
+    }
+    for (folder, mut submission) in submissions {
+        let is_live = |job: &str| live.iter().any(|live| live.element.job == job);
+        submission.elements.iter_mut().filter(|one| is_live(&one.job)).for_each(|one| one.is_cancelled = true);
+        submission.write(&folder).map_err(|error| Failure::Unexpected(error.into()))?;
     }
     let document = Document { cancelled: live.iter().map(|job| job.element.job.clone()).collect() };
     match args.format {

@@ -1,12 +1,11 @@
 //! The jobs that were submitted for a plan, as its cluster sees them now.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::cli::failure::Failure;
-use crate::submit::Element;
-use crate::submit::kubernetes;
 use crate::submit::record::{Cluster, Submission, Submitted};
-use crate::submit::slurm::{JobState, Queue};
+use crate::submit::{Element, JobState, Queue, kubectl, slurm};
 
 /// A job that was submitted.
 #[derive(Debug, Clone)]
@@ -34,21 +33,26 @@ impl Job {
 }
 
 /// All jobs of these submissions, the oldest first; asks each queue once.
-pub(super) fn jobs(submissions: &[Submission]) -> Result<Vec<Job>, Failure> {
+pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Failure> {
     let mut names: Vec<(Cluster, &str, Queue)> = Vec::new();
     let mut all = Vec::new();
-    for submission in submissions {
+    for (_, submission) in submissions {
         let (on, name) = (submission.on, submission.job_name.as_str());
         if !names.iter().any(|(of, known, _)| (*of, *known) == (on, name)) {
             let queue = match on {
-                Cluster::Slurm => Queue::ask(name),
-                Cluster::Kubernetes => kubernetes::queue(name),
+                Cluster::Slurm => slurm::queue(name),
+                Cluster::Kubernetes => kubectl::queue(name),
             };
             names.push((on, name, queue.map_err(Failure::Usage)?));
         }
         let queue = names.iter().find(|(of, known, _)| (*of, *known) == (on, name)).map(|(.., queue)| queue);
         for element in &submission.elements {
-            let state = queue.and_then(|queue| queue.job(&element.job)).cloned();
+            let state = match queue.and_then(|queue| queue.job(&element.job)) {
+                Some(state) => Some(state.clone()),
+                None if element.is_cancelled => Some(JobState::new("CANCELLED", "")),
+                None if !element.is_handed_over => Some(JobState::new("PENDING", "Dependency")),
+                None => None,
+            };
             all.push(Job { element: element.clone(), on, job_name: submission.job_name.clone(), state });
         }
     }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::jobs::{self, Job};
-use super::submitted;
+use super::paths::submitted;
+use super::to_kubernetes;
 use super::work::Work;
 use crate::cli::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
@@ -17,7 +18,7 @@ use crate::cli::workspace::Workspace;
 use crate::report::format::plain;
 use crate::report::grid::{grid, lines};
 use crate::submit::record::Cluster;
-use crate::submit::{Element, elements};
+use crate::submit::{Element, JobState, elements};
 
 /// The arguments of `status`.
 #[derive(Debug, Args)]
@@ -27,6 +28,9 @@ pub struct StatusArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
+    /// Kubernetes: hand over the jobs whose turn has come, for all that they wait for has ended
+    #[arg(long)]
+    advance: bool,
     #[command(flatten)]
     folder: Folder,
     /// Text for people, or JSON for programs
@@ -36,7 +40,7 @@ pub struct StatusArgs {
 
 /// How a plan stands on its cluster.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct Document {
+pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// Its elements, each before those that wait for it.
@@ -80,6 +84,10 @@ enum State {
     Queued,
     /// A job waits for another one.
     Waiting,
+    /// Its job has ended well, and its results are not in this folder.
+    Ended,
+    /// Its job was cancelled before all was done.
+    Cancelled,
     /// Its job has ended, and not all is done.
     Failed,
     /// There is something to do, and no job for it.
@@ -93,6 +101,8 @@ impl State {
             State::Running => "running",
             State::Queued => "queued",
             State::Waiting => "waiting",
+            State::Ended => "ended",
+            State::Cancelled => "cancelled",
             State::Failed => "failed",
             State::NotSubmitted => "not submitted",
         }
@@ -100,13 +110,16 @@ impl State {
 }
 
 /// Says how a plan stands.
-pub(in crate::cli) fn run(args: StatusArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: StatusArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let elements = elements(workspace.plan(), &workspace.expansion).map_err(Failure::Usage)?;
-    let jobs = jobs::jobs(&submitted(&workspace.store, &args.plan)?)?;
+    let mut submissions = submitted(&workspace.store, &args.plan)?;
+    let mut jobs = jobs::jobs(&submissions)?;
+    if args.advance && to_kubernetes::advance(&mut submissions, &jobs)? {
+        jobs = jobs::jobs(&submissions)?;
+    }
     let standing = |element: &Element| standing(&args, &workspace, element, jobs::of(&jobs, element));
-    let document =
-        Document { plan: plain(&workspace.plan().name), elements: elements.iter().map(standing).collect() };
+    let document = Document { plan: plain(&workspace.plan().name), elements: elements.iter().map(standing).collect() };
     match args.format {
         TextOrJson::Json => output::json(&document)?,
         TextOrJson::Text => output::print(&text(&document))?,
@@ -125,6 +138,8 @@ fn standing(args: &StatusArgs, workspace: &Workspace, element: &Element, job: Op
             _ => State::Queued,
         },
         _ if !work.is_any() => State::Done,
+        Some(_) if queue.is_some_and(JobState::is_cancelled) => State::Cancelled,
+        Some(Job { on: Cluster::Kubernetes, .. }) if queue.is_some_and(JobState::is_completed) => State::Ended,
         Some(_) => State::Failed,
         None => State::NotSubmitted,
     };
@@ -137,7 +152,7 @@ fn standing(args: &StatusArgs, workspace: &Workspace, element: &Element, job: Op
         done: work.done,
         all: work.all(),
         job: job.map(|job| job.element.job.clone()),
-        queue: queue.map(|queue| in_words(queue)),
+        queue: queue.map(in_words),
         node,
         exit_code,
         next: next(args, state, job, exit_code),
@@ -146,7 +161,7 @@ fn standing(args: &StatusArgs, workspace: &Workspace, element: &Element, job: Op
 }
 
 /// What the queue says: the state, and why a job waits.
-fn in_words(queue: &crate::submit::slurm::JobState) -> String {
+fn in_words(queue: &JobState) -> String {
     match queue.reason.as_str() {
         "" | "None" => queue.state.clone(),
         reason => format!("{} ({reason})", queue.state),
@@ -168,7 +183,13 @@ fn next(args: &StatusArgs, state: State, job: Option<&Job>, exit_code: Option<u8
             Some(5) => format!("see the log and sweepline verify{folder}, then {again}"),
             _ => format!("see the log, then {again}: it goes on where it stopped"),
         }),
-        State::NotSubmitted => Some(again),
+        State::NotSubmitted | State::Cancelled => Some(again),
+        State::Ended => {
+            Some(format!("its results lie on the claim: bring them into {}", args.folder.results.display()))
+        }
+        State::Waiting if job.is_some_and(|job| !job.element.is_handed_over) => {
+            Some(format!("sweepline status {plan} --advance{folder} hands it over once its turn has come"))
+        }
         State::Done if exit_code == Some(3) => {
             Some(format!("some results are invalid or given up: sweepline list{folder}"))
         }

@@ -1,124 +1,20 @@
 //! `sweepline submit PLAN --on slurm`: hands what is to do of a plan to a cluster.
 
-use std::path::PathBuf;
-
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-
+use super::batch::{Batch, Document, OneElement, SubmitArgs};
 use super::jobs::{Job, jobs, live_of_part};
+use super::paths::submitted;
 use super::work::Work;
-use super::{submitted, to_kubernetes, to_slurm, whole};
-use crate::cli::changes::Changes;
+use super::{to_kubernetes, to_slurm};
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::{Folder, TextOrJson};
+use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::cli::workspace::Workspace;
-use crate::submit::record::{Cluster, Submission};
+use crate::submit::record::Cluster;
 use crate::submit::{Element, elements};
 use crate::units::text::counted;
 
-/// The arguments of `submit`.
-#[derive(Debug, Args)]
-pub struct SubmitArgs {
-    /// The plan, YAML or TOML
-    #[arg(value_name = "PLAN")]
-    pub(super) plan: PathBuf,
-    /// What takes the jobs
-    #[arg(long, value_enum, value_name = "CLUSTER")]
-    pub(super) on: Cluster,
-    /// Only print the scripts or manifests, and what they wait for; nothing is written
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    #[command(flatten)]
-    pub(super) changes: Changes,
-    #[command(flatten)]
-    pub(super) folder: Folder,
-    /// Text for people, or JSON for programs
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: TextOrJson,
-}
-
-/// What was submitted.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::cli) struct Document {
-    /// The folder with the scripts or manifests; null with --dry-run, and where nothing was to submit.
-    pub(super) folder: Option<PathBuf>,
-    /// The elements that have something to do, each before those that wait for it.
-    pub(super) elements: Vec<OneElement>,
-    /// The scripts, or the manifests, in the order in which they are submitted.
-    pub(super) files: Vec<OneFile>,
-}
-
-/// An element that has something to do.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct OneElement {
-    /// Its name: the part, and the sweeps where the part has several elements.
-    pub(super) name: String,
-    /// How many runs it has to do.
-    pub(super) runs: usize,
-    /// How many more it may have, once an earlier sweep has answered.
-    pub(super) waiting: usize,
-    /// Its job; null with --dry-run, and where it was not submitted yet.
-    pub(super) job: Option<String>,
-    /// Whether the job was in the queue already, and makes all that is to do.
-    pub(super) was_queued: bool,
-}
-
-/// A script or manifest.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct OneFile {
-    /// Its name.
-    pub(super) name: String,
-    /// The elements in it.
-    pub(super) elements: Vec<String>,
-    /// How it is submitted.
-    pub(super) command: String,
-    /// Its text.
-    pub(super) text: String,
-}
-
-/// What is to be submitted.
-pub(super) struct Batch<'a> {
-    pub(super) args: &'a SubmitArgs,
-    pub(super) workspace: &'a Workspace,
-    pub(super) elements: Vec<Element>,
-    pub(super) work: Vec<Work>,
-    /// For each element its job, where one in the queue makes all that is to do.
-    pub(super) queued: Vec<Option<String>>,
-    /// For each element the jobs of its part that are in the queue and make other runs.
-    pub(super) behind: Vec<Vec<String>>,
-    /// How its jobs are called.
-    pub(super) job_name: String,
-}
-
-impl Batch<'_> {
-    /// Whether an element is to be submitted now.
-    pub(super) fn is_wanted(&self, at: usize) -> bool {
-        self.work[at].is_any() && self.queued[at].is_none()
-    }
-
-    /// An empty record of it.
-    pub(super) fn record(&self) -> Submission {
-        Submission::new(whole(&self.args.plan), self.args.on, self.job_name.clone())
-    }
-
-    /// The elements that have something to do, with their jobs.
-    pub(super) fn told(&self, job: impl Fn(usize) -> Option<String>) -> Vec<OneElement> {
-        let told = |(at, element): (usize, &Element)| OneElement {
-            name: element.name(),
-            runs: self.work[at].todo.len(),
-            waiting: self.work[at].waiting,
-            job: self.queued[at].clone().or_else(|| job(at)),
-            was_queued: self.queued[at].is_some(),
-        };
-        let with_work = self.elements.iter().enumerate().filter(|(at, _)| self.work[*at].is_any());
-        with_work.map(told).collect()
-    }
-}
-
 /// Submits a plan.
-pub(in crate::cli) fn run(args: SubmitArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: SubmitArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     workspace.budget_allows_a_run()?;
     let batch = batch(&args, &workspace)?;
@@ -138,7 +34,7 @@ fn batch<'a>(args: &'a SubmitArgs, workspace: &'a Workspace) -> Result<Batch<'a>
     let elements = elements(workspace.plan(), &workspace.expansion).map_err(Failure::Usage)?;
     let work: Vec<Work> = elements.iter().map(|element| Work::of(workspace, element)).collect();
     let mut earlier = submitted(&workspace.store, &args.plan)?;
-    earlier.retain(|submission| submission.on == args.on);
+    earlier.retain(|(_, submission)| submission.on == args.on);
     // A look into an empty record asks no queue, so that a dry run needs no cluster.
     let jobs = jobs(&earlier)?;
     let covers = |job: &&Job, at: usize| {
@@ -174,8 +70,22 @@ fn text(args: &SubmitArgs, document: &Document) -> String {
     let mut text = String::new();
     if args.dry_run {
         for file in &document.files {
-            text.push_str(&format!("# {}: {}\n# {}\n{}\n", file.name, file.elements.join("; "), file.command, file.text));
+            text.push_str(&format!(
+                "# {}: {}\n# {}\n{}\n",
+                file.name,
+                file.elements.join("; "),
+                file.command,
+                file.text
+            ));
         }
+    }
+    let is_written_only = |element: &OneElement| element.job.is_none();
+    if let Some(folder) = document.folder.as_ref().filter(|_| document.elements.iter().all(is_written_only)) {
+        let files: Vec<&str> = document.files.iter().map(|file| file.name.as_str()).collect();
+        let (folder, files) = (folder.display(), files.join(", "));
+        text.push_str(&format!(
+            "kubectl is not installed here; apply these files of {folder} in this order: {files}\n"
+        ));
     }
     for element in &document.elements {
         let more = if element.waiting > 0 { format!(", {} more to come", element.waiting) } else { String::new() };

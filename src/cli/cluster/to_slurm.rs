@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::submit::{Batch, Document, OneFile};
-use super::whole;
+use super::batch::{Batch, Document, OneFile};
+use super::paths::whole;
 use crate::cli::failure::Failure;
 use crate::report::format::plain;
+use crate::submit::Wait;
 use crate::submit::record::{Submitted, next_folder};
 use crate::submit::slurm::{self, Array, Call, arrays, hold_back};
-use crate::submit::Wait;
 use crate::units::text::quoted;
 
 /// Writes the scripts of what is to do and submits them; only prints them in a dry run.
@@ -21,7 +21,8 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     if arrays.is_empty() {
         return Ok(Document { folder: None, elements: batch.told(|_| None), files: Vec::new() });
     }
-    let failed = |error: std::io::Error| Failure::Unexpected(anyhow::Error::new(error).context("the scripts cannot be written"));
+    let failed =
+        |error: std::io::Error| Failure::Unexpected(anyhow::Error::new(error).context("the scripts cannot be written"));
     let folder = match batch.args.dry_run {
         true => whole(&batch.args.folder.results).join("submit").join("NUMBER"),
         false => whole(&next_folder(&submissions).map_err(failed)?),
@@ -102,6 +103,15 @@ fn submitted(
         exit: Some(exit),
         runs: batch.work[at].todo.iter().cloned().collect(),
         waits_for: array.waits.keys().filter_map(job_of).chain(batch.behind[at].clone()).collect(),
+        needs: array
+            .waits
+            .iter()
+            .filter(|(_, wait)| **wait == Wait::Succeeded)
+            .filter_map(|(at, _)| job_of(at))
+            .collect(),
+        file: folder.join(format!("job-{number}.sh")),
+        is_handed_over: true,
+        is_cancelled: false,
     }
 }
 

@@ -25,7 +25,11 @@ impl Work {
         for run in &workspace.expansion.runs {
             if element.has(&run.sweep, &run.spec.endpoint.name) {
                 let is_work = workspace.decide(run, Wishes::default()).action.is_work();
-                if is_work { todo.insert(run.id.short()) } else { done.insert(run.id.short()) };
+                if is_work {
+                    todo.insert(run.id.short())
+                } else {
+                    done.insert(run.id.short())
+                };
             }
         }
         let cells = workspace.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending);

@@ -65,7 +65,8 @@ impl Checker<'_> {
         let name = option.split('=').next().unwrap_or_default();
         if let Some((own, instead)) = OWN.iter().find(|(own, _)| *own == name) {
             let message = format!("`submit` writes {own} itself");
-            return self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(format!("remove it: {instead}")));
+            return self
+                .report(at, Diagnostic::new(Code::Contradiction, message).remedy(format!("remove it: {instead}")));
         }
         if !option.starts_with("--") || name.len() < 4 || option.contains(char::is_control) {
             let message = format!("`{option}` is no long option of sbatch in one line");

@@ -3,5 +3,5 @@
 mod queue;
 mod script;
 
-pub use queue::{JobState, Queue, cancel, hold_back, submit};
+pub use queue::{cancel, hold_back, queue, submit};
 pub use script::{Array, Call, arrays};

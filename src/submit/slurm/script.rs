@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::plan::model::Resources;
-use crate::submit::{Element, Wait};
-use crate::units::text::quoted;
+use crate::submit::{Element, Wait, still_waits};
 use crate::units::Nanos;
+use crate::units::text::quoted;
 
 /// How often an element is put back into the queue before somebody is to look at it.
 const RESTARTS: u32 = 3;
@@ -48,27 +48,15 @@ pub fn arrays(
     is_wanted: &dyn Fn(usize) -> bool,
     is_queued: &dyn Fn(usize) -> bool,
 ) -> Vec<Array> {
-    let mut waits: Vec<BTreeMap<usize, Wait>> = Vec::with_capacity(elements.len());
+    let waits = still_waits(elements, &|at| is_wanted(at) || is_queued(at));
     let mut arrays: Vec<Array> = Vec::new();
-    for (at, element) in elements.iter().enumerate() {
-        let mut own: BTreeMap<usize, Wait> = BTreeMap::new();
-        for (earlier, wait) in &element.waits {
-            match is_wanted(*earlier) || is_queued(*earlier) {
-                true => drop(own.insert(*earlier, own.get(earlier).map_or(*wait, |known| (*known).max(*wait)))),
-                false => waits[*earlier].iter().for_each(|(further, wait)| {
-                    own.entry(*further).or_insert(*wait);
-                }),
-            }
+    for (at, own) in waits.into_iter().enumerate().filter(|(at, _)| is_wanted(*at)) {
+        let needs = &elements[at].resources;
+        let same = |array: &&mut Array| array.waits == own && elements[array.elements[0]].resources == *needs;
+        match arrays.iter_mut().find(same) {
+            Some(array) => array.elements.push(at),
+            None => arrays.push(Array { elements: vec![at], waits: own }),
         }
-        if is_wanted(at) {
-            let same =
-                |array: &&mut Array| array.waits == own && elements[array.elements[0]].resources == element.resources;
-            match arrays.iter_mut().find(same) {
-                Some(array) => array.elements.push(at),
-                None => arrays.push(Array { elements: vec![at], waits: own.clone() }),
-            }
-        }
-        waits.push(own);
     }
     arrays
 }
@@ -80,11 +68,16 @@ impl Array {
         let Some(first) = own().next() else { return String::new() };
         let parts: Vec<String> = own().map(|element| quoted(&element.part.name)).collect();
         let only: Vec<String> = own().map(|element| quoted(&element.only().unwrap_or_default())).collect();
-        let names: Vec<String> = own().enumerate().map(|(at, element)| format!("#   {at}  {}", element.name())).collect();
+        let names: Vec<String> =
+            own().enumerate().map(|(at, element)| format!("#   {at}  {}", element.name())).collect();
         let mut lines = vec!["#!/bin/bash".to_owned()];
-        lines.push(format!("# Written by sweepline {} submit. The elements of this job array:", env!("CARGO_PKG_VERSION")));
+        lines.push(format!(
+            "# Written by sweepline {} submit. The elements of this job array:",
+            env!("CARGO_PKG_VERSION")
+        ));
         lines.extend(names.into_iter().map(|name| name.replace(char::is_control, " ")));
-        lines.extend(self.options(number, &first.resources, call).into_iter().map(|option| format!("#SBATCH {option}")));
+        lines
+            .extend(self.options(number, &first.resources, call).into_iter().map(|option| format!("#SBATCH {option}")));
         lines.push(String::new());
         lines.push(format!("parts=({})", parts.join(" ")));
         lines.push(format!("only=({})", only.join(" ")));
@@ -95,10 +88,12 @@ impl Array {
             quoted(&call.plan.to_string_lossy()),
             quoted(&call.results.to_string_lossy()),
         );
-        lines.push(BODY.replace("{exit}", &quoted(&exit)).replace("{run}", &run).replace("{flags}", &call.flags).replace(
-            "{restarts}",
-            &RESTARTS.to_string(),
-        ));
+        lines.push(
+            BODY.replace("{exit}", &quoted(&exit))
+                .replace("{run}", &run)
+                .replace("{flags}", &call.flags)
+                .replace("{restarts}", &RESTARTS.to_string()),
+        );
         lines.join("\n")
     }
 
@@ -109,12 +104,14 @@ impl Array {
     }
 
     fn options(&self, number: usize, resources: &Resources, call: &Call) -> Vec<String> {
-        let log = call.submission.join(format!("job-{number}-%a.log"));
+        // A percent sign begins a pattern.
+        let folder = call.submission.display().to_string().replace('%', "%%");
+        let log = format!("{folder}/job-{number}-%a.log");
         let mut options = vec![
             format!("--job-name={}", call.job_name),
             format!("--array=0-{}", self.elements.len() - 1),
             format!("--chdir={}", quoted(&call.folder.to_string_lossy())),
-            format!("--output={}", quoted(&log.to_string_lossy())),
+            format!("--output={}", quoted(&log)),
             "--open-mode=append".to_owned(),
             "--nodes=1".to_owned(),
             "--ntasks=1".to_owned(),
@@ -147,7 +144,7 @@ fn days(time: Nanos) -> String {
 const BODY: &str = r#"
 exit_file={exit}"$SLURM_ARRAY_TASK_ID.exit"
 rm -f "$exit_file"
-echo "== job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on $(hostname), restart ${SLURM_RESTART_COUNT:-0}, $(date -u +%FT%TZ)"
+echo "== job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on ${SLURMD_NODENAME:-$(hostname)}, restart ${SLURM_RESTART_COUNT:-0}, $(date -u +%FT%TZ)"
 filter=()
 [ -z "${only[$SLURM_ARRAY_TASK_ID]}" ] || filter=(--only "${only[$SLURM_ARRAY_TASK_ID]}")
 {run} "${filter[@]}" --progress plain{flags} &
