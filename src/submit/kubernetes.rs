@@ -232,8 +232,6 @@ fn set(value: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn amounts_of_memory_are_quantities() {
         let quantity = |text: &str| super::quantity(text.parse().expect("memory"));

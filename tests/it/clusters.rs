@@ -110,6 +110,7 @@ fn a_script_and_manifests_say_what_the_plan_asks_for() {
     let text = |bytes: Vec<u8>| {
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("hidden-value"), "no secret is in a script");
+        let text = text.replace(concat!("sweepline ", env!("CARGO_PKG_VERSION")), "sweepline VERSION");
         text.replace(env!("CARGO_BIN_EXE_sweepline"), "/bin/sweepline")
             .replace(&lab.path().display().to_string(), "/lab")
     };
