@@ -19,4 +19,5 @@ pub mod export;
 pub mod import;
 pub mod lint;
 pub mod report;
+pub mod submit;
 pub mod sweep;

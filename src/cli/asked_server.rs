@@ -86,7 +86,8 @@ enum EngineName {
 /// `/v1`; if there is no list of models, the address with or without `/v1` is tried.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
     // What was typed is not repeated: it may contain a key.
-    let is_no_url = |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
+    let is_no_url =
+        |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
     let (url, had_secret) = api_base(typed).map_err(is_no_url)?;
     if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {
         let text = "--url contains a user name, password or key, which would end up in the plan: remove it, and name \
@@ -124,10 +125,13 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     match describe(&question) {
         Ok(said) => Ok(said),
         Err(ProbeError::Key { url, status, .. }) => {
-            let (url, remedy) = (plain(&url), match &args.api_key_env {
-                None => "pass --api-key-env NAME, the name of the environment variable that holds it".to_owned(),
-                Some(name) => format!("check the key in {name}"),
-            });
+            let (url, remedy) = (
+                plain(&url),
+                match &args.api_key_env {
+                    None => "pass --api-key-env NAME, the name of the environment variable that holds it".to_owned(),
+                    Some(name) => format!("check the key in {name}"),
+                },
+            );
             Err(Failure::Usage(format!("{url} requires an API key, or another one (HTTP {status}); {remedy}")))
         }
         Err(error) if args.model.is_some() => {

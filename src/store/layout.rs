@@ -90,6 +90,16 @@ impl Layout {
         self.root.join(".lock")
     }
 
+    /// The files whose locks writers of parts hold.
+    pub fn part_locks(&self) -> PathBuf {
+        self.root.join(".parts")
+    }
+
+    /// What was submitted to clusters: scripts, logs, and a record of each.
+    pub fn submissions(&self) -> PathBuf {
+        self.root.join("submit")
+    }
+
     /// Returns the status file of a running sweep; it exists only while the sweep runs.
     pub fn live(&self) -> PathBuf {
         self.root.join("live.json")

@@ -72,7 +72,8 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
     assert_eq!(gate.code, Some(2), "what is refused is no regression, and no gate is passed");
     assert!(
-        gate.stderr.contains("--gate: nothing could be tested (3 refused, 0 n/a), such as ttft_p50: refused: 2 repeats")
+        gate.stderr
+            .contains("--gate: nothing could be tested (3 refused, 0 n/a), such as ttft_p50: refused: 2 repeats")
     );
 
     lab.ok(&["run", "plan.yaml", "-q"]);

@@ -146,8 +146,7 @@ fn numbers_carry_the_version_of_the_analysis() {
         lab.write("baseline.json", &baseline.to_string());
         let ended = lab.run(&["compare", "plan.yaml", "--against", "baseline.json"]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        let wanted =
-            format!("was written with analysis version {found}, and this sweepline uses version {version}");
+        let wanted = format!("was written with analysis version {found}, and this sweepline uses version {version}");
         assert!(ended.stderr.contains(&wanted), "{}", ended.stderr);
         let remedy = if found > version.to_string().as_str() {
             "a newer sweepline wrote it"

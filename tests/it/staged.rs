@@ -188,7 +188,8 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     // No load of this one meets the objective: there is none to take, and nothing is guessed.
     lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
     let ended = lab.run(&["run", "none.yaml"]);
-    let why = "sustained: 2 runs blocked: no load to use: ladder: a · m · short: 8 in flight, the lightest load, misses";
+    let why =
+        "sustained: 2 runs blocked: no load to use: ladder: a · m · short: 8 in flight, the lightest load, misses";
     assert!(ended.code == Some(3) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     let told = lab.ok(&["why", "sustained", "--plan", "none.yaml", "--format", "json"]).json();
     assert_eq!(told["waiting"][0]["state"], "blocked", "{told:#}");

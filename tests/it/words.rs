@@ -4,8 +4,22 @@ use std::path::{Path, PathBuf};
 
 /// Retired words; their replacements are in CONTRIBUTING.md, "Words".
 const RETIRED: [&str; 16] = [
-    "mend", "mended", "nobody", "somebody", "whoever", "anew", "leave out", "leaves out", "left out", "held against",
-    "typed again", "goes on for", "who reads", "asked for", "under way", "mistake",
+    "mend",
+    "mended",
+    "nobody",
+    "somebody",
+    "whoever",
+    "anew",
+    "leave out",
+    "leaves out",
+    "left out",
+    "held against",
+    "typed again",
+    "goes on for",
+    "who reads",
+    "asked for",
+    "under way",
+    "mistake",
 ];
 
 /// Files whose texts are data: prompts that runs send, and words of other tools.

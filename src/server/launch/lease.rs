@@ -100,6 +100,11 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
 }
 
 impl LeftServer {
+    /// The endpoint that it was launched for.
+    pub fn endpoint(&self) -> &str {
+        &self.lease.endpoint
+    }
+
     /// Returns the server of the lease at `path`; `None` if there is no lease or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<LeftServer> {
         let lease = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
