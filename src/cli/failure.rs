@@ -8,6 +8,7 @@ use crate::cli::colour::Colour;
 use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
+use crate::store::object::ObjectError;
 use crate::store::{State, Store, StoreError, typed_results};
 
 /// How the program ends: what the manual says of each, and the process's exit code.
@@ -56,6 +57,8 @@ pub enum Failure {
     Usage(String),
     /// The results folder.
     Store(StoreError),
+    /// Results on object storage.
+    Objects(ObjectError),
     /// Anything else.
     Unexpected(anyhow::Error),
     /// What was said already.
@@ -84,6 +87,7 @@ impl Failure {
             Failure::Store(error) => {
                 format!("error: {}{}", chain(error), error.damaged_file().map(mended_by).unwrap_or_default())
             }
+            Failure::Objects(error) => format!("error: {error}"),
             Failure::Unexpected(error) => format!("error: {error:#}"),
         }
     }
@@ -99,6 +103,15 @@ impl Failure {
                 | StoreError::StillThere { .. },
             ) => Exit::Usage,
             Failure::Store(_) => Exit::Store,
+            Failure::Objects(error) => match error {
+                ObjectError::Address { .. }
+                | ObjectError::Unusable { .. }
+                | ObjectError::NoBucket { .. }
+                | ObjectError::Unconditional { .. } => Exit::Usage,
+                ObjectError::Refused { .. } | ObjectError::Failed { .. } => Exit::Missing,
+                ObjectError::Damaged { .. } | ObjectError::Folder(_) => Exit::Store,
+                ObjectError::NoThread(_) => Exit::Unexpected,
+            },
             Failure::Unexpected(_) => Exit::Unexpected,
             Failure::Said(exit) => *exit,
         }

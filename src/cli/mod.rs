@@ -68,6 +68,7 @@ mod stderr;
 mod summary_cache;
 mod sweep_cell;
 mod trails;
+mod transfer;
 mod verify;
 mod waiting;
 mod why;
@@ -152,6 +153,10 @@ pub enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
+    /// Send committed runs to object storage, for others to pull
+    Push(transfer::push::PushArgs),
+    /// Fetch runs that others have pushed: `run` finds them as its own
+    Pull(transfer::pull::PullArgs),
     /// Print the JSON Schema of plans and of JSON answers, or what Parquet columns mean
     Schema(schema::SchemaArgs),
     /// Print what a shell needs to complete commands and flags
@@ -211,6 +216,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Probe(args) => probe::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Push(args) => transfer::push::run(args),
+        Command::Pull(args) => transfer::pull::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => man::run(args, Cli::command()),

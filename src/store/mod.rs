@@ -4,6 +4,7 @@
 //! `run.json`, which carries a digest of itself (`seal`), and renamed into `runs/` (`commit`); what a crash leaves between two
 //! steps the next writer puts right (`recover`). The `inventory` remembers what was committed.
 
+mod adopt;
 mod attempt;
 mod calibration;
 mod commit;
@@ -19,6 +20,7 @@ mod inventory;
 mod layout;
 mod list;
 mod lock;
+pub mod object;
 mod parallel;
 mod past;
 mod record;
