@@ -6,8 +6,9 @@ use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::decided;
+use super::others;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::{answers, gate, gate_page, stages};
+use crate::cli::{answers, gate, gate_page, shared, stages};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
 use crate::report::format::plain;
@@ -28,7 +29,7 @@ pub(super) fn conclude(
 ) -> Result<Exit, Failure> {
     let picked = || decided(workspace, decisions);
     let runs: Vec<_> = picked().map(|(run, _)| run).collect();
-    let fresh = Store::open(&args.folder.results);
+    let fresh = workspace.store.clone();
     let left_out = LeftOut::default();
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
     pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
@@ -43,6 +44,7 @@ pub(super) fn conclude(
     done_without.iter().for_each(|line| screen.line(line));
     let invalid = shown.invalid.len() - done_without.len();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
+    others::told(summary).iter().for_each(|line| screen.line(line));
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.
     let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
@@ -62,7 +64,7 @@ pub(super) fn conclude(
             first,
             Hints {
                 doubtful: shown.doubtful.is_some(),
-                invalid: invalid > 0,
+                invalid: invalid > 0 && shared::address(&args.folder.results).is_none(),
                 chosen: workspace.expansion.pools.first().map(|pool| plain(&pool.sweep)),
                 calibrate: wanting,
             },
@@ -202,7 +204,6 @@ struct Hints {
 /// The commands stand at the end of their lines, ready to be copied however long they are.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let (program, plan, folder) = as_typed(args);
-    let results = args.folder.results.display();
     let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };
     let calibrate = match hints.calibrate {
         true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
@@ -218,8 +219,12 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         }
         false => String::new(),
     };
+    let rows = match shared::address(&args.folder.results) {
+        Some(url) => format!("{url}, fetched when they are read"),
+        None => format!("{}/runs/*/requests.parquet (one row per request)", args.folder.results.display()),
+    };
     screen.line(&format!(
-        "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
+        "\nrows: {rows}\n\
          next:\n  \
          {show:<24}{program} show {} --plan {plan}{folder}{again}{chosen}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \

@@ -1,6 +1,7 @@
 //! What can go wrong with results on object storage.
 
 use std::io;
+use std::path::PathBuf;
 
 use object_store::path::Path as Key;
 
@@ -119,6 +120,21 @@ impl ObjectError {
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
             _ => ObjectError::Failed { url, doing, key, why },
+        }
+    }
+}
+
+impl From<ObjectError> for StoreError {
+    fn from(error: ObjectError) -> StoreError {
+        match error {
+            ObjectError::Folder(error) => error,
+            ObjectError::Damaged { url, key, reason } => {
+                StoreError::Damaged { path: PathBuf::from(format!("{url}: {key}")), reason }
+            }
+            error => {
+                let passes = matches!(error, ObjectError::Refused { .. } | ObjectError::Failed { .. });
+                StoreError::Remote { text: error.to_string(), passes }
+            }
         }
     }
 }

@@ -1,0 +1,63 @@
+//! Runs that other workers are measuring, where results are shared.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::args::RunArgs;
+use super::execute::Means;
+use crate::cli::failure::Failure;
+use crate::expand::RunId;
+use crate::store::Standing;
+use crate::sweep::Summary;
+use crate::units::text::counted;
+
+/// How long the first pause between two looks is; it doubles up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(250);
+/// The longest pause between two looks.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Waits until one of these runs is open again, or all of them are committed. No where the user ends the waiting.
+pub(super) fn wait_for_others(args: &RunArgs, runs: &[RunId], means: Means) -> Result<bool, Failure> {
+    if runs.is_empty() {
+        return Ok(true);
+    }
+    // What this worker took and did not commit is as much waited for by others.
+    means.writer.release();
+    args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
+    let mut left: Vec<RunId> = runs.to_vec();
+    let mut pause = FIRST;
+    loop {
+        let mut is_open = false;
+        let mut taken = Vec::new();
+        for id in left {
+            match means.writer.look(&id.to_string())? {
+                Standing::Committed => {}
+                Standing::Taken => taken.push(id),
+                Standing::Open => is_open = true,
+            }
+        }
+        if is_open || taken.is_empty() {
+            return Ok(true);
+        }
+        left = taken;
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if *means.stop.borrow() {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        pause = LONGEST.min(pause * 2);
+    }
+}
+
+/// What other workers did meanwhile, for the end of a sweep.
+pub(super) fn told(summary: &Summary) -> Vec<String> {
+    let shared = (summary.shared > 0)
+        .then(|| format!("\n{} committed by other workers meanwhile", counted(summary.shared, "run")));
+    let kept = (summary.kept > 0).then(|| {
+        let runs = counted(summary.kept, "run");
+        format!("\n{runs} not measured again: shared results are never changed; --results FOLDER measures anew")
+    });
+    shared.into_iter().chain(kept).collect()
+}
