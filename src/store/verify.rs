@@ -132,6 +132,13 @@ impl Store {
         self.folder_of(record)
     }
 
+    /// How many bytes of a run's files are in the shared results alone.
+    pub fn absent_bytes(&self, record: &RunRecord) -> u64 {
+        let dir = self.layout.run(&record.id);
+        let is_absent = |name: &String| self.remote.is_some() && !disk::is_taken(&dir.join(name));
+        record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
+    }
+
     /// Has files of a run fetched that its folder does not have yet.
     fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
         let Some(remote) = self.remote() else { return Ok(()) };

@@ -19,7 +19,7 @@ pub enum Fault {
     None,
     /// `503 SlowDown` to so many requests.
     SlowDown(usize),
-    /// `403 ExpiredToken` to every request.
+    /// `400 ExpiredToken` to every request, as S3 answers.
     Expired,
     /// Every connection ends before an answer.
     Away,
@@ -136,7 +136,7 @@ fn serve(stream: &TcpStream, inside: &Mutex<Inside>, fault: &Mutex<Fault>, is_co
     let (status, body, headers) = match now {
         Fault::Away => return None,
         Fault::SlowDown(_) => ("503 Slow Down", error("SlowDown"), String::new()),
-        Fault::Expired => ("403 Forbidden", error("ExpiredToken"), String::new()),
+        Fault::Expired => ("400 Bad Request", error("ExpiredToken"), String::new()),
         Fault::None => {
             let (path, query) = target.split_once('?').unwrap_or((&target, ""));
             let key = path.strip_prefix(BUCKET).unwrap_or("").trim_start_matches('/').to_owned();
@@ -155,10 +155,18 @@ fn serve(stream: &TcpStream, inside: &Mutex<Inside>, fault: &Mutex<Fault>, is_co
                     ("204 No Content", Vec::new(), String::new())
                 }
                 "GET" if query.contains("list-type=2") => ("200 OK", list(&inside, query), String::new()),
-                _ => match inside.objects.get(&key) {
+                "POST" if query.starts_with("delete") => {
+                    let text = String::from_utf8(body).unwrap();
+                    for key in text.split("<Key>").skip(1).filter_map(|rest| Some(rest.split_once("</Key>")?.0)) {
+                        inside.objects.remove(key);
+                    }
+                    ("200 OK", b"<?xml version=\"1.0\"?><DeleteResult/>".to_vec(), String::new())
+                }
+                "GET" | "HEAD" => match inside.objects.get(&key) {
                     None => ("404 Not Found", error("NoSuchKey"), String::new()),
                     Some((bytes, written)) => got(bytes, *written, header("range").as_deref()),
                 },
+                _ => ("405 Method Not Allowed", error("MethodNotAllowed"), String::new()),
             }
         }
     };

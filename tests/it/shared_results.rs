@@ -1,6 +1,7 @@
 //! `--results URL`: readers read from object storage, workers share the runs of a plan, and what breaks loses nothing.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -45,6 +46,13 @@ fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether requests are being sent, by what lies in a copy.
+fn is_measuring(cache: &Path) -> bool {
+    let copies = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut attempts = copies.flat_map(|copy| std::fs::read_dir(copy.path().join("attempts")).into_iter().flatten());
+    attempts.any(|attempt| attempt.is_ok_and(|attempt| attempt.path().join("journal.arrow").exists()))
 }
 
 const MEASURE: [&str; 4] = ["run", "plan.yaml", "--results", URL];
@@ -98,7 +106,7 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     s3.set(Fault::Away);
     let again = run(&s3, &lab, "reader", &MEASURE);
     honest(&again);
-    assert!(again.stderr.contains("0 runs to do"), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
     // What would change a shared result is refused.
     for flags in [&["--force"][..], &["--redo", "invalid"]] {
         let refused = run(&s3, &lab, "reader", &[&MEASURE[..], flags].concat());
@@ -107,10 +115,36 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
 }
 
 #[timed_test]
+fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word() {
+    let lab = Lab::new();
+    let url = format!("file://{}/team", lab.path().display());
+    let plan = PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1]").replace("qps: [40, 60]", "qps: [40]");
+    lab.write("plan.yaml", &format!("results: {url}{plan}"));
+    let on_its_own = |args: &[&str]| {
+        Ended::from(lab.command(args).env("SWEEPLINE_CACHE", lab.path().join("cache")).output().unwrap())
+    };
+    honest(&on_its_own(&["run", "plan.yaml"]));
+    assert_eq!(std::fs::read_dir(lab.path().join("team/runs")).unwrap().count(), 2);
+    assert!(!lab.results().exists(), "nothing lies in the folder that is there without it");
+    let exported = on_its_own(&["export", "plan.yaml", "-o", "runs.csv"]);
+    assert!(exported.code == Some(0) && lab.path().join("runs.csv").exists(), "{}", exported.stderr);
+    let elsewhere = on_its_own(&["preview", "plan.yaml", "--results", "elsewhere", "--format", "json"]);
+    let states = |ended: &Ended| -> BTreeSet<String> {
+        let runs = ended.json()["runs"].as_array().unwrap().clone();
+        runs.iter().map(|run| run["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(states(&elsewhere), BTreeSet::from(["new".to_owned()]));
+    assert_eq!(
+        states(&on_its_own(&["preview", "plan.yaml", "--format", "json"])),
+        BTreeSet::from(["cached".to_owned()])
+    );
+}
+
+#[timed_test]
 fn a_worker_that_is_cut_off_loses_nothing_and_measures_nothing_twice() {
     let (lab, s3) = (lab(), S3::start(true));
     let mut running = Running::start(&mut command(&s3, &lab, "cache", &MEASURE));
-    wait_for("a commit", || (!committed(&s3).is_empty()).then_some(()));
+    wait_for("a commit", || (running.has_ended() || !committed(&s3).is_empty()).then_some(()));
     s3.set(Fault::Away);
     wait_for("the end of its patience", || running.has_ended().then_some(()));
     let ended = running.end();
@@ -137,7 +171,7 @@ fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
     );
     let mut first = command(&s3, &lab, "first", &MEASURE);
     let mut first = Running::start(first.env("SWEEPLINE_LEASE_MS", "600"));
-    wait_for("a claim", || s3.keys("team/claims/").first().cloned());
+    wait_for("a claim", || (first.has_ended() || !s3.keys("team/claims/").is_empty()).then_some(()));
     let taken = s3.keys("team/claims/")[0].split('/').nth(2).unwrap().to_owned();
     first.signal(Signal::KILL);
     wait_for("its end", || first.has_ended().then_some(()));
@@ -155,7 +189,7 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
     let (lab, s3) = (lab(), S3::start(true));
     // Measured here first, as if it had been cut off, and by somebody else meanwhile.
     let mut running = Running::start(command(&s3, &lab, "cut-off", &MEASURE).env("SWEEPLINE_LEASE_MS", "600"));
-    wait_for("a claim", || s3.keys("team/claims/").first().cloned());
+    wait_for("an attempt", || (running.has_ended() || is_measuring(&lab.path().join("cut-off"))).then_some(()));
     s3.set(Fault::Away);
     wait_for("the end of its patience", || running.has_ended().then_some(()));
     assert_eq!(running.end().code, Some(6));

@@ -44,7 +44,7 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (from, name) = (entry.as_ref().unwrap().path(), entry.unwrap().file_name());
-        if from.is_dir() { copy(&from, &to.join(name)) } else { drop(std::fs::copy(&from, to.join(name)).unwrap()) }
+        if from.is_dir() { copy(&from, &to.join(name)) } else { std::fs::copy(&from, to.join(name)).map(drop).unwrap() }
     }
 }
 
@@ -75,15 +75,22 @@ fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     assert_eq!(outcomes(&late), [0, 0, 5]);
     assert_eq!(std::fs::read_dir(shared.path().join("team/attempts")).unwrap().count(), 5);
     assert_eq!(outcomes(&other.ok(&["pull", &url, "--format", "json"]).json()), [0, 0, 5]);
-    // With a plan, its runs alone.
-    let closed = lab();
-    closed.write("closed.yaml", &super::sweeps::PLAN.replace("qps: [40, 60]", "qps: [40]"));
-    assert_eq!(outcomes(&closed.ok(&["pull", &url, "--plan", "closed.yaml", "--format", "json"]).json()), [4, 0, 0]);
+    // With a plan, its runs alone, as changed as for every command.
+    let some = |count: usize, args: &[&str]| {
+        let document =
+            self::lab().ok(&[&["pull", &url, "--plan", "plan.yaml", "--format", "json"], args].concat()).json();
+        assert_eq!(outcomes(&document), [count, 0, 0], "{args:?}");
+    };
+    some(5, &["--results", "elsewhere"]);
+    some(4, &["--set", "sweeps.open.matrix.qps=[40]", "--allow-outside"]);
+    let of_plan = ["push", &url, "--plan", "plan.yaml", "--set", "sweeps.open.matrix.qps=[40]", "--allow-outside"];
+    let four = first.ok(&of_plan).stdout;
+    assert_eq!(four, format!("pushed 0 runs to {url}, 0 B; 4 already there\n"));
     assert_eq!(outcomes(&second.ok(&["pull", &url, "--format", "json"]).json()), [5, 0, 0]);
     let all = |lab: &Lab| -> Vec<Vec<u8>> { files(lab, "runs").into_values().collect() };
     assert_eq!(all(&first), all(&second), "byte for byte");
     let run = second.run(&["run", "plan.yaml"]);
-    assert!(run.stderr.contains("0 runs to do"), "{}", run.stderr);
+    assert!(run.stderr.contains("nothing to do"), "{}", run.stderr);
     honest(&run);
     second.ok(&["verify"]);
 }

@@ -28,7 +28,9 @@ pub(super) fn conclude(
     summary: &Summary,
 ) -> Result<Exit, Failure> {
     let picked = || decided(workspace, decisions);
-    let runs: Vec<_> = picked().map(|(run, _)| run).collect();
+    let is_asked = args.gate || args.markdown.is_some();
+    let all: Vec<_> = picked().map(|(run, _)| run).collect();
+    let runs = if is_asked { all.clone() } else { others::cheap_to_show(&workspace.store, &all) };
     let fresh = workspace.store.clone();
     let left_out = LeftOut::default();
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
@@ -44,6 +46,7 @@ pub(super) fn conclude(
     done_without.iter().for_each(|line| screen.line(line));
     let invalid = shown.invalid.len() - done_without.len();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
+    others::not_shown(all.len() - runs.len()).iter().for_each(|line| screen.line(line));
     others::told(summary).iter().for_each(|line| screen.line(line));
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.
@@ -73,7 +76,6 @@ pub(super) fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    let is_asked = args.gate || args.markdown.is_some();
     let waiting = stages::selected(workspace, &args.selection);
     let gate = is_asked.then(|| gate::check(workspace, &fresh, (&runs, &waiting), &left_out));
     if let (Some(path), Some(gate)) = (&args.markdown, &gate) {

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use super::args::RunArgs;
 use super::execute::Means;
 use crate::cli::failure::Failure;
-use crate::expand::RunId;
-use crate::store::Standing;
+use crate::expand::{PlannedRun, RunId};
+use crate::store::{Standing, Store};
 use crate::sweep::Summary;
 use crate::units::text::counted;
 
 /// How long the first pause between two looks is; it doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(250);
+/// How many bytes of rows are fetched to show a table.
+const MOST_FETCHED: u64 = 64 * 1024 * 1024;
 /// The longest pause between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -49,6 +51,28 @@ pub(super) fn wait_for_others(args: &RunArgs, runs: &[RunId], means: Means) -> R
         }
         pause = LONGEST.min(pause * 2);
     }
+}
+
+/// The runs that a table shows: all, unless the rows of those that others measured are a load to fetch; then those whose rows are here.
+pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&'r PlannedRun> {
+    if store.remote().is_none() {
+        return runs.to_vec();
+    }
+    let record = |run: &PlannedRun| store.run(&run.id.short()).ok().flatten()?.record;
+    let absent = |run: &PlannedRun| record(run).map_or(0, |record| store.absent_bytes(&record));
+    let absent: Vec<u64> = runs.iter().map(|run| absent(run)).collect();
+    if absent.iter().sum::<u64>() <= MOST_FETCHED {
+        return runs.to_vec();
+    }
+    runs.iter().copied().zip(absent).filter(|(_, absent)| *absent == 0).map(|(run, _)| run).collect()
+}
+
+/// That so many runs are not in the table.
+pub(super) fn not_shown(runs: usize) -> Option<String> {
+    let runs = (runs > 0).then(|| counted(runs, "run"))?;
+    Some(format!(
+        "\n{runs} of others not shown: their rows are not on this machine; `show`, `curves`, `report` and `export` fetch them"
+    ))
 }
 
 /// What other workers did meanwhile, for the end of a sweep.

@@ -111,7 +111,9 @@ impl ObjectResults {
                 Claimed::By(claim) => return Ok(claim.worker == self.claims.worker),
             };
             let key = self.key(&["claims", id, &format!("{epoch:08}.json")]);
-            if self.create(&key, &self.claims.claim(false))? {
+            let text = self.claims.claim(false);
+            // What was created is read back: a store that lets two create it now and then shows one of them the other one's.
+            if self.create(&key, &text)? && self.get(&key)?.is_none_or(|there| there == text) {
                 locked(&self.claims.held).insert(id.to_owned(), key);
                 self.keep_alive();
                 return Ok(true);

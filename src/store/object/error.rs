@@ -103,8 +103,6 @@ pub enum Doing {
     Read,
     /// Writing an object.
     Write,
-    /// Removing an object.
-    Remove,
 }
 
 impl ObjectError {
@@ -119,6 +117,12 @@ impl ObjectError {
                 ObjectError::Refused { url, doing, key, why, variables }
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
+            // Listings, and S3's own answer of 400 to an expired token, come without a kind.
+            _ if NO_BUCKET.iter().any(|word| why.contains(word)) => ObjectError::NoBucket { url },
+            _ if REFUSALS.iter().any(|word| why.contains(word)) => {
+                let variables = credentials_of(&url);
+                ObjectError::Refused { url, doing, key, why, variables }
+            }
             _ => ObjectError::Failed { url, doing, key, why },
         }
     }
@@ -138,6 +142,20 @@ impl From<ObjectError> for StoreError {
         }
     }
 }
+
+/// What stores say where credentials are the reason.
+const REFUSALS: [&str; 8] = [
+    "401 Unauthorized",
+    "403 Forbidden",
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "InvalidToken",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AccessDenied",
+];
+/// What stores say where the bucket is the reason.
+const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
 /// The variables that hold the credentials of a store.
 fn credentials_of(url: &str) -> &'static str {

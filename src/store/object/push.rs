@@ -69,11 +69,10 @@ impl ObjectResults {
         }
         failpoint("before_shared_commit");
         for _ in 0..LOOKS {
-            if self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)? {
-                return Ok(Pushed::Committed { bytes });
-            }
+            self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
+            // What is there decides, not what was answered: the answer to an earlier try may have been lost, and a store that lets two create
+            // one object now and then lets the second one win.
             match self.committed(id)? {
-                // An answer that got lost on its way: the try before this one created it.
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {
                     self.create(&self.key(&["attempts", &keys::attempt_of(id, &digest)]), &text)?;
