@@ -5,7 +5,7 @@ use std::path::Path;
 use strum::{EnumMessage, VariantArray};
 
 use crate::cli::colour::Colour;
-use crate::cli::shared::copy_of;
+use crate::cli::copies::copy_of;
 use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;

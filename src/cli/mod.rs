@@ -21,6 +21,7 @@ mod colour;
 mod compare;
 mod completions;
 mod connection_limits;
+mod copies;
 mod counting;
 mod curves;
 mod dataset;

@@ -9,13 +9,11 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use sha2::{Digest as _, Sha256};
 
+use crate::cli::copies::ADDRESS;
 use crate::cli::failure::Failure;
 use crate::plan::load;
 use crate::store::object::ObjectResults;
 use crate::store::{Store, StoreError};
-
-/// The file in a copy that says of what it is one.
-const ADDRESS: &str = "address";
 
 /// The address in what was given as `--results`; none of a folder.
 pub(super) fn address(results: &Path) -> Option<&str> {
@@ -53,11 +51,6 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let text = fs::read_to_string(plan).ok().filter(|text| text.lines().any(has_key))?;
     drop(text);
     load(plan).ok()?.plan.results.clone()
-}
-
-/// Of what the folder `dir` is a copy; none where it is a results folder of its own.
-pub(super) fn copy_of(dir: &Path) -> Option<String> {
-    fs::read_to_string(dir.join(ADDRESS)).ok().map(|text| text.trim().to_owned())
 }
 
 /// Where copies lie: `SWEEPLINE_CACHE`, else a folder in the user's cache.

@@ -53,7 +53,7 @@ pub(super) fn execute_stages(
             all.left += elsewhere.len();
             break;
         }
-        if !wait_for_others(args, &elsewhere, means)? {
+        if !wait_for_others(args, &elsewhere, (means.writer, means.stop))? {
             (all.left, all.interrupted) = (all.left + elsewhere.len(), true);
             break;
         }

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::args::RunArgs;
-use super::execute::Means;
 use crate::cli::failure::Failure;
 use crate::expand::{PlannedRun, RunId};
-use crate::store::{Standing, Store};
+use crate::store::{Standing, Store, Writer};
 use crate::sweep::Summary;
 use crate::units::text::counted;
 
@@ -19,12 +20,16 @@ const MOST_FETCHED: u64 = 64 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Waits until one of these runs is open again, or all of them are committed. No where the user ends the waiting.
-pub(super) fn wait_for_others(args: &RunArgs, runs: &[RunId], means: Means) -> Result<bool, Failure> {
+pub(super) fn wait_for_others(
+    args: &RunArgs,
+    runs: &[RunId],
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+) -> Result<bool, Failure> {
     if runs.is_empty() {
         return Ok(true);
     }
     // What this worker took and did not commit is as much waited for by others.
-    means.writer.release();
+    writer.release();
     args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
     let mut left: Vec<RunId> = runs.to_vec();
     let mut pause = FIRST;
@@ -32,7 +37,7 @@ pub(super) fn wait_for_others(args: &RunArgs, runs: &[RunId], means: Means) -> R
         let mut is_open = false;
         let mut taken = Vec::new();
         for id in left {
-            match means.writer.look(&id.to_string())? {
+            match writer.look(&id.to_string())? {
                 Standing::Committed => {}
                 Standing::Taken => taken.push(id),
                 Standing::Open => is_open = true,
@@ -44,7 +49,7 @@ pub(super) fn wait_for_others(args: &RunArgs, runs: &[RunId], means: Means) -> R
         left = taken;
         let until = Instant::now() + pause;
         while Instant::now() < until {
-            if *means.stop.borrow() {
+            if *stop.borrow() {
                 return Ok(false);
             }
             thread::sleep(Duration::from_millis(50));

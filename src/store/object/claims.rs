@@ -9,83 +9,20 @@
 //! that agree. A claim saves work and decides nothing: a worker that was cut off for longer than its lease may measure a run that another one
 //! has taken over, and then the commit, which is created once, decides whose result stands.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use jiff::Timestamp;
 use object_store::path::Path as Key;
-use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
-use serde::{Deserialize, Serialize};
+use object_store::{Error, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions};
 
 use super::ObjectResults;
 use super::error::{Doing, ObjectError};
+use super::held::{Claim, LEASE, lease, locked};
 use crate::store::record::FORMAT;
 
-/// How long a claim holds without a sign of life.
-const LEASE: Duration = Duration::from_secs(60);
 /// How much later a claim is believed to be dead: stores tell times in whole seconds.
 const ALLOWANCE_MS: i64 = 2_000;
 /// How often a run is looked at again that somebody takes or gives back meanwhile.
 const LOOKS: u32 = 4;
-
-/// The lease: shorter where a test says so. Never in builds without debug assertions.
-fn lease() -> Duration {
-    let chosen = || std::env::var("SWEEPLINE_LEASE_MS").ok()?.parse().ok();
-    chosen().filter(|_| cfg!(debug_assertions)).map_or(LEASE, Duration::from_millis)
-}
-
-/// What a claim says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Claim {
-    format: u32,
-    /// Who has it: host and process, for people, and digits that no other worker has.
-    worker: String,
-    /// How long it holds without a sign of life.
-    lease_ms: u64,
-    /// Whether it was given back.
-    #[serde(default)]
-    released: bool,
-}
-
-/// The runs that this process has taken, by short id, each with the claim's key.
-type Held = Arc<Mutex<BTreeMap<String, Key>>>;
-
-/// What this process has taken of shared results.
-#[derive(Debug)]
-pub(super) struct Claims {
-    worker: String,
-    held: Held,
-    /// What the store's clock is ahead of this machine's, in milliseconds.
-    ahead_ms: AtomicI64,
-}
-
-impl Claims {
-    /// None yet. `digits` are those of this worker alone.
-    pub(super) fn of(digits: &str) -> Claims {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let worker = format!("{host}, process {}, {digits}", std::process::id());
-        Claims { worker, held: Held::default(), ahead_ms: AtomicI64::new(0) }
-    }
-
-    /// Notes the store's clock: what was written between these two instants of this machine has that time.
-    pub(super) fn set_clock(&self, before: Timestamp, after: Timestamp, written: &ObjectMeta) {
-        let ahead = written.last_modified.timestamp_millis() - before.as_millisecond().midpoint(after.as_millisecond());
-        self.ahead_ms.store(ahead, Ordering::Relaxed);
-    }
-
-    fn claim(&self, released: bool) -> Vec<u8> {
-        let lease_ms = u64::try_from(lease().as_millis()).unwrap_or(u64::MAX);
-        let claim = Claim { format: FORMAT, worker: self.worker.clone(), lease_ms, released };
-        serde_json::to_vec(&claim).unwrap_or_default()
-    }
-
-    fn age_ms(&self, found: &ObjectMeta) -> i64 {
-        Timestamp::now().as_millisecond() + self.ahead_ms.load(Ordering::Relaxed)
-            - found.last_modified.timestamp_millis()
-    }
-}
 
 /// How a run is claimed.
 enum Claimed {
@@ -93,10 +30,6 @@ enum Claimed {
     Open(u32),
     /// A worker has it, perhaps this one.
     By(Box<Claim>),
-}
-
-fn locked(held: &Held) -> std::sync::MutexGuard<'_, BTreeMap<String, Key>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ObjectResults {

@@ -24,6 +24,7 @@
 mod address;
 mod claims;
 mod error;
+mod held;
 mod keys;
 mod packs;
 mod probe;
@@ -45,8 +46,8 @@ pub use error::ObjectError;
 pub use pull::Pulled;
 pub use push::Pushed;
 
-use claims::Claims;
 use error::Doing;
+use held::Claims;
 
 use crate::units::NonceSeed;
 

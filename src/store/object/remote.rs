@@ -77,7 +77,7 @@ impl Remote for ObjectResults {
 
 impl ObjectResults {
     fn refresh_copies(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), ObjectError> {
-        let is_absent = |id: &String| !disk::is_taken(&layout.run(id).join(RUN_JSON));
+        let is_absent = |id: &str| !disk::is_taken(&layout.run(id).join(RUN_JSON));
         let missing: Option<BTreeSet<String>> = wanted
             .map(|wanted| wanted.iter().filter(|id| is_absent(id) && !self.was_just_absent(id)).cloned().collect());
         let copy_one = |id: &String| {
@@ -88,26 +88,30 @@ impl ObjectResults {
             }
             Ok(())
         };
-        if let Some(missing) = missing.as_ref().filter(|missing| missing.len() <= ONE_BY_ONE) {
-            self.side_by_side(&Vec::from_iter(missing.iter().cloned()), &copy_one)?;
-            return Ok(());
+        let fetch_all = |ids: BTreeSet<String>| self.side_by_side(&Vec::from_iter(ids), &copy_one).map(drop);
+        let Some(mut missing) = missing else {
+            let mut listed = BTreeSet::new();
+            self.each_run(|id| listed.extend(is_absent(id).then(|| id.to_owned())))?;
+            self.unpack_many(layout, &mut listed)?;
+            return fetch_all(listed);
+        };
+        // What a pack holds is committed. Only what is in none, and is more than a few, is worth a listing of the whole store.
+        self.unpack_many(layout, &mut missing)?;
+        if missing.len() > ONE_BY_ONE {
+            let mut listed = BTreeSet::new();
+            self.each_run(|id| listed.extend(missing.take(id)))?;
+            missing.iter().for_each(|id| self.note_absent(id));
+            missing = listed;
         }
-        let mut listed: BTreeSet<String> = BTreeSet::new();
-        self.each_run(|id| {
-            if missing.as_ref().is_none_or(|missing| missing.contains(id)) {
-                listed.insert(id.to_owned());
-            }
-        })?;
-        if let Some(missing) = &missing {
-            missing.difference(&listed).for_each(|id| self.note_absent(id));
-        } else {
-            listed.retain(is_absent);
+        fetch_all(missing)
+    }
+
+    /// Takes from packs what is missing, where that is more than a few.
+    fn unpack_many(&self, layout: &Layout, missing: &mut BTreeSet<String>) -> Result<(), ObjectError> {
+        match missing.len() > ONE_BY_ONE {
+            true => self.unpack(layout, missing, &|id, text| self.copy(layout, id, text)),
+            false => Ok(()),
         }
-        if listed.len() > ONE_BY_ONE {
-            self.unpack(layout, &mut listed, &|id, text| self.copy(layout, id, text))?;
-        }
-        self.side_by_side(&Vec::from_iter(listed), &copy_one)?;
-        Ok(())
     }
 
     fn note_absent(&self, id: &str) {
