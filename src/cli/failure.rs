@@ -5,9 +5,11 @@ use std::path::Path;
 use strum::{EnumMessage, VariantArray};
 
 use crate::cli::colour::Colour;
+use crate::cli::copies::copy_of;
 use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
+use crate::store::object::ObjectError;
 use crate::store::{State, Store, StoreError, typed_results};
 
 /// The exit status of the program: its description in the manual, and its code.
@@ -57,6 +59,8 @@ pub enum Failure {
     Usage(String),
     /// An error of the results folder.
     Store(StoreError),
+    /// Results on object storage.
+    Objects(ObjectError),
     /// Anything else.
     Unexpected(anyhow::Error),
     /// An error that was reported already.
@@ -85,6 +89,7 @@ impl Failure {
             Failure::Store(error) => {
                 format!("error: {}{}", chain(error), error.damaged_file().map(mended_by).unwrap_or_default())
             }
+            Failure::Objects(error) => format!("error: {error}"),
             Failure::Unexpected(error) => format!("error: {error:#}"),
         }
     }
@@ -99,7 +104,18 @@ impl Failure {
                 | StoreError::Deleted { .. }
                 | StoreError::StillThere { .. },
             ) => Exit::Usage,
+            Failure::Store(StoreError::Remote { passes: true, .. }) => Exit::Missing,
+            Failure::Store(StoreError::Remote { .. }) => Exit::Usage,
             Failure::Store(_) => Exit::Store,
+            Failure::Objects(error) => match error {
+                ObjectError::Address { .. }
+                | ObjectError::Unusable { .. }
+                | ObjectError::NoBucket { .. }
+                | ObjectError::Unconditional { .. } => Exit::Usage,
+                ObjectError::Refused { .. } | ObjectError::Failed { .. } => Exit::Missing,
+                ObjectError::Damaged { .. } | ObjectError::Folder(_) => Exit::Store,
+                ObjectError::NoThread(_) => Exit::Unexpected,
+            },
             Failure::Unexpected(_) => Exit::Unexpected,
             Failure::Said(exit) => *exit,
         }
@@ -115,6 +131,10 @@ fn mended_by(file: &Path) -> String {
     });
     let Some((id, runs)) = run else { return String::new() };
     let results = runs.parent().unwrap_or(Path::new(""));
+    // A copy is made again from what it is a copy of.
+    if copy_of(results).is_some() {
+        return format!(": remove {}, and it is fetched again", runs.join(id).display());
+    }
     let folder = typed_results(results);
     let is_hidden =
         matches!(Store::open(results).run(id), Ok(Some(listed)) if !matches!(listed.state, State::Corrupt(_)));

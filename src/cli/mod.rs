@@ -23,6 +23,7 @@ mod colour;
 mod compare;
 mod completions;
 mod connection_limits;
+mod copies;
 mod counting;
 mod curves;
 mod dataset;
@@ -63,6 +64,7 @@ mod run;
 mod schema;
 mod search;
 mod selection;
+mod shared;
 mod show;
 mod shown_rows;
 mod stages;
@@ -70,12 +72,15 @@ mod stderr;
 mod summary_cache;
 mod sweep_cell;
 mod trails;
+mod transfer;
 mod verify;
 mod waiting;
 mod why;
 mod workspace;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::colour::{Colour, When};
 use crate::report::look_at_the_screen;
@@ -89,6 +94,19 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line as it was typed, with the results that its plan names where it names none.
+pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let command = Cli::command();
+    let matches = command.clone().try_get_matches_from(&typed)?;
+    let (Some((name, of_command)), Some(results)) = (matches.subcommand(), shared::of_plan(&matches)) else {
+        return Cli::from_arg_matches(&matches);
+    };
+    let is_name = |word: &OsString| word == name || of_command.subcommand_name().is_some_and(|inner| word == inner);
+    let at = typed.iter().rposition(is_name).map_or(typed.len(), |at| at + 1);
+    typed.splice(at..at, [OsString::from("--results"), OsString::from(results)]);
+    Cli::from_arg_matches(&command.try_get_matches_from(&typed)?)
 }
 
 impl Cli {
@@ -160,6 +178,10 @@ pub enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
+    /// Send committed runs to object storage, for others to pull
+    Push(transfer::push::PushArgs),
+    /// Fetch runs that others have pushed: `run` finds them as its own
+    Pull(transfer::pull::PullArgs),
     /// Print the JSON Schema of plans and JSON outputs, or the meaning of Parquet columns
     Schema(schema::SchemaArgs),
     /// Print the completion script of a shell
@@ -222,6 +244,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Probe(args) => probe::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Push(args) => transfer::push::run(args),
+        Command::Pull(args) => transfer::pull::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => man::run(args, Cli::command()),

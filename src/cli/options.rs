@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::failure::Failure;
+use crate::cli::shared;
 use crate::report::progress::{Manner, Screen, Style, Talk};
+use crate::store::{Part, Store, StoreError, Writer};
 use crate::units::Nanos;
 
 /// The results folder.
@@ -18,8 +20,38 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
+    /// Opens it for reading. Of shared results nothing is asked yet.
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        shared::address(&self.results).map_or_else(|| Ok(Store::open(&self.results)), shared::open)
+    }
+
+    /// The same, and learns which runs were committed elsewhere.
+    pub(crate) fn whole_store(&self) -> Result<Store, Failure> {
+        let store = self.store()?;
+        store.refresh()?;
+        Ok(store)
+    }
+
+    /// Opens it for writing, creating it where it is missing.
+    pub(crate) fn writer(&self) -> Result<Writer, Failure> {
+        writer(self.store()?, None)
+    }
+
+    /// Refuses shared results, for what only a folder of one's own can do.
+    pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
+        match shared::address(&self.results) {
+            Some(url) => Err(Failure::Usage(format!(
+                "{what}: {url} is shared, and this is for a results folder of one's own alone"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a missing folder, since it has no runs to show.
     pub(crate) fn must_exist(&self) -> Result<(), Failure> {
+        if shared::address(&self.results).is_some() {
+            return Ok(());
+        }
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
@@ -34,6 +66,23 @@ impl Folder {
     pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
+}
+
+/// Opens results for writing: all of them, or the runs of one part. Two processes of one machine cannot
+/// share one copy of shared results.
+pub(crate) fn writer(store: Store, part: Option<Part>) -> Result<Writer, Failure> {
+    let is_shared = store.remote().is_some();
+    let writer = match part {
+        None => store.writer(),
+        Some(part) => store.part_writer(part),
+    };
+    writer.map_err(|error| match error {
+        StoreError::Locked { .. } if is_shared => Failure::Store(StoreError::Remote {
+            text: format!("{error}; set SWEEPLINE_CACHE=DIR to give a worker on this machine its own copy"),
+            passes: false,
+        }),
+        error => Failure::Store(error),
+    })
 }
 
 /// The amount of messages on stderr.

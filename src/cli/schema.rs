@@ -9,7 +9,7 @@ use crate::cli::dataset::inspect::Inspection;
 use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::preview::entries::Preview;
-use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, probe, show, verify, why};
+use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, probe, show, transfer, verify, why};
 use crate::dataset::profile::Profile;
 use crate::graph::drawn::Drawing;
 use crate::plan::Report;
@@ -58,6 +58,8 @@ enum What {
     Why,
     /// The JSON Schema of `verify --format json` (schemas/verify.schema.json).
     Verify,
+    /// The JSON Schema of `push --format json` and of `pull --format json` (schemas/transfer.schema.json).
+    Transfer,
     /// The JSON Schema of `probe --format json` (schemas/probe.schema.json).
     Probe,
     /// The JSON Schema of `calibrate --format json` (schemas/calibrate.schema.json).
@@ -99,6 +101,7 @@ impl What {
             What::List => text_of::<list::Document>("sweepline list --format json"),
             What::Why => text_of::<why::Document>("sweepline why --format json"),
             What::Verify => text_of::<verify::Document>("sweepline verify --format json"),
+            What::Transfer => text_of::<transfer::document::Document>("sweepline push or pull --format json"),
             What::Probe => text_of::<probe::Document>("sweepline probe --format json"),
             What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
             What::Progress => text_of::<ProgressLine>("a line of sweepline run --progress json"),

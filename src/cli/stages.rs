@@ -73,10 +73,10 @@ impl Stages {
     }
 
     /// Records the runs that a stage was to execute.
-    pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>]) {
+    pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>], elsewhere: &[RunId]) {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
-        self.tried.extend(work.map(|(run, _)| run.id));
+        self.tried.extend(work.map(|(run, _)| run.id).filter(|id| !elsewhere.contains(id)));
     }
 }
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::disk;
 use super::error::{Doing, StoreError};
 use super::held::Held;
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
+use super::remote::Remote;
+use super::{Store, disk};
 use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
@@ -19,6 +20,8 @@ use crate::units::NonceSeed;
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
+    /// Where it is committed, too.
+    pub(super) remote: Option<Arc<dyn Remote>>,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
@@ -28,12 +31,13 @@ pub struct Attempt {
 
 impl Attempt {
     pub(super) fn create(
-        layout: Layout,
+        store: &Store,
         lock: Arc<Held>,
         (id, number): (&str, u32),
         spec: &RunSpec,
         afresh: bool,
     ) -> Result<Attempt, StoreError> {
+        let layout = store.layout().clone();
         let dir = layout.attempt(id, number);
         let nonce_seed = NonceSeed::random().map_err(StoreError::NoRandomBits)?;
         fs::create_dir(&dir).map_err(StoreError::on(Doing::Write, &dir))?;
@@ -52,7 +56,7 @@ impl Attempt {
             spec: spec.clone(),
         };
         disk::write_json(&dir, ATTEMPT_JSON, &record)?;
-        Ok(Attempt { layout, dir, record, nonce_seed, _lock: lock })
+        Ok(Attempt { layout, remote: store.remote.clone(), dir, record, nonce_seed, _lock: lock })
     }
 
     /// Returns the full RunId, 64 hex digits.

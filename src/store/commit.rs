@@ -15,7 +15,7 @@ use super::error::{Doing, StoreError};
 use super::failpoint::{failpoint, is_chosen};
 use super::folder::Folder;
 use super::inventory;
-use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON};
+use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON, short};
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
@@ -56,6 +56,9 @@ impl Attempt {
         failpoint("before_entry");
         inventory::write(&self.layout, &record, Sync::Now)?;
         failpoint("after_entry");
+        if let Some(remote) = &self.remote {
+            remote.commit(&self.layout, short(&record.id))?;
+        }
         Ok(record)
     }
 
@@ -122,20 +125,25 @@ pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreEr
     disk::remove(&attempt.join(JOURNAL))?;
     disk::remove(&attempt.join(ATTEMPT_JSON))?;
     disk::sync_dir(&attempt)?;
-    let run = layout.run(&record.id);
+    take_place(layout, &attempt, &record.id)
+}
+
+/// Moves a whole folder into the place of the run `id`, and what is there to `superseded/`.
+pub(super) fn take_place(layout: &Layout, whole: &Path, id: &str) -> Result<(), StoreError> {
+    let run = layout.run(id);
     if disk::is_taken(&run) {
-        let aside = place_aside(layout, &run, &record.id)?;
-        if !is_chosen(TWO_RENAMES) && disk::exchange(&attempt, &run)? {
+        let aside = place_aside(layout, &run, id)?;
+        if !is_chosen(TWO_RENAMES) && disk::exchange(whole, &run)? {
             failpoint("between_exchange_and_supersede");
-            rename(&attempt, &aside)?;
+            rename(whole, &aside)?;
         } else {
             rename(&run, &aside)?;
             failpoint(TWO_RENAMES);
-            rename(&attempt, &run)?;
+            rename(whole, &run)?;
         }
         disk::sync_dir(&layout.superseded())?;
     } else {
-        rename(&attempt, &run)?;
+        rename(whole, &run)?;
     }
     failpoint("after_rename");
     disk::sync_dir(&layout.runs())?;

@@ -170,6 +170,14 @@ pub enum StoreError {
         /// The short id.
         id: String,
     },
+    /// Shared results that could not be used, reached, read or written.
+    #[error("{text}")]
+    Remote {
+        /// What happened, where, and what to do about it.
+        text: String,
+        /// Whether the same command may succeed when it is run again.
+        passes: bool,
+    },
     /// Several runs have ids with this prefix.
     #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
     Ambiguous {
@@ -227,7 +235,7 @@ impl StoreError {
 
     /// Whether a file exists that this user or this program cannot read, which is not damage.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. })
+        matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. } | StoreError::Remote { .. })
     }
 
     /// Returns a function that converts errors of an operation on `path`.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::adopt::clear_up;
 use super::attempt::Attempt;
 use super::error::{Doing, StoreError};
 use super::held::Held;
@@ -11,6 +12,7 @@ use super::inventory;
 use super::layout::{GITIGNORE, Layout, MOST_ATTEMPTS, split_numbered};
 use super::record::RunRecord;
 use super::recover::{Recovered, catch_up, recover};
+use super::remote::Standing;
 use super::{Store, disk};
 use crate::expand::RunSpec;
 
@@ -38,18 +40,26 @@ impl Store {
     ///
     /// Fails with `Locked` while another process holds it.
     pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
-        Store::lock_for(dir.into(), None)
+        Store::open(dir).writer()
     }
 
-    /// The same for the runs of one part, beside writers of other parts. Interrupted commits of other runs are left alone.
+    /// Opens this folder for writing. A copy of shared results is updated first, and sends what the
+    /// shared results lack.
+    pub fn writer(self) -> Result<Writer, StoreError> {
+        self.lock_for(None)
+    }
+
+    /// Opens this folder for writing the runs of one part, next to writers of other parts. Interrupted
+    /// commits of other runs are left alone.
     ///
-    /// Fails with `Locked` while another process has the whole folder, and with `PartLocked` while one has the part.
-    pub fn lock_part(dir: impl Into<PathBuf>, part: Part) -> Result<Writer, StoreError> {
-        Store::lock_for(dir.into(), Some(part))
+    /// Fails with `Locked` while another process has the whole folder, and with `PartLocked` while one has
+    /// the part.
+    pub fn part_writer(self, part: Part) -> Result<Writer, StoreError> {
+        self.lock_for(Some(part))
     }
 
-    fn lock_for(dir: PathBuf, part: Option<Part>) -> Result<Writer, StoreError> {
-        let store = Store::open(dir);
+    fn lock_for(self, part: Option<Part>) -> Result<Writer, StoreError> {
+        let store = self;
         let layout = store.layout();
         let root = layout.root();
         let new = !root.exists();
@@ -68,9 +78,15 @@ impl Store {
             disk::create_dir(&dir)?;
             disk::sync_dir(root)?;
         }
+        if part.is_none() {
+            clear_up(layout)?;
+        }
         let is_own = |id: &str| part.is_none_or(|part| (part.has)(id));
         let recovered = recover(layout, &is_own)?;
         catch_up(&store, &is_own)?;
+        if let Some(remote) = store.remote() {
+            remote.begin(layout)?;
+        }
         Ok(Writer { store, lock, recovered })
     }
 }
@@ -86,6 +102,25 @@ impl Writer {
         &self.recovered
     }
 
+    /// Takes the run `id` (full or short) for this process, where results are shared; in a folder of one's own every run is open.
+    pub fn claim(&self, id: &str) -> Result<Standing, StoreError> {
+        let remote = self.store.remote();
+        remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id)))
+    }
+
+    /// How the run `id` stands, without taking it.
+    pub fn look(&self, id: &str) -> Result<Standing, StoreError> {
+        let remote = self.store.remote();
+        remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id)))
+    }
+
+    /// Gives back the runs that were taken and not committed.
+    pub fn release(&self) {
+        if let Some(remote) = self.store.remote() {
+            remote.release();
+        }
+    }
+
     /// Starts the next attempt at the run `id` (64 hex digits).
     pub fn begin(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
         self.create(id, spec, false)
@@ -99,7 +134,13 @@ impl Writer {
 
     fn create(&self, id: &str, spec: &RunSpec, afresh: bool) -> Result<Attempt, StoreError> {
         let number = next_number(self.store.layout(), id)?;
-        Attempt::create(self.store.layout().clone(), Arc::clone(&self.lock), (id, number), spec, afresh)
+        Attempt::create(&self.store, Arc::clone(&self.lock), (id, number), spec, afresh)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

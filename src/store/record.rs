@@ -164,16 +164,19 @@ impl RunRecord {
 
     /// Reads it from an open folder.
     pub(super) fn read_in(folder: &Folder) -> Result<RunRecord, StoreError> {
-        let path = folder.path().join(RUN_JSON);
-        let text = folder.json(RUN_JSON)?;
-        let damaged = |reason| StoreError::Damaged { path: path.clone(), reason };
-        let sha256 = seal::digest(&text).map_err(damaged)?;
-        let record: RunRecord = parse(&path, &text)?;
+        RunRecord::of_text(&folder.path().join(RUN_JSON), &folder.json(RUN_JSON)?)
+    }
+
+    /// Likewise, of a text that lies at `path`.
+    pub(super) fn of_text(path: &Path, text: &[u8]) -> Result<RunRecord, StoreError> {
+        let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
+        let sha256 = seal::digest(text).map_err(damaged)?;
+        let record: RunRecord = parse(path, text)?;
         if record.attempt > MOST_ATTEMPTS {
             return Err(damaged(format!("{} is not a valid attempt number", record.attempt)));
         }
         if sha256.is_none() {
-            is_of_earlier(&text, &record).map_err(damaged)?;
+            is_of_earlier(text, &record).map_err(damaged)?;
         }
         Ok(RunRecord { sha256, ..record })
     }

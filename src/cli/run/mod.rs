@@ -6,6 +6,7 @@ mod conclude;
 mod decisions;
 mod execute;
 mod metrics;
+mod others;
 mod outlets;
 mod part;
 mod stage;
@@ -23,7 +24,7 @@ use crate::cli::options::TextOrJson;
 use crate::cli::{gate, gate_page, lints, missing_texts, preview};
 use crate::report::format::plain;
 use crate::server::launch::left_servers;
-use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::store::{Writer, ignore_file_size_signal};
 use crate::submit::Part;
 use crate::sweep::resume::Wishes;
 use crate::sweep::{Summary, secret_behind};
@@ -38,6 +39,9 @@ use stage::Stage;
 pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
     args.shown.check()?;
+    if wishes.force || wishes.redo_invalid {
+        args.folder.must_be_own("--force and --redo invalid")?;
+    }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
     let part = part::select(&mut args, &workspace)?;
@@ -95,19 +99,22 @@ fn lock(
         have_room(args, workspace, &stage.decisions)?;
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
-        let writer = part::lock(args, workspace, part)?;
+        let writer = part::lock(workspace, part)?;
         // Another sweepline may have committed runs up to now, and taking the lock may have completed
         // interrupted commits.
         workspace.look_again()?;
         stage.decide_again(args, workspace, (wishes, stages))?;
         return Ok(Some(writer));
     }
-    let left = left_servers(&Store::open(&args.folder.results).layout().servers());
+    let left = left_servers(&workspace.store.layout().servers());
     let has_left = left.iter().any(|left| part.is_none_or(|part| part.has(left.endpoint())));
+    if workspace.store.has_unsent()? {
+        return Ok(Some(part::lock(workspace, part)?));
+    }
     // If every result is present and only the inventory is behind, a folder that cannot be written is no
     // reason to withhold the results.
     let is_wanted = has_left || workspace.disk.wants_entries();
-    Ok(is_wanted.then(|| part::lock(args, workspace, part).ok()).flatten())
+    Ok(is_wanted.then(|| part::lock(workspace, part).ok()).flatten())
 }
 
 /// Other notes before the first stage: missing texts, and lint findings.

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use crate::cli::failure::Failure;
-use crate::store::{self, Store, StoreError, Writer};
+use crate::cli::options;
+use crate::store::{self, Writer};
 use crate::submit::{Part, parts};
 
 /// The part that the call names; from here on its runs alone are selected.
@@ -24,10 +25,11 @@ pub(super) fn select(args: &mut RunArgs, workspace: &Workspace) -> Result<Option
     Ok(Some(part))
 }
 
-/// Takes the results folder for writing: all of it, or the runs of a part.
-pub(super) fn lock(args: &RunArgs, workspace: &Workspace, part: Option<&Part>) -> Result<Writer, StoreError> {
-    let Some(part) = part else { return Store::lock(&args.folder.results) };
+/// Opens the results for writing: all of them, or the runs of a part.
+pub(super) fn lock(workspace: &Workspace, part: Option<&Part>) -> Result<Writer, Failure> {
+    let Some(part) = part else { return options::writer(workspace.store.clone(), None) };
     let own = workspace.expansion.possible().filter(|run| part.has(&run.spec.endpoint.name));
     let ids: HashSet<String> = own.map(|run| run.id.short()).collect();
-    Store::lock_part(&args.folder.results, store::Part { name: &part.name, has: &|id| ids.contains(id) })
+    let part = store::Part { name: &part.name, has: &|id| ids.contains(id) };
+    options::writer(workspace.store.clone(), Some(part))
 }

@@ -1,0 +1,169 @@
+//! From object storage to a results folder.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use object_store::ObjectStoreExt as _;
+use sha2::{Digest as _, Sha256};
+
+use super::error::{Doing, ObjectError};
+use super::{ObjectResults, keys};
+use crate::store::adopt::{adopt, fetched};
+use crate::store::error::{Doing as FolderDoing, StoreError};
+use crate::store::hex::hex;
+use crate::store::layout::{RUN_JSON, short};
+use crate::store::record::{FileRecord, RunRecord};
+use crate::store::{State, Writer, disk, failpoint, folder};
+
+/// What is asked for at once of a file.
+const PART: u64 = 16 * 1024 * 1024;
+
+/// What became of a run that was pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulled {
+    /// It is committed in the folder now; so many bytes were fetched.
+    Committed {
+        /// The bytes.
+        bytes: u64,
+    },
+    /// The very same result was in the folder before.
+    There,
+    /// Another result of the same run is in the folder, and stays.
+    Other,
+    /// It is not committed there.
+    Missing,
+}
+
+impl ObjectResults {
+    /// Pulls these runs (short ids) into a results folder, each checked against the digests of its `run.json` before it is committed; what is there
+    /// and cannot be used is replaced. What became of each, in their order.
+    ///
+    /// Fails at the first run that cannot be fetched; those before it stay committed, and pulled again it goes on.
+    pub fn pull(&self, writer: &Writer, ids: &[String]) -> Result<Vec<Pulled>, ObjectError> {
+        self.side_by_side(ids, &|id| self.pull_one(writer, id))
+    }
+
+    fn pull_one(&self, writer: &Writer, id: &str) -> Result<Pulled, ObjectError> {
+        let Some(text) = self.committed(id)? else { return Ok(Pulled::Missing) };
+        let digest = hex(&Sha256::digest(&text));
+        let here = writer.store().run(id)?.filter(|listed| !matches!(listed.state, State::Corrupt(_)));
+        if let Some(here) = here {
+            let is_same = fs::read(here.dir.join(RUN_JSON)).is_ok_and(|here| here == text);
+            return Ok(if is_same { Pulled::There } else { Pulled::Other });
+        }
+        let record = self.checked(id, &text)?;
+        let layout = writer.store().layout();
+        let dir = fetched(layout, id)?;
+        let mut bytes = text.len() as u64;
+        for (name, file) in &record.files {
+            self.fetch(&dir.join(name), file, &["rows", id, &digest, name])?;
+            bytes += file.bytes;
+        }
+        // Last, as in every commit: a folder with a run.json is whole.
+        write(&dir.join(RUN_JSON), |file| Ok(file.write_all(&text)?))?;
+        disk::sync_dir(&dir)?;
+        failpoint("before_adoption");
+        adopt(layout, &dir, &record)?;
+        Ok(Pulled::Committed { bytes })
+    }
+
+    /// What a commit says, if it is whole and that of the run `id`.
+    pub(super) fn checked(&self, id: &str, text: &[u8]) -> Result<RunRecord, ObjectError> {
+        let key = self.key(&["runs", &keys::commit_of(id)]).to_string();
+        let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.clone(), reason };
+        let record = match RunRecord::of_text(Path::new(&key), text) {
+            Err(StoreError::Damaged { reason, .. }) => return Err(damaged(reason)),
+            record => record?,
+        };
+        if short(&record.id) != id {
+            return Err(damaged(format!("it is that of run {}", short(&record.id))));
+        }
+        // The names become those of files here.
+        let is_name = |name: &String| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+        match record.files.keys().find(|name| !is_name(name) || *name == RUN_JSON) {
+            Some(name) => Err(damaged(format!("it lists {name:?}, which is not a file of a run"))),
+            None => Ok(record),
+        }
+    }
+
+    /// Brings a row file of the commit in `dir` there, whole or not at all.
+    pub(super) fn fetch_file(&self, dir: &Path, record: &RunRecord, name: &str) -> Result<(), ObjectError> {
+        let id = short(&record.id);
+        let text = folder::json(&dir.join(RUN_JSON))?;
+        // What is asked for is what this very run.json lists.
+        let found = self.checked(id, &text)?;
+        let Some(file) = found.files.get(name) else {
+            let dir = dir.to_owned();
+            return Err(StoreError::Gone { dir }.into());
+        };
+        let beside = dir.join(format!(".{name}.{}", std::process::id()));
+        let fetched = self.fetch(&beside, file, &["rows", id, &hex(&Sha256::digest(&text)), name]);
+        let placed = fetched.and_then(|()| {
+            let path = dir.join(name);
+            Ok(fs::rename(&beside, &path).map_err(StoreError::on(FolderDoing::Move, &path))?)
+        });
+        if placed.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        placed
+    }
+
+    /// Fetches a file part by part, and checks it.
+    fn fetch(&self, path: &Path, file: &FileRecord, key: &[&str]) -> Result<(), ObjectError> {
+        let key = self.key(key);
+        let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.to_string(), reason };
+        let mut hasher = Sha256::new();
+        write(path, |out| {
+            let mut at = 0;
+            while at < file.bytes {
+                let until = file.bytes.min(at + PART);
+                let part = match self.wait(self.objects.get_range(&key, at..until)) {
+                    Err(object_store::Error::NotFound { .. }) => return Err(damaged("it is missing".to_owned()).into()),
+                    part => part.map_err(|error| self.failed(Doing::Read, &key, error))?,
+                };
+                if part.is_empty() {
+                    return Err(damaged(format!("it has {at} bytes, run.json says {}", file.bytes)).into());
+                }
+                hasher.update(&part);
+                out.write_all(&part)?;
+                at += part.len() as u64;
+            }
+            Ok(())
+        })?;
+        match hex(&hasher.finalize()) == file.sha256 {
+            true => Ok(()),
+            false => Err(damaged("its SHA-256 does not match the one in run.json".to_owned())),
+        }
+    }
+}
+
+/// What stops a file from being filled.
+enum Stop {
+    Here(std::io::Error),
+    There(ObjectError),
+}
+
+/// Creates a file and fills it, down to the disk.
+fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Stop>) -> Result<(), ObjectError> {
+    let written = File::create(path).map_err(Stop::Here).and_then(|mut file| {
+        fill(&mut file)?;
+        file.sync_all().map_err(Stop::Here)
+    });
+    written.map_err(|stop| match stop {
+        Stop::Here(error) => StoreError::io(FolderDoing::Write, path, error).into(),
+        Stop::There(error) => error,
+    })
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Stop {
+        Stop::Here(error)
+    }
+}
+
+impl From<ObjectError> for Stop {
+    fn from(error: ObjectError) -> Stop {
+        Stop::There(error)
+    }
+}

@@ -1,0 +1,131 @@
+//! From a results folder to object storage.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use object_store::path::Path as Key;
+use object_store::{Error, MultipartUpload as _, ObjectStoreExt as _};
+use sha2::{Digest as _, Sha256};
+
+use super::error::{Doing, ObjectError};
+use super::{ObjectResults, keys};
+use crate::store::error::{Doing as FolderDoing, StoreError};
+use crate::store::folder::Folder;
+use crate::store::hex::hex;
+use crate::store::layout::{RUN_JSON, short};
+use crate::store::record::RunRecord;
+use crate::store::{Listed, failpoint};
+
+/// What is sent at once of a file. S3 wants parts of 5 MiB and more, and at most 10 000 of them.
+const PART: usize = 16 * 1024 * 1024;
+/// How often a run's commit is looked for again where somebody removes it meanwhile.
+const LOOKS: u32 = 3;
+
+/// What became of a run that was pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// It is committed there now; so many bytes were sent.
+    Committed {
+        /// The bytes.
+        bytes: u64,
+    },
+    /// The very same result was committed there before.
+    There,
+    /// Another result of the same run is committed there, and stays; this one is kept as an attempt.
+    Second {
+        /// The bytes.
+        bytes: u64,
+    },
+}
+
+impl ObjectResults {
+    /// Pushes runs that are whole; what became of each, in their order. The caller has probed the store.
+    ///
+    /// Fails at the first run that cannot be sent; those before it stay committed, and pushed again it goes on.
+    pub fn push(&self, runs: &[&Listed]) -> Result<Vec<Pushed>, ObjectError> {
+        let pushed = self.side_by_side(runs, &|run| self.push_one(&run.dir))?;
+        let new = runs.iter().zip(&pushed).filter(|(_, pushed)| matches!(pushed, Pushed::Committed { .. }));
+        let new: Vec<(String, PathBuf)> = new.map(|(run, _)| (run.id.clone(), run.dir.clone())).collect();
+        self.pack(&new)?;
+        Ok(pushed)
+    }
+
+    /// Pushes the run in `dir`.
+    pub(super) fn push_one(&self, dir: &Path) -> Result<Pushed, ObjectError> {
+        let folder = Folder::open(dir)?;
+        // Through one open folder, so that all files are of one commit.
+        let record = RunRecord::read_in(&folder)?;
+        let text = folder.json(RUN_JSON)?;
+        let id = short(&record.id);
+        let digest = hex(&Sha256::digest(&text));
+        if let Some(committed) = self.committed(id)?
+            && committed == text
+        {
+            return Ok(Pushed::There);
+        }
+        let mut bytes = text.len() as u64;
+        for name in record.files.keys() {
+            bytes += self.send(&folder, name, &self.key(&["rows", id, &digest, name]))?;
+        }
+        failpoint("before_shared_commit");
+        for _ in 0..LOOKS {
+            self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
+            // What is there decides, not what was answered: the answer to an earlier try may have been lost, and a store that lets two create
+            // one object now and then lets the second one win.
+            match self.committed(id)? {
+                Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
+                Some(_) => {
+                    self.create(&self.key(&["attempts", &keys::attempt_of(id, &digest)]), &text)?;
+                    return Ok(Pushed::Second { bytes });
+                }
+                None => {}
+            }
+        }
+        let (key, why) =
+            (self.key(&["runs", &keys::commit_of(id)]), "it is there for some and gone for others".to_owned());
+        Err(ObjectError::Failed { url: self.url.clone(), doing: Doing::Write, key: key.to_string(), why })
+    }
+
+    /// The `run.json` that is committed there; none where there is none.
+    pub(super) fn committed(&self, id: &str) -> Result<Option<Vec<u8>>, ObjectError> {
+        self.get(&self.key(&["runs", &keys::commit_of(id)]))
+    }
+
+    /// Sends a file, unless it is there with its size: its key names its content. Gives the bytes that were sent.
+    fn send(&self, folder: &Folder, name: &str, key: &Key) -> Result<u64, ObjectError> {
+        let (file, size) = folder.file(name)?;
+        match self.wait(self.objects.head(key)) {
+            Ok(found) if found.size == size => return Ok(0),
+            Ok(_) | Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(self.failed(Doing::Read, key, error)),
+        }
+        let path = folder.path().join(name);
+        let part = || -> Result<Vec<u8>, ObjectError> {
+            let mut bytes = Vec::with_capacity(PART.min(usize::try_from(size).unwrap_or(PART)));
+            let read = (&file).take(PART as u64).read_to_end(&mut bytes);
+            read.map_err(|error| StoreError::io(FolderDoing::Read, &path, error))?;
+            Ok(bytes)
+        };
+        let first = part()?;
+        let failed = |error| self.failed(Doing::Write, key, error);
+        if first.len() < PART {
+            self.wait(self.objects.put(key, first.into())).map_err(failed)?;
+            return Ok(size);
+        }
+        let mut upload = self.wait(self.objects.put_multipart(key)).map_err(failed)?;
+        let send_all = || {
+            let mut bytes = first;
+            while !bytes.is_empty() {
+                self.wait(upload.put_part(bytes.into())).map_err(failed)?;
+                bytes = part()?;
+            }
+            self.wait(upload.complete()).map_err(failed)
+        };
+        let sent = send_all();
+        if sent.is_err() {
+            // Best effort: the store drops what was not completed, sooner or later.
+            let _ = self.wait(upload.abort());
+        }
+        sent.map(|_| size)
+    }
+}
