@@ -86,7 +86,7 @@ pub(super) fn told(summary: &Summary) -> Vec<String> {
         .then(|| format!("\n{} committed by other workers meanwhile", counted(summary.shared, "run")));
     let kept = (summary.kept > 0).then(|| {
         let runs = counted(summary.kept, "run");
-        format!("\n{runs} not measured again: shared results are never changed; --results FOLDER measures anew")
+        format!("\n{runs} not measured again: shared results are never changed; --results FOLDER measures into a folder of your own")
     });
     shared.into_iter().chain(kept).collect()
 }

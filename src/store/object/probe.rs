@@ -25,7 +25,7 @@ impl ObjectResults {
         match won.iter().filter(|won| **won).count() {
             1 => Ok(()),
             0 => {
-                let why = "nobody could create a new object".to_owned();
+                let why = "no new object could be created".to_owned();
                 Err(ObjectError::Failed { url: self.url.clone(), doing: Doing::Write, key: key.to_string(), why })
             }
             winners => Err(ObjectError::Unconditional { url: self.url.clone(), winners, writers: won.len() }),
