@@ -56,6 +56,7 @@ pub struct Pod {
     #[schemars(example = &"sweepline")]
     pub secret: Option<String>,
     /// The service account of the pod.
+    #[schemars(example = &"bench")]
     pub service_account: Option<String>,
     /// How GPUs are called. Default nvidia.com/gpu.
     #[schemars(example = &"amd.com/gpu")]
@@ -78,6 +79,7 @@ pub struct Toleration {
     #[schemars(example = &"nvidia.com/gpu")]
     pub key: String,
     /// Its value.
+    #[schemars(example = &"true")]
     pub value: Option<String>,
     /// What the taint does.
     pub effect: Option<TaintEffect>,
