@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use sweepline::cli::{self, Cli};
+use sweepline::cli;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(refusal) => return cli::refuse(&refusal),
     };

@@ -19,7 +19,7 @@ use crate::plan::Arrivals;
 use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::Screen;
-use crate::store::{Store, Writer};
+use crate::store::Writer;
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
@@ -129,7 +129,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         None => (None, args.load.loads(timing, args.at_least)),
         Some(path) => {
             let plan = args.changes.load(path)?.plan;
-            let expansion = expansion(&Store::open(&args.folder.results), &plan)?;
+            let expansion = expansion(&args.folder.store()?, &plan)?;
             not_known = unknown_loads(&expansion);
             (Some(plan.name.clone()), of_plan(&expansion, timing, args.at_least))
         }
@@ -146,7 +146,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(lack));
     }
     raise_file_limit();
-    let writer = Store::lock(&args.folder.results)?;
+    let writer = args.folder.writer()?;
     let stop = listen_for_signals()?;
     let screen = args.loudness.screen();
     not_known.iter().for_each(|line| screen.line(&format!("not calibrated: {line}")));

@@ -5,6 +5,7 @@ use std::path::Path;
 use strum::{EnumMessage, VariantArray};
 
 use crate::cli::colour::Colour;
+use crate::cli::copies::copy_of;
 use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
@@ -102,6 +103,8 @@ impl Failure {
                 | StoreError::Deleted { .. }
                 | StoreError::StillThere { .. },
             ) => Exit::Usage,
+            Failure::Store(StoreError::Remote { passes: true, .. }) => Exit::Missing,
+            Failure::Store(StoreError::Remote { .. }) => Exit::Usage,
             Failure::Store(_) => Exit::Store,
             Failure::Objects(error) => match error {
                 ObjectError::Address { .. }
@@ -127,6 +130,10 @@ fn mended_by(file: &Path) -> String {
     });
     let Some((id, runs)) = run else { return String::new() };
     let results = runs.parent().unwrap_or(Path::new(""));
+    // A copy is made again from what it is a copy of.
+    if copy_of(results).is_some() {
+        return format!(": remove {}, and it is fetched again", runs.join(id).display());
+    }
     let folder = typed_results(results);
     let is_hidden =
         matches!(Store::open(results).run(id), Ok(Some(listed)) if !matches!(listed.state, State::Corrupt(_)));

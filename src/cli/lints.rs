@@ -8,13 +8,13 @@ use crate::expand::Load;
 use crate::lint::{Calibrated, Held, Lint, Scope, lint};
 use crate::plan::{Connections, Finding, Loaded};
 use crate::server::client_environment;
-use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 
 /// Every lint of a plan. What an earlier `calibrate` of this host showed is in the results folder.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     // A folder of calibrations that cannot be read says nothing of the plan.
-    let known = known(&Store::open(&folder.results), &client_environment()).unwrap_or(Known::Nothing);
+    let store = folder.store().ok();
+    let known = store.and_then(|store| known(&store, &client_environment()).ok()).unwrap_or(Known::Nothing);
     let calibrated = match &known {
         Known::Here(calibration, _) => Some(calibrated(calibration)),
         Known::Nothing | Known::Elsewhere(_) => None,

@@ -115,7 +115,7 @@ struct Attempt {
 /// Lists the results folder.
 pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
-    let store = Store::open(&args.folder.results);
+    let store = args.folder.whole_store()?;
     warn_of_no_inventory(&store);
     let runs = store.list()?;
     let deleted = store.deleted()?;

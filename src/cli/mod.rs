@@ -21,6 +21,7 @@ mod colour;
 mod compare;
 mod completions;
 mod connection_limits;
+mod copies;
 mod counting;
 mod curves;
 mod dataset;
@@ -61,6 +62,7 @@ mod run;
 mod schema;
 mod search;
 mod selection;
+mod shared;
 mod show;
 mod shown_rows;
 mod stages;
@@ -74,7 +76,9 @@ mod waiting;
 mod why;
 mod workspace;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::colour::{Colour, When};
 use crate::report::look_at_the_screen;
@@ -88,6 +92,19 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line as it was typed, with the results that its plan names where it names none.
+pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let command = Cli::command();
+    let matches = command.clone().try_get_matches_from(&typed)?;
+    let (Some((name, of_command)), Some(results)) = (matches.subcommand(), shared::of_plan(&matches)) else {
+        return Cli::from_arg_matches(&matches);
+    };
+    let is_name = |word: &OsString| word == name || of_command.subcommand_name().is_some_and(|inner| word == inner);
+    let at = typed.iter().rposition(is_name).map_or(typed.len(), |at| at + 1);
+    typed.splice(at..at, [OsString::from("--results"), OsString::from(results)]);
+    Cli::from_arg_matches(&command.try_get_matches_from(&typed)?)
 }
 
 impl Cli {

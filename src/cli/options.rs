@@ -6,20 +6,52 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::failure::Failure;
+use crate::cli::shared;
 use crate::report::progress::{Manner, Screen, Style, Talk};
+use crate::store::{Store, StoreError, Writer};
 use crate::units::Nanos;
 
 /// Where results lie.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Folder {
-    /// Folder of results
+    /// Folder of results, or s3://…, gs://…, az://…, file:///… for results that are shared
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
 }
 
 impl Folder {
+    /// Opens it for reading. Of shared results nothing is asked yet.
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        shared::address(&self.results).map_or_else(|| Ok(Store::open(&self.results)), shared::open)
+    }
+
+    /// The same, and learns which runs were committed elsewhere.
+    pub(crate) fn whole_store(&self) -> Result<Store, Failure> {
+        let store = self.store()?;
+        store.refresh()?;
+        Ok(store)
+    }
+
+    /// Opens it for writing, creating it where it is missing.
+    pub(crate) fn writer(&self) -> Result<Writer, Failure> {
+        writer(self.store()?)
+    }
+
+    /// Refuses shared results, for what only a folder of one's own can do.
+    pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
+        match shared::address(&self.results) {
+            Some(url) => Err(Failure::Usage(format!(
+                "{what}: {url} is shared, and this is for a results folder of one's own alone"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a folder that is not there: nothing can be said of its runs.
     pub(crate) fn must_exist(&self) -> Result<(), Failure> {
+        if shared::address(&self.results).is_some() {
+            return Ok(());
+        }
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
@@ -34,6 +66,18 @@ impl Folder {
     pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
+}
+
+/// Takes results for writing. Two processes of one machine cannot have one copy of shared results.
+pub(crate) fn writer(store: Store) -> Result<Writer, Failure> {
+    let is_shared = store.remote().is_some();
+    store.writer().map_err(|error| match error {
+        StoreError::Locked { .. } if is_shared => Failure::Store(StoreError::Remote {
+            text: format!("{error}; SWEEPLINE_CACHE=DIR gives a worker on this machine a copy of its own"),
+            passes: false,
+        }),
+        error => Failure::Store(error),
+    })
 }
 
 /// How much is said on stderr.

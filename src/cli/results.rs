@@ -20,7 +20,7 @@ use crate::plan::{Plan, Slo};
 use crate::report::Trail;
 use crate::report::format::{counts, fill, plain};
 use crate::rows::{GivenUp, RunLabels};
-use crate::store::{GivenUpRun, RunRecord, Store, run_labels};
+use crate::store::{GivenUpRun, RunRecord, run_labels};
 use crate::units::text::quoted;
 
 /// A plan and those of its runs that are asked about.
@@ -240,7 +240,7 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
 /// That a plan has no result in a folder, what makes them, and where there are others, what tells why they are not its.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
-    let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
+    let others = folder.store().is_ok_and(|store| store.list().is_ok_and(|runs| !runs.is_empty()));
     let why = if others {
         format!("; `sweepline preview {asked}` shows which edits set them apart from the results there")
     } else {

@@ -71,11 +71,11 @@ impl Stages {
         tried.map(|(run, _)| run.id).collect::<HashSet<RunId>>().len()
     }
 
-    /// Notes what a stage was to execute.
-    pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>]) {
+    /// Notes what a stage was to execute, but for runs that other workers had: their turn may come.
+    pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>], elsewhere: &[RunId]) {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
-        self.tried.extend(work.map(|(run, _)| run.id));
+        self.tried.extend(work.map(|(run, _)| run.id).filter(|id| !elsewhere.contains(id)));
     }
 }
 

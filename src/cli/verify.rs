@@ -108,12 +108,13 @@ fn not_covered(verified: &Verified) -> usize {
 pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     if let Some(id) = &args.forget {
-        let forgotten = Store::lock(&args.folder.results)?.forget(id)?;
+        args.folder.must_be_own("--forget")?;
+        let forgotten = args.folder.writer()?.forget(id)?;
         let name = forgotten.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
         output::print(&format!("forgot run {}{name}", forgotten.id))?;
         return Ok(Exit::Done);
     }
-    let store = Store::open(&args.folder.results);
+    let store = args.folder.whole_store()?;
     let verified = store.verify()?;
     match args.format {
         TextOrJson::Text => output::print(&text(&store, &verified, &args.folder)?)?,

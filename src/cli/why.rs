@@ -142,7 +142,7 @@ pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
             }
         }
         None => {
-            let runs = in_folder(&args, &Store::open(&args.folder.results), by_id)?;
+            let runs = in_folder(&args, &args.folder.whole_store()?, by_id)?;
             Explained { runs, waiting: Vec::new() }
         }
     };

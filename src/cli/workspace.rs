@@ -49,7 +49,7 @@ impl Workspace {
     /// Reads the plan with what the call changes in it, expands it and lists the results folder.
     pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
-        let store = Store::open(&folder.results);
+        let store = folder.store()?;
         warn_of_no_inventory(&store);
         let Staged { mut expansion, known, chosen, trails } = staged(&store, &loaded.plan)?;
         let disk = on_disk(&store, &expansion)?;
@@ -189,6 +189,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
     let mut known = Known::default();
     let mut expansion = expand_with(plan, &known)?;
+    refresh(store, &expansion)?;
     if expansion.pools.is_empty() && !is_staged {
         return Ok(Staged { expansion, known, chosen: Vec::new(), trails: Vec::new() });
     }
@@ -207,7 +208,13 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
         }
         known = now;
         expansion = expand_with(plan, &known)?;
+        refresh(store, &expansion)?;
     }
+}
+
+/// Learns which of the runs that a plan may have were committed elsewhere.
+fn refresh(store: &Store, expansion: &Expansion) -> Result<(), Failure> {
+    Ok(store.refresh_these(|| expansion.possible().map(|run| run.id.short()).collect())?)
 }
 
 /// How the cells of a plan stand whose repeats may end early.

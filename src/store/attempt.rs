@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::disk;
 use super::error::{Doing, StoreError};
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
+use super::remote::Remote;
+use super::{Store, disk};
 use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
@@ -16,6 +17,8 @@ use crate::units::NonceSeed;
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
+    /// Where it is committed, too.
+    pub(super) remote: Option<Arc<dyn Remote>>,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
@@ -25,12 +28,13 @@ pub struct Attempt {
 
 impl Attempt {
     pub(super) fn create(
-        layout: Layout,
+        store: &Store,
         lock: Arc<File>,
         (id, number): (&str, u32),
         spec: &RunSpec,
         afresh: bool,
     ) -> Result<Attempt, StoreError> {
+        let layout = store.layout().clone();
         let dir = layout.attempt(id, number);
         let nonce_seed = NonceSeed::random().map_err(StoreError::NoRandomBits)?;
         fs::create_dir(&dir).map_err(StoreError::on(Doing::Write, &dir))?;
@@ -49,7 +53,7 @@ impl Attempt {
             spec: spec.clone(),
         };
         disk::write_json(&dir, ATTEMPT_JSON, &record)?;
-        Ok(Attempt { layout, dir, record, nonce_seed, _lock: lock })
+        Ok(Attempt { layout, remote: store.remote.clone(), dir, record, nonce_seed, _lock: lock })
     }
 
     /// The full RunId, 64 hex digits.

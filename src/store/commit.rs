@@ -14,7 +14,7 @@ use super::error::{Doing, StoreError};
 use super::failpoint::{failpoint, is_chosen};
 use super::folder::Folder;
 use super::inventory;
-use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON};
+use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON, short};
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
@@ -39,7 +39,8 @@ impl Attempt {
     /// Makes this attempt the committed run of its id. What was committed before is moved to `superseded/`.
     ///
     /// Fails where the journal or the time series were not finished, the disk is full or read-only, or what was written cannot be read
-    /// back; the attempt then stays in `attempts/` with the reason, and what was committed before stays committed.
+    /// back; the attempt then stays in `attempts/` with the reason, and what was committed before stays committed. Where results are shared and
+    /// the run cannot be sent it fails, too; the run is committed in the folder then, and the next writer sends it.
     pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {
@@ -52,6 +53,9 @@ impl Attempt {
         failpoint("before_entry");
         inventory::write(&self.layout, &record, Sync::Now)?;
         failpoint("after_entry");
+        if let Some(remote) = &self.remote {
+            remote.commit(&self.layout, short(&record.id))?;
+        }
         Ok(record)
     }
 

@@ -1,13 +1,14 @@
 //! Runs that were committed and whose folders are gone: only the inventory still knows them, until they are forgotten.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::Store;
 use super::disk::{self, Sync};
 use super::error::StoreError;
 use super::folder::Folder;
 use super::inventory::{self, Entered, Entry};
-use super::layout::{Layout, short};
+use super::layout::short;
 use super::list::Listed;
 use super::lock::Writer;
 
@@ -36,8 +37,8 @@ impl Deleted {
         known.unwrap_or_else(|_| "at a time that its damaged entry does not say".to_owned())
     }
 
-    pub(super) fn error(&self, layout: &Layout) -> StoreError {
-        StoreError::Deleted { dir: layout.root().to_owned(), id: self.id.clone(), measured: self.measured() }
+    pub(super) fn error(&self, place: &Path) -> StoreError {
+        StoreError::Deleted { dir: place.to_owned(), id: self.id.clone(), measured: self.measured() }
     }
 }
 

@@ -153,6 +153,14 @@ pub enum StoreError {
         /// The short id.
         id: String,
     },
+    /// Shared results that could not be used, reached, read or written.
+    #[error("{text}")]
+    Remote {
+        /// What happened, where, and what to do about it.
+        text: String,
+        /// Whether the same command may succeed when it is run again.
+        passes: bool,
+    },
     /// Several runs have such an id.
     #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
     Ambiguous {
@@ -209,7 +217,7 @@ impl StoreError {
 
     /// Whether a file is there that this user or this program cannot read: no damage.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. })
+        matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. } | StoreError::Remote { .. })
     }
 
     /// A mapper of refusals to do something with `path`.

@@ -14,7 +14,7 @@ impl Store {
     /// candidates.
     pub fn find(&self, prefix: &str) -> Result<Listed, StoreError> {
         let wanted = prefix.to_ascii_lowercase();
-        let not_found = || StoreError::NotFound { dir: self.layout.root().to_owned(), prefix: prefix.to_owned() };
+        let not_found = || StoreError::NotFound { dir: self.place().to_owned(), prefix: prefix.to_owned() };
         let mut candidates = self.run_names()?;
         candidates.retain(|name| name.starts_with(short(&wanted)));
         if candidates.is_empty() && !wanted.is_empty() {
@@ -41,7 +41,7 @@ impl Store {
         let names = disk::names(&self.layout.attempts()).ok()?;
         let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());
         let ids: BTreeSet<String> = ids.filter(|id| !wanted.is_empty() && id.starts_with(short(wanted))).collect();
-        let dir = self.layout.root().to_owned();
+        let dir = self.place().to_owned();
         match &Vec::from_iter(ids)[..] {
             [id] => Some(StoreError::OnlyTried { dir, id: id.clone() }),
             _ => None,
@@ -61,6 +61,6 @@ impl Store {
         let is_other = |entry: &inventory::Entry| !entry.id.starts_with(wanted);
         Ok(deleted
             .filter(|deleted| !deleted.entry.as_ref().is_ok_and(is_other))
-            .map(|deleted| deleted.error(&self.layout)))
+            .map(|deleted| deleted.error(self.place())))
     }
 }

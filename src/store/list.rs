@@ -14,6 +14,7 @@ use super::folder::Folder;
 use super::inventory::{self, Entered};
 use super::layout::{RUN_JSON, is_short_id, short, split_numbered};
 use super::record::{AttemptRecord, FileRecord, RunRecord};
+use super::remote::SHARED;
 use super::{Store, disk, parallel};
 use crate::rows::Table;
 
@@ -256,9 +257,17 @@ fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
 /// What is wrong with the files of a run, seen from outside.
 fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     wanted(record).map(|(name, _)| name).find_map(|name| match size_problem(folder, record, name) {
+        Ok(Some(_)) if is_to_fetch(folder, record, name) => None,
         Ok(problem) => problem.map(State::Corrupt),
         Err(error) => Some(State::Unreadable(error.to_string())),
     })
+}
+
+/// Whether a file is absent because it is in the shared results, and nobody has read it here yet.
+fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
+    let is_absent =
+        || matches!(folder.size(name), Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
+    record.files.contains_key(name) && is_absent() && folder.size(SHARED).is_ok()
 }
 
 /// The files that a run has by its record, those that it would have to have, and those that would be taken for its own if

@@ -5,12 +5,14 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::adopt::clear_up;
 use super::attempt::Attempt;
 use super::error::{Doing, StoreError};
 use super::inventory;
 use super::layout::{GITIGNORE, Layout, MOST_ATTEMPTS, split_numbered};
 use super::record::RunRecord;
 use super::recover::{Recovered, catch_up, recover};
+use super::remote::Standing;
 use super::{Store, disk};
 use crate::expand::RunSpec;
 
@@ -27,7 +29,12 @@ impl Store {
     ///
     /// Fails with `Locked` while another process has it.
     pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
-        let store = Store::open(dir);
+        Store::open(dir).writer()
+    }
+
+    /// The same of this folder. Where it is a copy of shared results, they are looked at first, and get what they lack.
+    pub fn writer(self) -> Result<Writer, StoreError> {
+        let store = self;
         let layout = store.layout();
         let root = layout.root();
         let new = !root.exists();
@@ -45,8 +52,12 @@ impl Store {
             disk::create_dir(&dir)?;
             disk::sync_dir(root)?;
         }
+        clear_up(layout)?;
         let recovered = recover(layout)?;
         catch_up(&store)?;
+        if let Some(remote) = store.remote() {
+            remote.begin(layout)?;
+        }
         Ok(Writer { store, lock, recovered })
     }
 }
@@ -85,6 +96,25 @@ impl Writer {
         &self.recovered
     }
 
+    /// Takes the run `id` (full or short) for this process, where results are shared; in a folder of one's own every run is open.
+    pub fn claim(&self, id: &str) -> Result<Standing, StoreError> {
+        let remote = self.store.remote();
+        remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id)))
+    }
+
+    /// How the run `id` stands, without taking it.
+    pub fn look(&self, id: &str) -> Result<Standing, StoreError> {
+        let remote = self.store.remote();
+        remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id)))
+    }
+
+    /// Gives back the runs that were taken and not committed.
+    pub fn release(&self) {
+        if let Some(remote) = self.store.remote() {
+            remote.release();
+        }
+    }
+
     /// Starts the next attempt at the run `id` (64 hex digits).
     pub fn begin(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
         self.create(id, spec, false)
@@ -98,7 +128,13 @@ impl Writer {
 
     fn create(&self, id: &str, spec: &RunSpec, afresh: bool) -> Result<Attempt, StoreError> {
         let number = next_number(self.store.layout(), id)?;
-        Attempt::create(self.store.layout().clone(), Arc::clone(&self.lock), (id, number), spec, afresh)
+        Attempt::create(&self.store, Arc::clone(&self.lock), (id, number), spec, afresh)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

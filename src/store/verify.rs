@@ -89,7 +89,7 @@ impl Store {
     /// The requests of a committed run and the way through their gaps, after checking that the files are still those of
     /// its commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
-        let folder = self.folder_of(record)?;
+        let folder = self.folder_with(record, &[Table::Requests, Table::Events])?;
         let requests = open(&folder, record, Table::Requests)?;
         let mut reader = RunReader::of(requests, open(&folder, record, Table::Events)?)?;
         if record.reuse_is_unknown() {
@@ -103,7 +103,7 @@ impl Store {
         &self,
         record: &RunRecord,
     ) -> Result<impl Iterator<Item = Result<RequestRow, StoreError>> + use<>, StoreError> {
-        let rows = open(&self.folder_of(record)?, record, Table::Requests)?.requests()?;
+        let rows = open(&self.folder_with(record, &[Table::Requests])?, record, Table::Requests)?.requests()?;
         let is_unknown = record.reuse_is_unknown();
         let known = move |row: RequestRow| match is_unknown {
             true => RequestRow { reusable_tokens: None, ..row },
@@ -117,13 +117,34 @@ impl Store {
         &self,
         record: &RunRecord,
     ) -> Result<impl Iterator<Item = Result<EventRow, StoreError>> + use<>, StoreError> {
-        let rows = open(&self.folder_of(record)?, record, Table::Events)?.events()?;
+        let rows = open(&self.folder_with(record, &[Table::Events])?, record, Table::Events)?.events()?;
         Ok(rows.map(|row| row.map_err(StoreError::from)))
     }
 
     /// The samples of a committed run, checked likewise.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
-        Ok(open(&self.folder_of(record)?, record, Table::Samples)?.samples()?)
+        Ok(open(&self.folder_with(record, &[Table::Samples])?, record, Table::Samples)?.samples()?)
+    }
+
+    /// The same with the files of these tables in it, fetched from the shared results where they are not there yet.
+    fn folder_with(&self, record: &RunRecord, tables: &[Table]) -> Result<Folder, StoreError> {
+        self.need(record, tables.iter().map(|table| table.file()))?;
+        self.folder_of(record)
+    }
+
+    /// How many bytes of a run's files are in the shared results alone.
+    pub fn absent_bytes(&self, record: &RunRecord) -> u64 {
+        let dir = self.layout.run(&record.id);
+        let is_absent = |name: &String| self.remote.is_some() && !disk::is_taken(&dir.join(name));
+        record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
+    }
+
+    /// Has files of a run fetched that its folder does not have yet.
+    fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
+        let Some(remote) = self.remote() else { return Ok(()) };
+        let dir = self.layout.run(&record.id);
+        let mut absent = names.filter(|name| record.files.contains_key(*name) && !disk::is_taken(&dir.join(name)));
+        absent.try_for_each(|name| remote.fetch(&self.layout, record, name))
     }
 
     /// The open folder with the files of a commit: the run's, or where the commit went when another one replaced it. So what
@@ -159,7 +180,8 @@ impl Store {
         let covered = record.as_ref().map(|record| record.sha256.is_some());
         let mut files = vec![FileReport { name: RUN_JSON.to_owned(), problem: None, closed: false }];
         if let Some(record) = &record {
-            match self.folder_of(record).or_else(|_| Folder::open(&dir)) {
+            let there = self.need(record, record.files.keys().map(String::as_str));
+            match there.and_then(|()| self.folder_of(record).or_else(|_| Folder::open(&dir))) {
                 Ok(folder) => files.extend(file_reports(&folder, record)),
                 Err(error) => {
                     (files[0].closed, files[0].problem) = (error.is_refusal(), Some(error.to_string()));

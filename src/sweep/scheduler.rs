@@ -3,6 +3,7 @@
 
 mod asking;
 mod choices;
+mod claims;
 mod ended;
 mod endings;
 mod launches;
@@ -98,6 +99,12 @@ pub struct Summary {
     pub pruned: usize,
     /// Whether it was told to stop.
     pub interrupted: bool,
+    /// Runs that other workers have committed meanwhile.
+    pub(crate) shared: usize,
+    /// Runs that other workers were measuring when their turn came.
+    pub(crate) elsewhere: Vec<RunId>,
+    /// Results that stay as they are, for they are shared, though the sweep was to measure them again.
+    pub(crate) kept: usize,
     /// What the servers said that were launched for it.
     pub(crate) launched: Vec<LaunchedSaid>,
 }
@@ -114,6 +121,9 @@ impl Summary {
             left: self.left + second.left,
             pruned: self.pruned + second.pruned,
             interrupted: second.interrupted,
+            shared: self.shared + second.shared,
+            elsewhere: self.elsewhere.into_iter().chain(second.elsewhere).collect(),
+            kept: self.kept + second.kept,
             launched: second.launched,
         }
     }
@@ -402,6 +412,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             return Ok(());
         }
         let endpoint = self.sweep.expansion.runs[at].spec.endpoint.name.clone();
+        if !self.lost.contains_key(&endpoint) && self.is_someone_elses(node, at)? {
+            return Ok(());
+        }
         if let Some(reason) = self.lost.get(&endpoint).cloned() {
             self.skip(node, at, reason);
             return Ok(());

@@ -10,7 +10,9 @@ use crate::analysis::verdict::State;
 use crate::analysis::{ANALYSIS, FailureCount, Verdict};
 use crate::cli::answers::{self, Answered};
 use crate::cli::failure::Failure;
+use crate::cli::options::Folder;
 use crate::cli::replace::{cannot_write, replace};
+use crate::cli::shared::address;
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
@@ -280,8 +282,9 @@ impl Earlier {
     /// Opens a results folder or a file.
     pub(crate) fn open(path: &Path) -> Result<Earlier, Failure> {
         let shown = path.display();
-        if path.is_dir() {
-            let store = Store::open(path);
+        let of_folder = Folder { results: path.to_owned() };
+        if path.is_dir() || address(path).is_some() {
+            let store = of_folder.whole_store()?;
             let listed = store.list()?;
             if listed.is_empty() {
                 return Err(Failure::Usage(format!("there is no result in {shown}: name a results folder")));

@@ -15,7 +15,6 @@ use crate::cli::options::Folder;
 use crate::expand::PlannedRun;
 use crate::report::format::{digits, duration, fill, plain};
 use crate::report::grid::{self, right};
-use crate::store::Store;
 use crate::sweep::resume::OnDisk;
 use crate::units::text::counted;
 
@@ -249,7 +248,7 @@ fn runs<'c, 'a>(
 }
 
 fn cost<'r>(side: &Side, runs: impl Iterator<Item = &'r PlannedRun>, folder: Option<&Folder>) -> Result<Cost, Failure> {
-    let listed = folder.map(|folder| Store::open(&folder.results).list()).transpose()?.unwrap_or_default();
+    let listed = folder.map(|folder| Ok::<_, Failure>(folder.store()?.list()?)).transpose()?.unwrap_or_default();
     let disk = OnDisk::new(listed, &side.expansion);
     let estimator = Estimator::of(&side.loaded.plan, &side.expansion, &disk);
     Ok(estimator.cost(runs, u16::MAX, &mut HashSet::new()))

@@ -30,7 +30,7 @@ use crate::export::charts::Charts;
 use crate::export::{
     COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, is_export, runs_parquet,
 };
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use crate::units::text::quoted;
 
 /// The arguments of `export`.
@@ -128,7 +128,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let written = Written::of(&args)?;
     check(&args, written)?;
-    let store = Store::open(&args.folder.results);
+    let store = if args.plan.is_some() { args.folder.store()? } else { args.folder.whole_store()? };
     let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
     let picked = workspace.as_ref().map(|workspace| workspace.picked(&args.selection)).transpose()?.unwrap_or_default();
     if workspace.is_none() {
@@ -317,7 +317,7 @@ fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> 
     let count = stored.len();
     let bytes = runs_parquet::bytes(stored).map_err(|error| Failure::Unexpected(error.into()))?;
     may_write(args, &[])?;
-    let default = args.folder.results.join("runs.parquet");
+    let default = args.folder.store()?.layout().root().join("runs.parquet");
     let path = args.output.as_deref().unwrap_or(&default);
     replace(path, |out| out.write_all(&bytes)).map_err(|error| match args.output {
         None => Failure::Store(StoreError::cannot_write(path, error)),

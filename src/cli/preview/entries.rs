@@ -257,7 +257,7 @@ impl Preview {
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),
-            results: workspace.store.layout().root().display().to_string(),
+            results: workspace.store.place().display().to_string(),
             runs,
             sweeps,
             totals,

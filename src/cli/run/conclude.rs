@@ -6,8 +6,9 @@ use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::decided;
+use super::others;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::{answers, gate, gate_page, stages};
+use crate::cli::{answers, gate, gate_page, shared, stages};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
 use crate::report::format::plain;
@@ -27,8 +28,10 @@ pub(super) fn conclude(
     summary: &Summary,
 ) -> Result<Exit, Failure> {
     let picked = || decided(workspace, decisions);
-    let runs: Vec<_> = picked().map(|(run, _)| run).collect();
-    let fresh = Store::open(&args.folder.results);
+    let is_asked = args.gate || args.markdown.is_some();
+    let all: Vec<_> = picked().map(|(run, _)| run).collect();
+    let runs = if is_asked { all.clone() } else { others::cheap_to_show(&workspace.store, &all) };
+    let fresh = workspace.store.clone();
     let left_out = LeftOut::default();
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
     pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
@@ -43,6 +46,8 @@ pub(super) fn conclude(
     done_without.iter().for_each(|line| screen.line(line));
     let invalid = shown.invalid.len() - done_without.len();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
+    others::not_shown(all.len() - runs.len()).iter().for_each(|line| screen.line(line));
+    others::told(summary).iter().for_each(|line| screen.line(line));
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.
     let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
@@ -62,7 +67,7 @@ pub(super) fn conclude(
             first,
             Hints {
                 doubtful: shown.doubtful.is_some(),
-                invalid: invalid > 0,
+                invalid: invalid > 0 && shared::address(&args.folder.results).is_none(),
                 chosen: workspace.expansion.pools.first().map(|pool| plain(&pool.sweep)),
                 calibrate: wanting,
             },
@@ -71,7 +76,6 @@ pub(super) fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    let is_asked = args.gate || args.markdown.is_some();
     let waiting = stages::selected(workspace, &args.selection);
     let gate = is_asked.then(|| gate::check(workspace, &fresh, (&runs, &waiting), &left_out));
     if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
@@ -202,7 +206,6 @@ struct Hints {
 /// The commands stand at the end of their lines, ready to be copied however long they are.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let (program, plan, folder) = as_typed(args);
-    let results = args.folder.results.display();
     let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };
     let calibrate = match hints.calibrate {
         true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
@@ -218,8 +221,12 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         }
         false => String::new(),
     };
+    let rows = match shared::address(&args.folder.results) {
+        Some(url) => format!("{url}, fetched when they are read"),
+        None => format!("{}/runs/*/requests.parquet (one row per request)", args.folder.results.display()),
+    };
     screen.line(&format!(
-        "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
+        "\nrows: {rows}\n\
          next:\n  \
          {show:<24}{program} show {} --plan {plan}{folder}{again}{chosen}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \

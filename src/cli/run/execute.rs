@@ -9,6 +9,7 @@ use super::super::stages::{self, Stages};
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::{any_work, decide, expected, have_room, is_to_do, runs, settled};
+use super::others::wait_for_others;
 use super::outlets::Outlets;
 use super::stage::Stage;
 use crate::cli::answers;
@@ -45,9 +46,15 @@ pub(super) fn execute_stages(
         let summary = execute(args, workspace, (&stage.decisions, &stage.looks), behind, means)?;
         let summary = measure_late(args, workspace, stage, behind, means, summary)?;
         all = all.and(summary);
-        stages.ran(workspace, &stage.decisions);
+        let elsewhere = std::mem::take(&mut all.elsewhere);
+        stages.ran(workspace, &stage.decisions, &elsewhere);
         let is_over = all.interrupted || *means.stop.borrow() || (args.fail_fast && all.failed > 0);
-        if is_over || !Stages::are_several(workspace) {
+        if is_over || !(Stages::are_several(workspace) || !elsewhere.is_empty()) {
+            all.left += elsewhere.len();
+            break;
+        }
+        if !wait_for_others(args, &elsewhere, (means.writer, means.stop))? {
+            (all.left, all.interrupted) = (all.left + elsewhere.len(), true);
             break;
         }
         // What was measured may have answered what later sweeps wait for.

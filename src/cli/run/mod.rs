@@ -6,6 +6,7 @@ mod conclude;
 mod decisions;
 mod execute;
 mod metrics;
+mod others;
 mod outlets;
 mod stage;
 
@@ -18,11 +19,11 @@ use super::preview::View;
 use super::stages::{self, Stages};
 use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::TextOrJson;
+use crate::cli::options::{TextOrJson, writer};
 use crate::cli::{gate, gate_page, lints, missing_texts, preview};
 use crate::report::format::plain;
 use crate::server::launch::left_servers;
-use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::store::{Writer, ignore_file_size_signal};
 use crate::sweep::resume::Wishes;
 use crate::sweep::{Summary, secret_behind};
 pub(super) use args::RunArgs;
@@ -36,6 +37,9 @@ use stage::Stage;
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
     args.shown.check()?;
+    if wishes.force || wishes.redo_invalid {
+        args.folder.must_be_own("--force and --redo invalid")?;
+    }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
     if args.dry_run {
@@ -91,16 +95,19 @@ fn lock(
         have_room(args, workspace, &stage.decisions)?;
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
-        let writer = Store::lock(&args.folder.results)?;
+        let writer = writer(workspace.store.clone())?;
         // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
         workspace.look_again()?;
         stage.decide_again(args, workspace, (wishes, stages))?;
         return Ok(Some(writer));
     }
-    let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
+    let has_left = !left_servers(&workspace.store.layout().servers()).is_empty();
+    if workspace.store.has_unsent()? {
+        return Ok(Some(writer(workspace.store.clone())?));
+    }
     // Where every result is there and only the inventory lags, whoever cannot write the folder now has no less of a result.
     let is_wanted = has_left || workspace.disk.wants_entries();
-    Ok(is_wanted.then(|| Store::lock(&args.folder.results).ok()).flatten())
+    Ok(is_wanted.then(|| writer(workspace.store.clone()).ok()).flatten())
 }
 
 /// What else is to be known before the first stage: texts that are missing, and what lint finds.

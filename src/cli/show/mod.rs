@@ -50,7 +50,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     let loaded = args.plan.as_deref().map(|plan| args.changes.load(plan)).transpose()?;
     let plan: Option<&ResolvedPlan> = loaded.as_ref().map(|loaded| &loaded.plan);
     args.folder.must_exist()?;
-    let store = Store::open(&args.folder.results);
+    let store = args.folder.whole_store()?;
     let listed = store.find(&args.run)?;
     if let Some(error) = listed.unusable() {
         return Err(error.into());

@@ -18,6 +18,7 @@ pub struct PullArgs {
 /// Fetches what is not here yet, and says what became of each run.
 pub(crate) fn run(args: PullArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
+    args.folder.must_be_own("--results is where runs are fetched to")?;
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;
     let mut ids = objects.runs()?;

@@ -19,6 +19,7 @@ pub struct PushArgs {
 /// Sends what is not there yet, and says what became of each run.
 pub(crate) fn run(args: PushArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
+    args.folder.must_be_own("--results is where runs are sent from")?;
     args.folder.must_exist()?;
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;

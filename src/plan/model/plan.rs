@@ -140,6 +140,11 @@ pub struct Plan {
     /// declared one first. Decides no number: results stay.
     #[schemars(example = serde_json::json!({ "time": "2h" }))]
     pub budget: Option<Budget>,
+    /// Where results lie, unless `--results` says otherwise: a folder, seen from where the command is called, or the address of object storage that
+    /// several machines share. Decides no number: results stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = "s3://bench/chat-70b")]
+    pub results: Option<String>,
     /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,

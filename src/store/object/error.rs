@@ -1,6 +1,7 @@
 //! What can go wrong with results on object storage.
 
 use std::io;
+use std::path::PathBuf;
 
 use object_store::path::Path as Key;
 
@@ -102,8 +103,6 @@ pub enum Doing {
     Read,
     /// Writing an object.
     Write,
-    /// Removing an object.
-    Remove,
 }
 
 impl ObjectError {
@@ -118,10 +117,45 @@ impl ObjectError {
                 ObjectError::Refused { url, doing, key, why, variables }
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
+            // Listings, and S3's own answer of 400 to an expired token, come without a kind.
+            _ if NO_BUCKET.iter().any(|word| why.contains(word)) => ObjectError::NoBucket { url },
+            _ if REFUSALS.iter().any(|word| why.contains(word)) => {
+                let variables = credentials_of(&url);
+                ObjectError::Refused { url, doing, key, why, variables }
+            }
             _ => ObjectError::Failed { url, doing, key, why },
         }
     }
 }
+
+impl From<ObjectError> for StoreError {
+    fn from(error: ObjectError) -> StoreError {
+        match error {
+            ObjectError::Folder(error) => error,
+            ObjectError::Damaged { url, key, reason } => {
+                StoreError::Damaged { path: PathBuf::from(format!("{url}: {key}")), reason }
+            }
+            error => {
+                let passes = matches!(error, ObjectError::Refused { .. } | ObjectError::Failed { .. });
+                StoreError::Remote { text: error.to_string(), passes }
+            }
+        }
+    }
+}
+
+/// What stores say where credentials are the reason.
+const REFUSALS: [&str; 8] = [
+    "401 Unauthorized",
+    "403 Forbidden",
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "InvalidToken",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AccessDenied",
+];
+/// What stores say where the bucket is the reason.
+const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
 /// The variables that hold the credentials of a store.
 fn credentials_of(url: &str) -> &'static str {

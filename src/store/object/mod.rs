@@ -8,7 +8,11 @@
 //! runs/<id>.json                    the commit; created once, never changed
 //! rows/<id>/<digest>/<file>         the row files of the run.json with that digest
 //! attempts/<id>.<digest>.json       a run.json that came second; its rows are kept too
+//! claims/<id>/<epoch>.json          who is measuring a run (`claims`)
+//! packs/<digest>.json               many commits in one object (`packs`)
 //! ```
+//!
+//! A results folder may be a copy of them (`remote`): it has the `run.json`s, and row files when somebody reads them.
 //!
 //! A kill between two steps leaves row files that no commit names; pushed again, the run goes on where it stopped. Reads check every byte
 //! against the digests that `run.json` carries, as those of a folder do.
@@ -18,17 +22,24 @@
 //! finds stores that never look and most that look too late; it proves nothing of one that fails once a month.
 
 mod address;
+mod claims;
 mod error;
+mod held;
 mod keys;
+mod packs;
 mod probe;
 mod pull;
 mod push;
+mod remote;
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use tokio::runtime::Runtime;
 
 pub use error::ObjectError;
@@ -36,6 +47,9 @@ pub use pull::Pulled;
 pub use push::Pushed;
 
 use error::Doing;
+use held::Claims;
+
+use crate::units::NonceSeed;
 
 /// How many runs are sent or fetched side by side.
 const SIDE_BY_SIDE: usize = 8;
@@ -48,6 +62,14 @@ pub struct ObjectResults {
     prefix: Key,
     /// The address as it was given.
     url: String,
+    /// The runs that this process has taken.
+    claims: Claims,
+    /// Set when something shows signs of life for them.
+    alive: OnceLock<()>,
+    /// Runs that were not committed there, each with when that was asked.
+    absent: Mutex<HashMap<String, Instant>>,
+    /// Runs that this process has committed there and that are in no pack yet, each with its folder.
+    committed: Mutex<Vec<(String, PathBuf)>>,
     runtime: Runtime,
 }
 
@@ -61,7 +83,17 @@ impl ObjectResults {
             .enable_all()
             .build()
             .map_err(ObjectError::NoThread)?;
-        Ok(ObjectResults { objects, prefix, url: url.to_owned(), runtime })
+        let digits = NonceSeed::random().map_err(ObjectError::NoThread)?.to_string();
+        Ok(ObjectResults {
+            objects,
+            prefix,
+            url: url.to_owned(),
+            claims: Claims::of(&digits),
+            alive: OnceLock::new(),
+            absent: Mutex::default(),
+            committed: Mutex::default(),
+            runtime,
+        })
     }
 
     /// The address as it was given.
@@ -71,17 +103,28 @@ impl ObjectResults {
 
     /// The short ids of the runs that are committed there, sorted.
     pub fn runs(&self) -> Result<Vec<String>, ObjectError> {
-        let folder = self.key(&["runs"]);
-        let failed = |error| self.failed(Doing::List, &folder, error);
-        let mut listed = self.objects.list(Some(&folder));
         let mut ids = Vec::new();
-        // A page of a listing is asked for when the one before it was read.
-        while let Some(found) = self.wait(futures_util::StreamExt::next(&mut listed)) {
-            let found = found.map_err(failed)?;
-            ids.extend(found.location.filename().and_then(keys::run_of).map(str::to_owned));
-        }
+        self.each_run(|id| ids.push(id.to_owned()))?;
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// Tells the short id of every run that is committed there.
+    fn each_run(&self, mut tell: impl FnMut(&str)) -> Result<(), ObjectError> {
+        self.each(&self.key(&["runs"]), |found| {
+            if let Some(id) = found.location.filename().and_then(keys::run_of) {
+                tell(id);
+            }
+        })
+    }
+
+    /// Tells every object of a folder, page by page: the next page is asked for when the one before it was told.
+    fn each(&self, folder: &Key, mut tell: impl FnMut(ObjectMeta)) -> Result<(), ObjectError> {
+        let mut listed = self.objects.list(Some(folder));
+        while let Some(found) = self.wait(futures_util::StreamExt::next(&mut listed)) {
+            tell(found.map_err(|error| self.failed(Doing::List, folder, error))?);
+        }
+        Ok(())
     }
 
     /// All bytes of an object; none where there is none.

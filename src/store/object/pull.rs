@@ -9,11 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::{Doing, ObjectError};
 use super::{ObjectResults, keys};
+use crate::store::adopt::{adopt, fetched};
 use crate::store::error::{Doing as FolderDoing, StoreError};
 use crate::store::hex::hex;
 use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::{FileRecord, RunRecord};
-use crate::store::{State, Writer, disk};
+use crate::store::{State, Writer, disk, failpoint, folder};
 
 /// What is asked for at once of a file.
 const PART: u64 = 16 * 1024 * 1024;
@@ -52,7 +53,8 @@ impl ObjectResults {
             return Ok(if is_same { Pulled::There } else { Pulled::Other });
         }
         let record = self.checked(id, &text)?;
-        let dir = writer.fetched(id)?;
+        let layout = writer.store().layout();
+        let dir = fetched(layout, id)?;
         let mut bytes = text.len() as u64;
         for (name, file) in &record.files {
             self.fetch(&dir.join(name), file, &["rows", id, &digest, name])?;
@@ -61,12 +63,13 @@ impl ObjectResults {
         // Last, as in every commit: a folder with a run.json is whole.
         write(&dir.join(RUN_JSON), |file| Ok(file.write_all(&text)?))?;
         disk::sync_dir(&dir)?;
-        writer.adopt(&dir, &record)?;
+        failpoint("before_adoption");
+        adopt(layout, &dir, &record)?;
         Ok(Pulled::Committed { bytes })
     }
 
     /// What a commit says, if it is whole and that of the run `id`.
-    fn checked(&self, id: &str, text: &[u8]) -> Result<RunRecord, ObjectError> {
+    pub(super) fn checked(&self, id: &str, text: &[u8]) -> Result<RunRecord, ObjectError> {
         let key = self.key(&["runs", &keys::commit_of(id)]).to_string();
         let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.clone(), reason };
         let record = match RunRecord::of_text(Path::new(&key), text) {
@@ -82,6 +85,28 @@ impl ObjectResults {
             Some(name) => Err(damaged(format!("it lists {name:?}, which is not a file of a run"))),
             None => Ok(record),
         }
+    }
+
+    /// Brings a row file of the commit in `dir` there, whole or not at all.
+    pub(super) fn fetch_file(&self, dir: &Path, record: &RunRecord, name: &str) -> Result<(), ObjectError> {
+        let id = short(&record.id);
+        let text = folder::json(&dir.join(RUN_JSON))?;
+        // What is asked for is what this very run.json lists.
+        let found = self.checked(id, &text)?;
+        let Some(file) = found.files.get(name) else {
+            let dir = dir.to_owned();
+            return Err(StoreError::Gone { dir }.into());
+        };
+        let beside = dir.join(format!(".{name}.{}", std::process::id()));
+        let fetched = self.fetch(&beside, file, &["rows", id, &hex(&Sha256::digest(&text)), name]);
+        let placed = fetched.and_then(|()| {
+            let path = dir.join(name);
+            Ok(fs::rename(&beside, &path).map_err(StoreError::on(FolderDoing::Move, &path))?)
+        });
+        if placed.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        placed
     }
 
     /// Fetches a file part by part, and checks it.

@@ -1,19 +1,20 @@
 //! From a results folder to object storage.
 
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use object_store::path::Path as Key;
-use object_store::{Error, MultipartUpload as _, ObjectStoreExt as _, PutMode, PutOptions};
+use object_store::{Error, MultipartUpload as _, ObjectStoreExt as _};
 use sha2::{Digest as _, Sha256};
 
 use super::error::{Doing, ObjectError};
 use super::{ObjectResults, keys};
-use crate::store::Listed;
 use crate::store::error::{Doing as FolderDoing, StoreError};
 use crate::store::folder::Folder;
 use crate::store::hex::hex;
 use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::RunRecord;
+use crate::store::{Listed, failpoint};
 
 /// What is sent at once of a file. S3 wants parts of 5 MiB and more, and at most 10 000 of them.
 const PART: usize = 16 * 1024 * 1024;
@@ -42,11 +43,16 @@ impl ObjectResults {
     ///
     /// Fails at the first run that cannot be sent; those before it stay committed, and pushed again it goes on.
     pub fn push(&self, runs: &[&Listed]) -> Result<Vec<Pushed>, ObjectError> {
-        self.side_by_side(runs, &|run| self.push_one(run))
+        let pushed = self.side_by_side(runs, &|run| self.push_one(&run.dir))?;
+        let new = runs.iter().zip(&pushed).filter(|(_, pushed)| matches!(pushed, Pushed::Committed { .. }));
+        let new: Vec<(String, PathBuf)> = new.map(|(run, _)| (run.id.clone(), run.dir.clone())).collect();
+        self.pack(&new)?;
+        Ok(pushed)
     }
 
-    fn push_one(&self, run: &Listed) -> Result<Pushed, ObjectError> {
-        let folder = Folder::open(&run.dir)?;
+    /// Pushes the run in `dir`.
+    pub(super) fn push_one(&self, dir: &Path) -> Result<Pushed, ObjectError> {
+        let folder = Folder::open(dir)?;
         // Through one open folder, so that all files are of one commit.
         let record = RunRecord::read_in(&folder)?;
         let text = folder.json(RUN_JSON)?;
@@ -61,12 +67,12 @@ impl ObjectResults {
         for name in record.files.keys() {
             bytes += self.send(&folder, name, &self.key(&["rows", id, &digest, name]))?;
         }
+        failpoint("before_shared_commit");
         for _ in 0..LOOKS {
-            if self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)? {
-                return Ok(Pushed::Committed { bytes });
-            }
+            self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
+            // What is there decides, not what was answered: the answer to an earlier try may have been lost, and a store that lets two create
+            // one object now and then lets the second one win.
             match self.committed(id)? {
-                // An answer that got lost on its way: the try before this one created it.
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {
                     self.create(&self.key(&["attempts", &keys::attempt_of(id, &digest)]), &text)?;
@@ -83,16 +89,6 @@ impl ObjectResults {
     /// The `run.json` that is committed there; none where there is none.
     pub(super) fn committed(&self, id: &str) -> Result<Option<Vec<u8>>, ObjectError> {
         self.get(&self.key(&["runs", &keys::commit_of(id)]))
-    }
-
-    /// Creates an object; no where there is one.
-    fn create(&self, key: &Key, text: &[u8]) -> Result<bool, ObjectError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.wait(self.objects.put_opts(key, text.to_vec().into(), options)) {
-            Ok(_) => Ok(true),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
-            Err(error) => Err(self.failed(Doing::Write, key, error)),
-        }
     }
 
     /// Sends a file, unless it is there with its size: its key names its content. Gives the bytes that were sent.

@@ -26,7 +26,6 @@ use crate::cli::results::Readings;
 use crate::cli::{output, stderr};
 use crate::report::format::plain;
 use crate::report::html::{Report, waiting};
-use crate::store::Store;
 use crate::units::NonceSeed;
 
 /// How often it is looked for new results.
@@ -58,7 +57,7 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
         &format!("No run of {name} has a result yet. The report stands here as soon as one is committed."),
     );
     let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
-    let page = Arc::new(WatchedPage::new(Store::open(&asked.folder.results), first));
+    let page = Arc::new(WatchedPage::new(asked.folder.store()?, first));
     let (end, ends) = watch::channel(false);
     // Kept here too: where no input ends it, a signal does.
     let end = Arc::new(end);
@@ -146,12 +145,12 @@ fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report),
 }
 
 fn has_results(asked: &Asked) -> bool {
-    Store::open(&asked.folder.results).list().is_ok_and(|runs| !runs.is_empty())
+    asked.folder.store().is_ok_and(|store| store.list().is_ok_and(|runs| !runs.is_empty()))
 }
 
 /// When results, attempts and the plan last changed, as far as their folders tell: a commit is a rename into one of them.
 fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
-    let store = Store::open(&asked.folder.results);
+    let Ok(store) = asked.folder.store() else { return Vec::new() };
     let layout = store.layout();
     let paths: [PathBuf; 5] =
         [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory(), asked.runs.plan_file().to_owned()];

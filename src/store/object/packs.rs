@@ -1,0 +1,104 @@
+//! Many commits in one object, so that a reader who has none of them does not fetch each by itself.
+//!
+//! ```text
+//! packs/<digest>.json      the run.jsons of up to 1000 commits, named by its SHA-256; never changed
+//! ```
+//!
+//! Whoever commits many runs writes packs of them at the end. A pack is never rewritten, and nothing depends on one: a run is committed where
+//! `runs/<id>.json` is, and a run that is in no pack is fetched from there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use object_store::path::Path as Key;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::ObjectResults;
+use super::error::ObjectError;
+use crate::store::error::{Doing, StoreError};
+use crate::store::hex::hex;
+use crate::store::layout::{Layout, RUN_JSON};
+use crate::store::record::FORMAT;
+
+/// The most commits in a pack.
+const MOST: usize = 1000;
+/// How many commits are worth a pack.
+const WORTH: usize = 100;
+
+/// What a pack holds.
+#[derive(Serialize, Deserialize)]
+struct Pack {
+    format: u32,
+    /// The text of each `run.json`, by the run's short id.
+    runs: BTreeMap<String, String>,
+}
+
+impl ObjectResults {
+    /// Writes packs of these commits, if they are many: short ids, each with the folder that holds its `run.json`.
+    pub(super) fn pack(&self, commits: &[(String, PathBuf)]) -> Result<(), ObjectError> {
+        if commits.len() < WORTH {
+            return Ok(());
+        }
+        for commits in commits.chunks(MOST) {
+            let mut runs = BTreeMap::new();
+            for (id, dir) in commits {
+                let path = dir.join(RUN_JSON);
+                let text = fs::read_to_string(&path).map_err(|error| StoreError::io(Doing::Read, &path, error))?;
+                runs.insert(id.clone(), text);
+            }
+            let text = serde_json::to_vec(&Pack { format: FORMAT, runs }).unwrap_or_default();
+            self.create(&self.key(&["packs", &format!("{}.json", hex(&Sha256::digest(&text)))]), &text)?;
+        }
+        Ok(())
+    }
+
+    /// Hands out the commits in packs that are `missing`, and strikes them out there. A pack that cannot be read is passed over.
+    pub(super) fn unpack(
+        &self,
+        layout: &Layout,
+        missing: &mut BTreeSet<String>,
+        take: &(impl Fn(&str, &[u8]) -> Result<(), ObjectError> + Sync),
+    ) -> Result<(), ObjectError> {
+        let mut packs = Vec::new();
+        self.each(&self.key(&["packs"]), |found| packs.push(found.location))?;
+        let still = Mutex::new(std::mem::take(missing));
+        let strike_out = |id: &str| still.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let one = |key: &Key| {
+            let Some(name) = key.filename().and_then(|name| name.strip_suffix(".json")) else { return Ok(()) };
+            let index = layout.root().join("packs").join(name);
+            if let Ok(known) = fs::read_to_string(&index) {
+                let still = still.lock().unwrap_or_else(PoisonError::into_inner);
+                if !known.lines().any(|id| still.contains(id)) {
+                    return Ok(());
+                }
+            }
+            let Some(text) = self.get(key)? else { return Ok(()) };
+            let is_whole = hex(&Sha256::digest(&text)) == name;
+            let Some(pack) = serde_json::from_slice::<Pack>(&text).ok().filter(|_| is_whole) else { return Ok(()) };
+            drop(text);
+            for (id, text) in &pack.runs {
+                if strike_out(id) {
+                    take(id, text.as_bytes())?;
+                }
+            }
+            keep_index(&index, pack.runs.keys());
+            Ok(())
+        };
+        let done = self.side_by_side(&packs, &one);
+        *missing = still.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.map(drop)
+    }
+}
+
+/// Remembers which runs a pack holds. Best effort: without it the pack is fetched again.
+fn keep_index<'a>(path: &Path, ids: impl Iterator<Item = &'a String>) {
+    let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
+    let beside = path.with_extension(std::process::id().to_string());
+    let made = path.parent().is_some_and(|folder| fs::create_dir_all(folder).is_ok());
+    if !made || fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+}

@@ -1,0 +1,183 @@
+//! Object storage as the shared results of a folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::ObjectResults;
+use super::error::{Doing, ObjectError};
+use super::push::Pushed;
+use crate::store::adopt::{adopt, adopt_copy, fetched};
+use crate::store::disk;
+use crate::store::error::StoreError;
+use crate::store::layout::{Layout, RUN_JSON};
+use crate::store::record::RunRecord;
+use crate::store::remote::{Remote, SHARED, Standing, unsent};
+
+/// Up to how many runs are asked for one by one; for more the store is listed.
+const ONE_BY_ONE: usize = 128;
+/// How long a run that was not committed is not asked for again.
+const MOMENT: Duration = Duration::from_secs(3);
+
+impl Remote for ObjectResults {
+    fn url(&self) -> &str {
+        self.url()
+    }
+
+    fn refresh(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), StoreError> {
+        for folder in [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory()] {
+            fs::create_dir_all(&folder).map_err(StoreError::on(crate::store::error::Doing::Write, &folder))?;
+        }
+        Ok(self.refresh_copies(layout, wanted)?)
+    }
+
+    fn fetch(&self, layout: &Layout, record: &RunRecord, name: &str) -> Result<(), StoreError> {
+        Ok(self.fetch_file(&layout.run(&record.id), record, name)?)
+    }
+
+    fn begin(&self, layout: &Layout) -> Result<(), StoreError> {
+        self.probe()?;
+        let unsent = unsent(layout)?;
+        self.side_by_side(&unsent, &|id| self.commit_one(layout, id))?;
+        Ok(())
+    }
+
+    fn commit(&self, layout: &Layout, id: &str) -> Result<(), StoreError> {
+        Ok(self.commit_one(layout, id)?)
+    }
+
+    fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
+        if !self.take(id)? {
+            return Ok(Standing::Taken);
+        }
+        // Only now: whoever had the run until now has committed it before.
+        let Some(text) = self.committed(id)? else { return Ok(Standing::Open) };
+        self.copy(layout, id, &text)?;
+        self.forget_claims(id);
+        Ok(Standing::Committed)
+    }
+
+    fn look(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
+        if let Some(text) = self.committed(id)? {
+            self.copy(layout, id, &text)?;
+            return Ok(Standing::Committed);
+        }
+        Ok(if self.is_taken(id)? { Standing::Taken } else { Standing::Open })
+    }
+
+    fn release(&self) {
+        self.give_back();
+        let committed = std::mem::take(&mut *self.committed.lock().unwrap_or_else(PoisonError::into_inner));
+        // Best effort: what is in no pack is fetched by itself.
+        let _ = self.pack(&committed);
+    }
+}
+
+impl ObjectResults {
+    fn refresh_copies(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), ObjectError> {
+        let is_absent = |id: &str| !disk::is_taken(&layout.run(id).join(RUN_JSON));
+        let missing: Option<BTreeSet<String>> = wanted
+            .map(|wanted| wanted.iter().filter(|id| is_absent(id) && !self.was_just_absent(id)).cloned().collect());
+        let copy_one = |id: &String| {
+            let text = self.committed(id)?;
+            match &text {
+                Some(text) => self.copy(layout, id, text)?,
+                None => self.note_absent(id),
+            }
+            Ok(())
+        };
+        let fetch_all = |ids: BTreeSet<String>| self.side_by_side(&Vec::from_iter(ids), &copy_one).map(drop);
+        let Some(mut missing) = missing else {
+            let mut listed = BTreeSet::new();
+            self.each_run(|id| listed.extend(is_absent(id).then(|| id.to_owned())))?;
+            self.unpack_many(layout, &mut listed)?;
+            return fetch_all(listed);
+        };
+        // What a pack holds is committed. Only what is in none, and is more than a few, is worth a listing of the whole store.
+        self.unpack_many(layout, &mut missing)?;
+        if missing.len() > ONE_BY_ONE {
+            let mut listed = BTreeSet::new();
+            self.each_run(|id| listed.extend(missing.take(id)))?;
+            missing.iter().for_each(|id| self.note_absent(id));
+            missing = listed;
+        }
+        fetch_all(missing)
+    }
+
+    /// Takes from packs what is missing, where that is more than a few.
+    fn unpack_many(&self, layout: &Layout, missing: &mut BTreeSet<String>) -> Result<(), ObjectError> {
+        match missing.len() > ONE_BY_ONE {
+            true => self.unpack(layout, missing, &|id, text| self.copy(layout, id, text)),
+            false => Ok(()),
+        }
+    }
+
+    fn note_absent(&self, id: &str) {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), Instant::now());
+    }
+
+    fn was_just_absent(&self, id: &str) -> bool {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.get(id).is_some_and(|asked| asked.elapsed() < MOMENT)
+    }
+
+    /// Sends a run of the folder, and has the folder keep what stands.
+    fn commit_one(&self, layout: &Layout, id: &str) -> Result<(), ObjectError> {
+        let dir = layout.run(id);
+        match self.push_one(&dir)? {
+            Pushed::Committed { .. } | Pushed::There => mark(&dir)?,
+            Pushed::Second { .. } => {
+                let text = self.committed(id)?.ok_or_else(|| self.gone(id))?;
+                self.replace(layout, id, &text)?;
+            }
+        }
+        self.committed.lock().unwrap_or_else(PoisonError::into_inner).push((id.to_owned(), dir));
+        self.forget_claims(id);
+        Ok(())
+    }
+
+    fn gone(&self, id: &str) -> ObjectError {
+        let (url, key) = (self.url.clone(), self.key(&["runs", id]).to_string());
+        ObjectError::Failed { url, doing: Doing::Read, key, why: "it was there a moment ago".to_owned() }
+    }
+
+    /// Has the folder know a commit: its `run.json` and the mark.
+    fn copy(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
+        let dir = layout.run(id);
+        match fs::read(dir.join(RUN_JSON)) {
+            Ok(here) if here == text => mark(&dir),
+            Ok(_) => self.replace(layout, id, text),
+            Err(_) if disk::is_taken(&dir) => self.replace(layout, id, text),
+            Err(_) => {
+                let record = self.checked(id, text)?;
+                let copy = self.copied(layout, id, text)?;
+                Ok(adopt_copy(layout, &copy, &record)?)
+            }
+        }
+    }
+
+    /// Puts a commit in the place of what the folder has of its run; that is kept in `superseded/`.
+    fn replace(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
+        let record = self.checked(id, text)?;
+        let copy = self.copied(layout, id, text)?;
+        Ok(adopt(layout, &copy, &record)?)
+    }
+
+    /// A new folder with a `run.json` and the mark.
+    fn copied(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<std::path::PathBuf, ObjectError> {
+        let dir = fetched(layout, id)?;
+        let path = dir.join(RUN_JSON);
+        fs::write(&path, text).map_err(|error| StoreError::cannot_write(&path, error))?;
+        mark(&dir)?;
+        Ok(dir)
+    }
+}
+
+/// Notes that the run in `dir` is shared.
+fn mark(dir: &Path) -> Result<(), ObjectError> {
+    let path = dir.join(SHARED);
+    let made = fs::OpenOptions::new().create(true).append(true).open(&path);
+    Ok(made.map(drop).map_err(|error| StoreError::cannot_write(&path, error))?)
+}

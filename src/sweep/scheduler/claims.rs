@@ -1,0 +1,33 @@
+//! The part of the scheduler that leaves runs to other workers, where results are shared.
+
+use petgraph::graph::NodeIndex;
+
+use super::{Scheduler, SweepError};
+use crate::store::Standing;
+
+impl Scheduler<'_, '_> {
+    /// Takes a run whose turn has come. Where another worker has it, or has committed it, its node ends: a search goes on from its result, or
+    /// waits for it.
+    pub(super) fn is_someone_elses(&mut self, node: NodeIndex, at: usize) -> Result<bool, SweepError> {
+        let run = &self.sweep.expansion.runs[at];
+        let is_settled = match self.sweep.writer.claim(&run.id.to_string())? {
+            Standing::Open => return Ok(false),
+            Standing::Committed => {
+                let count =
+                    if self.sweep.replaces[at].is_some() { &mut self.summary.kept } else { &mut self.summary.shared };
+                *count += 1;
+                true
+            }
+            Standing::Taken => {
+                self.summary.elsewhere.push(run.id);
+                false
+            }
+        };
+        self.over.insert(run.id, is_settled);
+        self.was_measured(node, at, is_settled);
+        if is_settled {
+            self.end_early(at);
+        }
+        Ok(true)
+    }
+}

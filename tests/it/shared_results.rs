@@ -1,0 +1,203 @@
+//! `--results URL`: readers read from object storage, workers share the runs of a plan, and what breaks loses nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use super::lab::{Ended, Lab, Running, wait_for};
+use super::s3::{Fault, S3};
+use super::sweeps::{PLAN, honest, lab, planned};
+
+/// Where the tests' server keeps results.
+const URL: &str = "s3://bench/team";
+
+/// The program against the server, with this folder for its copy.
+fn command(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Command {
+    let mut command = lab.command(args);
+    s3.reached_by(&mut command, &lab.path().join(cache));
+    command
+}
+
+fn run(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Ended {
+    Ended::from(command(s3, lab, cache, args).output().unwrap())
+}
+
+fn ok(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Ended {
+    let ended = run(s3, lab, cache, args);
+    assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
+    ended
+}
+
+/// The short ids of the runs that are committed there.
+fn committed(s3: &S3) -> BTreeSet<String> {
+    let id = |key: String| key.trim_start_matches("team/runs/").trim_end_matches(".json").to_owned();
+    s3.keys("team/runs/").into_iter().map(id).collect()
+}
+
+/// What lies in copies besides committed runs: each run that was measured and is not the one that stands is among it.
+fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for copy in caches.iter().flat_map(|cache| std::fs::read_dir(lab.path().join(cache)).unwrap()) {
+        for folder in ["attempts", "superseded"] {
+            let names = std::fs::read_dir(copy.as_ref().unwrap().path().join(folder)).unwrap();
+            found.extend(names.map(|name| name.unwrap().file_name().into_string().unwrap()));
+        }
+    }
+    found
+}
+
+/// Whether requests are being sent, by what lies in a copy.
+fn is_measuring(cache: &Path) -> bool {
+    let copies = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut attempts = copies.flat_map(|copy| std::fs::read_dir(copy.path().join("attempts")).into_iter().flatten());
+    attempts.any(|attempt| attempt.is_ok_and(|attempt| attempt.path().join("journal.arrow").exists()))
+}
+
+const MEASURE: [&str; 4] = ["run", "plan.yaml", "--results", URL];
+
+#[timed_test]
+fn four_workers_share_a_plan_and_no_run_is_measured_twice() {
+    let (lab, s3) = (lab(), S3::start(true));
+    lab.write("plan.yaml", &PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1, 2, 3, 4, 5, 6]"));
+    let caches: Vec<String> = (0..4).map(|worker| format!("cache-{worker}")).collect();
+    let workers: Vec<Running> =
+        caches.iter().map(|cache| Running::start(&mut command(&s3, &lab, cache, &MEASURE))).collect();
+    let ended: Vec<Ended> = workers.into_iter().map(Running::end).collect();
+    ended.iter().for_each(honest);
+    let ids = planned(&lab, "plan.yaml");
+    assert_eq!(committed(&s3), ids, "the ids are those of a sweep on one machine");
+    assert!(s3.keys("team/attempts/").is_empty(), "nobody came second");
+    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "what anybody measured stands");
+    assert_eq!(s3.count("PUT", "team/rows/"), s3.keys("team/rows/").len(), "and was sent once");
+    for cache in &caches {
+        let verified = ok(&s3, &lab, cache, &["verify", "--results", URL]);
+        assert!(verified.stdout.contains(&format!("{} runs in {URL}", ids.len())), "{}", verified.stdout);
+    }
+}
+
+#[timed_test]
+fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
+    let (lab, s3) = (lab(), S3::start(true));
+    honest(&run(&s3, &lab, "writer", &MEASURE));
+    let ids = planned(&lab, "plan.yaml");
+    let listed = ok(&s3, &lab, "reader", &["list", "--results", URL, "--format", "json"]).json();
+    assert_eq!(listed["runs"].as_array().unwrap().len(), ids.len());
+    assert_eq!(s3.count("GET", "team/rows/"), 0, "a list reads no rows");
+    let id = ids.first().unwrap();
+    let shown = run(&s3, &lab, "reader", &["show", id, "--plan", "plan.yaml", "--results", URL]);
+    assert!(matches!(shown.code, Some(0 | 3)) && shown.stdout.contains("TTFT"), "{}{}", shown.stdout, shown.stderr);
+    let rows: BTreeSet<String> = s3
+        .keys("team/rows/")
+        .into_iter()
+        .filter(|key| s3.count("GET", key) > 0)
+        .map(|key| key.split('/').nth(2).unwrap().to_owned())
+        .collect();
+    assert_eq!(rows, BTreeSet::from([id.clone()]), "those of the run that is shown, and no others");
+    // A second look asks for nothing that is here.
+    let before = s3.count("GET", "team/rows/");
+    run(&s3, &lab, "reader", &["show", id, "--plan", "plan.yaml", "--results", URL]);
+    assert_eq!(s3.count("GET", "team/rows/"), before);
+    let export = ok(&s3, &lab, "reader", &["export", "plan.yaml", "--results", URL, "-o", "runs.csv"]);
+    let lines = std::fs::read_to_string(lab.path().join("runs.csv")).unwrap().lines().count();
+    assert_eq!(lines, 1 + ids.len(), "{}", export.stderr);
+    // Nothing to do, and nothing is asked of the store: a commit never changes.
+    s3.set(Fault::Away);
+    let again = run(&s3, &lab, "reader", &MEASURE);
+    honest(&again);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    // What would change a shared result is refused.
+    for flags in [&["--force"][..], &["--redo", "invalid"]] {
+        let refused = run(&s3, &lab, "reader", &[&MEASURE[..], flags].concat());
+        assert!(refused.code == Some(2) && refused.stderr.contains("is shared"), "{}", refused.stderr);
+    }
+}
+
+#[timed_test]
+fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word() {
+    let lab = Lab::new();
+    let url = format!("file://{}/team", lab.path().display());
+    let plan = PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1]").replace("qps: [40, 60]", "qps: [40]");
+    lab.write("plan.yaml", &format!("results: {url}{plan}"));
+    let on_its_own = |args: &[&str]| {
+        Ended::from(lab.command(args).env("SWEEPLINE_CACHE", lab.path().join("cache")).output().unwrap())
+    };
+    honest(&on_its_own(&["run", "plan.yaml"]));
+    assert_eq!(std::fs::read_dir(lab.path().join("team/runs")).unwrap().count(), 2);
+    assert!(!lab.results().exists(), "nothing lies in the folder that is there without it");
+    let exported = on_its_own(&["export", "plan.yaml", "-o", "runs.csv"]);
+    assert!(exported.code == Some(0) && lab.path().join("runs.csv").exists(), "{}", exported.stderr);
+    let elsewhere = on_its_own(&["preview", "plan.yaml", "--results", "elsewhere", "--format", "json"]);
+    let states = |ended: &Ended| -> BTreeSet<String> {
+        let runs = ended.json()["runs"].as_array().unwrap().clone();
+        runs.iter().map(|run| run["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(states(&elsewhere), BTreeSet::from(["new".to_owned()]));
+    assert_eq!(
+        states(&on_its_own(&["preview", "plan.yaml", "--format", "json"])),
+        BTreeSet::from(["cached".to_owned()])
+    );
+}
+
+#[timed_test]
+fn a_worker_that_is_cut_off_loses_nothing_and_measures_nothing_twice() {
+    let (lab, s3) = (lab(), S3::start(true));
+    let mut running = Running::start(&mut command(&s3, &lab, "cache", &MEASURE));
+    wait_for("a commit", || (running.has_ended() || !committed(&s3).is_empty()).then_some(()));
+    s3.set(Fault::Away);
+    wait_for("the end of its patience", || running.has_ended().then_some(()));
+    let ended = running.end();
+    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nothing is lost, run the same command again"), "{}", ended.stderr);
+    s3.set(Fault::None);
+    let again = run(&s3, &lab, "cache", &MEASURE);
+    honest(&again);
+    assert_eq!(committed(&s3), planned(&lab, "plan.yaml"));
+    assert_eq!(leftovers(&lab, &["cache".to_owned()]), Vec::<String>::new(), "nothing was measured twice");
+    assert!(s3.keys("team/attempts/").is_empty());
+    ok(&s3, &lab, "cache", &["verify", "--results", URL]);
+}
+
+#[timed_test]
+fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
+    let (lab, s3) = (lab(), S3::start(true));
+    lab.write(
+        "plan.yaml",
+        &PLAN
+            .replace("measure: 200ms", "measure: 2s")
+            .replace("batch_size: [1, 2, 3]", "batch_size: [1]")
+            .replace("qps: [40, 60]", "qps: [40]"),
+    );
+    let mut first = command(&s3, &lab, "first", &MEASURE);
+    let mut first = Running::start(first.env("SWEEPLINE_LEASE_MS", "600"));
+    wait_for("a claim", || (first.has_ended() || !s3.keys("team/claims/").is_empty()).then_some(()));
+    let taken = s3.keys("team/claims/")[0].split('/').nth(2).unwrap().to_owned();
+    first.signal(Signal::KILL);
+    wait_for("its end", || first.has_ended().then_some(()));
+    assert!(committed(&s3).is_empty());
+    let mut second = command(&s3, &lab, "second", &MEASURE);
+    let ended = Ended::from(second.env("SWEEPLINE_LEASE_MS", "600").output().unwrap());
+    honest(&ended);
+    assert_eq!(committed(&s3), planned(&lab, "plan.yaml"));
+    assert!(committed(&s3).contains(&taken), "the run of the killed worker is there, too");
+    assert!(s3.keys("team/claims/").is_empty(), "claims go with the commit");
+}
+
+#[timed_test]
+fn another_result_that_came_first_stands_in_the_copy_too() {
+    let (lab, s3) = (lab(), S3::start(true));
+    // Measured here first, as if it had been cut off, and by somebody else meanwhile.
+    let mut running = Running::start(command(&s3, &lab, "cut-off", &MEASURE).env("SWEEPLINE_LEASE_MS", "600"));
+    wait_for("an attempt", || (running.has_ended() || is_measuring(&lab.path().join("cut-off"))).then_some(()));
+    s3.set(Fault::Away);
+    wait_for("the end of its patience", || running.has_ended().then_some(()));
+    assert_eq!(running.end().code, Some(6));
+    s3.set(Fault::None);
+    honest(&run(&s3, &lab, "other", &MEASURE));
+    let again = run(&s3, &lab, "cut-off", &MEASURE);
+    honest(&again);
+    assert_eq!(s3.keys("team/attempts/").len(), 1, "the result that came second is kept");
+    let verified = ok(&s3, &lab, "cut-off", &["verify", "--results", URL]);
+    assert!(verified.stdout.contains("5 runs"), "{}", verified.stdout);
+}

@@ -1,0 +1,227 @@
+//! `push` and `pull`: results of a colleague are hits, one result of each run stands, and nothing is lost where something breaks.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::lab::{Ended, Lab, Running};
+use super::s3::{Fault, S3};
+use super::sweeps::{files, honest, lab, names, planned};
+
+/// Where the tests' server keeps results.
+const URL: &str = "s3://bench/chat";
+
+/// Runs the program against the server.
+fn at(s3: &S3, lab: &Lab, args: &[&str]) -> Ended {
+    let mut command = lab.command(args);
+    s3.reached_by(&mut command, &lab.path().join("cache"));
+    Ended::from(command.output().unwrap())
+}
+
+fn ok(s3: &S3, lab: &Lab, args: &[&str]) -> Ended {
+    let ended = at(s3, lab, args);
+    assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
+    ended
+}
+
+/// A lab whose plan of five runs is measured.
+fn measured() -> Lab {
+    let lab = lab();
+    honest(&lab.run(&["run", "plan.yaml"]));
+    lab
+}
+
+/// How many runs came out in each way.
+fn outcomes(document: &Value) -> [usize; 3] {
+    let runs = document["runs"].as_array().unwrap();
+    ["committed", "unchanged", "other_result"]
+        .map(|outcome| runs.iter().filter(|run| run["outcome"] == outcome).count())
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (from, name) = (entry.as_ref().unwrap().path(), entry.unwrap().file_name());
+        if from.is_dir() { copy(&from, &to.join(name)) } else { std::fs::copy(&from, to.join(name)).map(drop).unwrap() }
+    }
+}
+
+/// Gives the run in `dir` another end, as if it had been measured another time, under a whole digest.
+fn measured_again(dir: &Path, number: usize) {
+    let path = dir.join("run.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (body, _) = text.split_at(text.len() - 83);
+    let at = body.find("\"ended\": \"").unwrap() + "\"ended\": \"".len();
+    let fraction = at + "2026-01-01T00:00:00.".len();
+    let body = format!("{}{number:09}{}", &body[..fraction], &body[fraction + 9..]);
+    let digest: String = Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::write(&path, format!("{body},\n  \"sha256\": \"{digest}\"\n}}\n")).unwrap();
+}
+
+#[timed_test]
+fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
+    let (first, second, other) = (measured(), lab(), measured());
+    let shared = Lab::new();
+    let url = format!("file://{}/team", shared.path().display());
+    let pushed = first.ok(&["push", &url, "--format", "json"]).json();
+    first.follows("transfer", &pushed);
+    assert_eq!(outcomes(&pushed), [5, 0, 0]);
+    let again = first.ok(&["push", &url]).stdout;
+    assert_eq!(again, format!("pushed 0 runs to {url}, 0 B; 5 already there\n"));
+    // Another measurement of the same runs is kept, and does not take their place.
+    let late = other.ok(&["push", &url, "--format", "json"]).json();
+    assert_eq!(outcomes(&late), [0, 0, 5]);
+    assert_eq!(std::fs::read_dir(shared.path().join("team/attempts")).unwrap().count(), 5);
+    assert_eq!(outcomes(&other.ok(&["pull", &url, "--format", "json"]).json()), [0, 0, 5]);
+    // With a plan, its runs alone, as changed as for every command.
+    let some = |count: usize, args: &[&str]| {
+        let document =
+            self::lab().ok(&[&["pull", &url, "--plan", "plan.yaml", "--format", "json"], args].concat()).json();
+        assert_eq!(outcomes(&document), [count, 0, 0], "{args:?}");
+    };
+    some(5, &["--results", "elsewhere"]);
+    some(4, &["--set", "sweeps.open.matrix.qps=[40]", "--allow-outside"]);
+    let of_plan = ["push", &url, "--plan", "plan.yaml", "--set", "sweeps.open.matrix.qps=[40]", "--allow-outside"];
+    let four = first.ok(&of_plan).stdout;
+    assert_eq!(four, format!("pushed 0 runs to {url}, 0 B; 4 already there\n"));
+    assert_eq!(outcomes(&second.ok(&["pull", &url, "--format", "json"]).json()), [5, 0, 0]);
+    let all = |lab: &Lab| -> Vec<Vec<u8>> { files(lab, "runs").into_values().collect() };
+    assert_eq!(all(&first), all(&second), "byte for byte");
+    let run = second.run(&["run", "plan.yaml"]);
+    assert!(run.stderr.contains("nothing to do"), "{}", run.stderr);
+    honest(&run);
+    second.ok(&["verify"]);
+}
+
+#[timed_test]
+fn of_32_writers_of_one_run_one_wins_and_31_are_kept_as_attempts() {
+    let lab = lab();
+    lab.write(
+        "one.yaml",
+        &super::sweeps::PLAN.replace("batch_size: [1, 2, 3]", "batch_size: [1]").replace("qps: [40, 60]", "qps: [40]"),
+    );
+    honest(&lab.run(&["run", "one.yaml", "--only", "sweep == 'closed'"]));
+    let id = names(&lab, "runs").into_iter().next().unwrap();
+    let folders: Vec<PathBuf> = (0..32).map(|number| lab.path().join(format!("results-{number}"))).collect();
+    for (number, folder) in folders.iter().enumerate() {
+        copy(&lab.results(), folder);
+        std::fs::remove_dir_all(folder.join("inventory")).unwrap();
+        measured_again(&folder.join("runs").join(&id), number);
+    }
+    let s3 = S3::start(true);
+    for url in [format!("file://{}/team", lab.path().display()), URL.to_owned()] {
+        let start = |folder: &PathBuf| {
+            let mut command = lab.command(&["push", &url, "--results", folder.to_str().unwrap(), "--format", "json"]);
+            s3.reached_by(&mut command, &lab.path().join("cache"));
+            Running::start(&mut command)
+        };
+        let writers: Vec<Running> = folders.iter().map(start).collect();
+        let ended: Vec<Value> = writers.into_iter().map(|writer| writer.end().json()).collect();
+        let count = |at: usize| ended.iter().map(|document| outcomes(document)[at]).sum::<usize>();
+        assert_eq!([count(0), count(1), count(2)], [1, 0, 31], "{url}");
+        let winner = ended.iter().position(|document| outcomes(document)[0] == 1).unwrap();
+        let mine = std::fs::read(folders[winner].join("runs").join(&id).join("run.json")).unwrap();
+        let (stands, attempts) = match url.strip_prefix("file://") {
+            Some(folder) => (
+                std::fs::read(format!("{folder}/runs/{id}.json")).unwrap(),
+                std::fs::read_dir(format!("{folder}/attempts")).unwrap().count(),
+            ),
+            None => (s3.get(&format!("chat/runs/{id}.json")), s3.keys("chat/attempts/").len()),
+        };
+        assert!(stands == mine, "{url}: the winner's result is the one that is there");
+        assert_eq!(attempts, 31, "{url}");
+    }
+}
+
+#[timed_test]
+fn a_store_that_lets_every_writer_win_is_refused_by_name() {
+    let (lab, s3) = (measured(), S3::start(false));
+    for args in [&["push", URL][..], &["run", "plan.yaml", "--results", URL]] {
+        let refused = at(&s3, &lab, args);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("s3://bench/chat ignores \"create, if absent\""), "{}", refused.stderr);
+    }
+    assert!(s3.keys("chat/runs/").is_empty(), "nothing was sent");
+}
+
+#[timed_test]
+fn addresses_that_are_none_and_those_with_secrets_are_refused() {
+    let lab = measured();
+    for (url, words) in [
+        ("ftp://host/x", "is not an address of object storage"),
+        ("s3://key:hunter2@bench/x", "s3://…"),
+        ("s3://bench/x?token=hunter2", "s3://…"),
+        ("bench", "is not an address of object storage"),
+    ] {
+        for args in [&["push", url][..], &["pull", url]] {
+            let ended = lab.run(args);
+            assert_eq!(ended.code, Some(2), "{url}: {}", ended.stderr);
+            assert!(ended.stderr.contains(words) && !ended.stderr.contains("hunter2"), "{url}: {}", ended.stderr);
+        }
+    }
+    let both = lab.run(&["push", "file:///tmp/x", "--results", "s3://bench/x"]);
+    assert!(both.code == Some(2) && both.stderr.contains("shared"), "{}", both.stderr);
+}
+
+#[timed_test]
+fn a_throttled_store_is_asked_again_and_an_expired_credential_says_what_to_renew() {
+    let (lab, s3) = (measured(), S3::start(true));
+    s3.set(Fault::SlowDown(4));
+    assert_eq!(outcomes(&ok(&s3, &lab, &["push", URL, "--format", "json"]).json()), [5, 0, 0]);
+    assert_eq!(s3.fault(), Fault::None, "it was asked until it had answered");
+    s3.set(Fault::Expired);
+    for args in [&["push", URL][..], &["pull", URL], &["list", "--results", URL]] {
+        let refused = at(&s3, &lab, args);
+        assert_eq!(refused.code, Some(6), "{args:?}: {}", refused.stderr);
+        for word in ["ExpiredToken", "AWS_SECRET_ACCESS_KEY", "run the same command again"] {
+            assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+        }
+        assert!(!refused.stderr.contains("secret-of-the-test"), "{}", refused.stderr);
+    }
+    s3.set(Fault::None);
+    ok(&s3, &lab, &["pull", URL]);
+}
+
+#[timed_test]
+fn a_kill_in_the_middle_of_a_push_or_pull_costs_nothing() {
+    let (lab, s3) = (measured(), S3::start(true));
+    let killed = |lab: &Lab, point: &str, args: &[&str]| {
+        let mut command = lab.command(args);
+        s3.reached_by(&mut command, &lab.path().join("cache"));
+        let ended = Ended::from(command.env("SWEEPLINE_FAILPOINT", point).output().unwrap());
+        assert_eq!(ended.code, None, "it was not killed at {point}: {}", ended.stderr);
+    };
+    killed(&lab, "before_shared_commit:2", &["push", URL]);
+    assert!(s3.keys("chat/runs/").len() < 5, "it was killed before the end");
+    ok(&s3, &lab, &["push", URL]);
+    assert_eq!((s3.keys("chat/runs/").len(), s3.keys("chat/attempts/").len()), (5, 0));
+    assert_eq!(s3.count("PUT", "chat/rows/"), s3.keys("chat/rows/").len(), "no row file was sent twice");
+    let other = self::lab();
+    killed(&other, "before_adoption:2", &["pull", URL]);
+    ok(&s3, &other, &["pull", URL]);
+    assert_eq!(names(&other, "runs"), planned(&other, "plan.yaml"));
+    other.ok(&["verify"]);
+    assert!(names(&other, "superseded").is_empty());
+    assert_eq!(names(&other, "attempts"), BTreeSet::new(), "what the kill left is gone");
+}
+
+#[timed_test]
+fn a_damaged_object_never_becomes_a_result() {
+    let (lab, s3) = (measured(), S3::start(true));
+    ok(&s3, &lab, &["push", URL]);
+    let key = s3.keys("chat/rows/").into_iter().find(|key| key.ends_with("requests.parquet")).unwrap();
+    let mut bytes = s3.get(&key);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    s3.spoil(&key, &bytes);
+    let other = self::lab();
+    let ended = at(&s3, &other, &["pull", URL]);
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&key) && ended.stderr.contains("SHA-256"), "{}", ended.stderr);
+    let id = key.split('/').nth(2).unwrap();
+    let there: BTreeSet<String> = names(&other, "runs");
+    assert!(!there.contains(id), "{there:?}");
+    other.ok(&["verify"]);
+}
