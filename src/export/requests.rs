@@ -2,6 +2,7 @@
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::request::{Metric, Observation};
+use crate::analysis::stalls::stalled_ns;
 use crate::analysis::window;
 use crate::metrics;
 use crate::rows::{Facts, Measured, RequestRow};
@@ -16,7 +17,7 @@ type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
-const ROW: [RowColumn; 38] = [
+const ROW: [RowColumn; 43] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
     ("phase", Text, "fill, stabilize, measure or drain: where it was scheduled.", "", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix.", "no classes", |r| r.class.clone().into()),
@@ -51,6 +52,11 @@ const ROW: [RowColumn; 38] = [
     ("content_wait_ns", Int, "Of the lateness: waiting for contents.", "not sent", |r| r.content_wait_ns.into()),
     ("token_source", Text, "Who counted: usage, tokenizer or events.", "nobody", |r| r.token_source.map(|source| source.name()).into()),
     ("usage_doubt", Text, "Why the server's usage is not believed.", "it can be true, or there was none", |r| r.usage_doubt.clone().into()),
+    ("server_queue_ns", Int, "In the server's queue, by its own word for this request.", "the server does not say", |r| r.server_queue_ns.into()),
+    ("server_prefill_ns", Int, "Prefill, by the server's own word for this request.", "the server does not say", |r| r.server_prefill_ns.into()),
+    ("server_decode_ns", Int, "First token to last, by the server's own word for this request.", "the server does not say", |r| r.server_decode_ns.into()),
+    ("server_total_ns", Int, "All of it, by the server's own word for this request.", "the server does not say", |r| r.server_total_ns.into()),
+    ("trace_id", Text, "Under which id the server knows the request.", "none came back", |r| r.trace_id.clone().into()),
     ("events", Int, "Token events.", "", |r| r.events.into()),
     ("bytes", Int, "Bytes of the response body.", "", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning.", "no text", |r| r.text_digest.clone().into()),
@@ -62,11 +68,19 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
     others.extend(Metric::ALL.iter().copied().map(of_metric));
+    others.push(stalled_column());
     others.push(analysis_column());
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
+}
+
+/// How long the answer stood still.
+fn stalled_column() -> Column {
+    let doc = "What gaps between tokens that are longer than five times the answer's median gap have over it.";
+    let null = "fewer than eight gaps, tokens in bunches, or a request that failed";
+    Column::new("stalled_ms", Float, doc).null(null)
 }
 
 /// The column of a metric of one request, by the table of metrics.
@@ -79,7 +93,7 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
+/// All requests of runs of `plan` with the gaps between their tokens, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
 /// each row as it is asked for, so that only a few are in memory.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
@@ -87,18 +101,19 @@ pub(crate) fn sheet<'a, R>(
     runs: impl Iterator<Item = (Named, Facts, R)> + 'a,
 ) -> Sheet<'a>
 where
-    R: Iterator<Item = RequestRow> + 'a,
+    R: Iterator<Item = (RequestRow, Vec<u64>)> + 'a,
 {
     let (columns, axes) = (columns(axes), axes.to_vec());
     let rows = runs.flat_map(move |((sweep, labels), facts, rows)| {
         let mut names = name_cells(plan, sweep.as_deref()).to_vec();
         names.extend(label_cells(&labels, &axes));
-        rows.map(move |row| cells(&names, &row, &facts))
+        let mut room = Vec::new();
+        rows.map(move |(row, gaps)| cells(&names, (&row, &gaps), &facts, &mut room))
     });
     Sheet { columns, rows: Box::new(rows) }
 }
 
-fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
+fn cells(labels: &[Cell], (row, gaps): (&RequestRow, &[u64]), facts: &Facts, room: &mut Vec<u64>) -> Vec<Cell> {
     let believed = row.believed();
     let row = believed.as_ref().unwrap_or(row);
     let measured = Measured::from(row);
@@ -108,7 +123,10 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
     let own = ROW.iter().map(|(.., get)| get(row));
-    labels.iter().cloned().chain(own).chain(Metric::ALL.iter().copied().map(metric)).chain([ANALYSIS.into()]).collect()
+    let is_read = facts.stream && row.outcome.is_ok();
+    let stalled = is_read.then(|| stalled_ns(gaps, room)).flatten().map(|ns| ns as f64 / 1e6);
+    let metrics = Metric::ALL.iter().copied().map(metric);
+    labels.iter().cloned().chain(own).chain(metrics).chain([stalled.into(), ANALYSIS.into()]).collect()
 }
 
 #[cfg(test)]
@@ -123,7 +141,7 @@ mod tests {
     fn a_request_has_its_columns_and_its_metrics() {
         let (mut records, facts) = Run { seconds: 0.2, jitter: 0.0, ..Run::default() }.make();
         fail(&mut records[1], Outcome::Http(503), 1_000_000);
-        let rows = records.into_iter().map(|record| record.row);
+        let rows = records.into_iter().map(|record| (record.row, record.gaps_ns));
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
         let axes = super::super::run_row::axes([&labels].into_iter());

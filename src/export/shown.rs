@@ -51,7 +51,7 @@ pub(crate) const RUNS: [&str; 36] = [
 ];
 
 /// Of loads of curves.
-pub(crate) const CURVES: [&str; 35] = [
+pub(crate) const CURVES: [&str; 36] = [
     "sweep",
     "endpoint",
     "model",
@@ -83,6 +83,7 @@ pub(crate) const CURVES: [&str; 35] = [
     "error_share",
     "goodput_share",
     "cost_per_million_output_tokens",
+    "tokens_per_joule",
     "saturation",
     "objective",
     "few_samples",

@@ -10,7 +10,7 @@
 //! `event` (the JSON), `head` and `wire` (the framing and the cuts); `shared` is what all connections have in common;
 //! `log` writes down what happened. `http2` reads connections of HTTP/2, and `answering`
 //! makes frames of what is answered there. `chain` makes blocks of a prompt's tokens, `cache` keeps them, `served` counts what it did,
-//! and `metrics` tells that.
+//! `metrics` tells that, and `tell` what became of one request.
 
 mod answer;
 mod answering;
@@ -37,6 +37,7 @@ mod served;
 mod shared;
 mod slot;
 mod stream;
+mod tell;
 mod timer;
 mod tokenize;
 mod tokens;
@@ -44,6 +45,8 @@ mod values;
 mod whole;
 mod wire;
 
-pub use config::{Config, Cut, FirstChunk, LISTENING, ReasoningField, Tokenize, UsagePosition, Vocabulary, WIRE};
+pub use config::{
+    Config, Cut, FirstChunk, LISTENING, ReasoningField, TellTimes, Tokenize, UsagePosition, Vocabulary, WIRE,
+};
 pub use fault::{Fault, Kind, When};
 pub use serve::{Ended, Server};

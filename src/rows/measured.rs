@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::request::{Outcome, Stamp, TokenSource};
 use super::schema::RequestRow;
+use super::server_times::ServerTimes;
 
 /// A number that may be absent, without a byte for that: the largest of its type stands for none. Stored numbers of 64
 /// bits never are; a count of 4 294 967 295 tokens reads as none.
@@ -67,7 +68,9 @@ pub struct Measured {
     /// Whether response headers arrived.
     pub answered: bool,
     /// Of a failed request its error; of any other why its usage is not believed. One place for both, for memory.
-    words: Option<Arc<str>>,
+    words: Option<Arc<String>>,
+    /// What the server says of its own time; most servers say nothing.
+    server_times: Option<Box<ServerTimes>>,
 }
 
 macro_rules! optional {
@@ -126,12 +129,17 @@ impl Measured {
 
     /// What went wrong, in words.
     pub fn error(&self) -> Option<&str> {
-        self.words.as_deref().filter(|_| !self.outcome.is_ok())
+        self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
     }
 
     /// Why what the server counted of a completed request is not believed.
     pub fn usage_doubt(&self) -> Option<&str> {
-        self.words.as_deref().filter(|_| self.outcome.is_ok())
+        self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
+    }
+
+    /// What the server says of its own time for this request.
+    pub fn server_times(&self) -> ServerTimes {
+        self.server_times.as_deref().copied().unwrap_or_default()
     }
 }
 
@@ -141,7 +149,7 @@ pub(super) struct Condenser {
     places: HashMap<String, u16>,
     /// Names of the classes, in the order in which they came.
     pub classes: Vec<String>,
-    words: HashSet<Arc<str>>,
+    words: HashSet<Arc<String>>,
 }
 
 impl Condenser {
@@ -156,11 +164,11 @@ impl Condenser {
         Some(place)
     }
 
-    fn words(&mut self, text: &str) -> Arc<str> {
+    fn words(&mut self, text: &String) -> Arc<String> {
         if let Some(known) = self.words.get(text) {
             return Arc::clone(known);
         }
-        let text: Arc<str> = text.into();
+        let text = Arc::new(text.clone());
         self.words.insert(Arc::clone(&text));
         text
     }
@@ -171,7 +179,7 @@ impl Condenser {
         let believed = row.believed();
         let row = believed.as_ref().unwrap_or(row);
         let words = if row.outcome.is_ok() { &row.usage_doubt } else { &row.error };
-        let words = words.as_deref().map(|text| self.words(text));
+        let words = words.as_ref().map(|text| self.words(text));
         Measured { class, words, ..Measured::of(row) }
     }
 }
@@ -213,13 +221,22 @@ impl Measured {
             token_source: row.token_source,
             answered: row.headers_ns.is_some(),
             words: None,
+            server_times: Some(row.server_times()).filter(|times| !times.is_empty()).map(Box::new),
         }
     }
 }
 
 /// Columns that no [`Measured`] needs; all of them may be null, and are read as if they were.
-pub(super) const UNUSED: [&str; 7] =
-    ["conversation", "first_chunk_ns", "connection", "http_status", "finish_reason", "reasoning_tokens", "text_digest"];
+pub(super) const UNUSED: [&str; 8] = [
+    "conversation",
+    "first_chunk_ns",
+    "connection",
+    "http_status",
+    "finish_reason",
+    "reasoning_tokens",
+    "trace_id",
+    "text_digest",
+];
 
 /// The sum of the parts that are known; none where none is.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {

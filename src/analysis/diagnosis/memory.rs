@@ -5,6 +5,7 @@ use crate::analysis::curve::Run;
 use super::scraped::figure;
 
 /// Memory that moves data for a smaller share of the time is not what limits decoding; one that does for a larger share is.
+/// Both are chosen, not measured.
 const IDLE: f64 = 0.3;
 const BUSY: f64 = 0.6;
 

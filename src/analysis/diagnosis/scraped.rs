@@ -9,15 +9,19 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
+// Where no source is named the limit is chosen, not measured: no run of a server with a known cause stands behind it.
+
 /// Parts of a latency from this share on are a cause of it, if they take so many milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
-/// The KV cache is short of room from this mean share of the window on, or where it was as full as this at its fullest.
+/// The KV cache is short of room from this mean share of the window on, or where it was as full as this at its fullest. Chosen: vLLM and
+/// SGLang name no such limit (`gpu_memory_utilization` and `mem_fraction_static` are of the GPU's memory, not of the cache's).
 const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window: less than half an event is none.
 const ONE_EVENT: f64 = 0.5;
-/// Clocks that are lowered at so many of the scrapes are no exception.
+/// Clocks that are lowered at so many of the scrapes are no exception. The share is chosen; which bits lower a clock is NVML's
+/// (`nvmlClocksEventReasons`, `server/reasons.rs`).
 const THROTTLED: f64 = 0.05;
 /// A server that works on no more than this share of what the client has in flight leaves the rest waiting.
 const FEW: f64 = 0.5;
@@ -91,7 +95,7 @@ fn clause(run: &Run, name: &str, said: impl Fn(f64) -> String) -> String {
 }
 
 pub(super) fn server_queue(evident: &Evident) -> Finding {
-    let of = |run: &Run| {
+    let by_time = |run: &Run| {
         let whole = whole(run)?;
         let (queue, mean) = (whole.part_ms("queue")?, whole.mean_ms);
         let waiting = clause(run, "requests_waiting_mean", |waiting| format!("{waiting:.1} requests wait there"));
@@ -103,9 +107,20 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing =
-        "no run knows the time in the server's queue: it takes `telemetry` of an engine whose page has `queue_seconds`";
-    on_curves(evident, missing, "less than a quarter of the mean TTFT is the server's queue", of)
+    let missing = "no run knows the server's queue: it takes answers that tell it, or `telemetry` of an engine whose page has \
+                   `queue_seconds`, or `requests_waiting` and `requests_running`";
+    let absent = "less than a quarter of the mean TTFT is the server's queue, or of the requests there waits";
+    on_curves(evident, missing, absent, |run| by_time(run).or_else(|| waiting_there(run)))
+}
+
+/// Where no time in the queue is known (llama.cpp): of the requests at the server those that wait, on average. By Little's law that is the share of their time
+/// there that they wait.
+fn waiting_there(run: &Run) -> Option<Shown> {
+    let [waiting, running] = ["requests_waiting_mean", "requests_running_mean"].map(|name| figure(run, name));
+    let (waiting, all) = (waiting?, waiting? + running?);
+    let share = if all > 0.0 { waiting / all } else { 0.0 };
+    let text = format!("{waiting:.1} of {all:.1} requests at the server wait there on average ({})", percent(share));
+    Some(Shown { is_there: waiting >= ONE_EVENT && share >= SHARE, weight: share, text })
 }
 
 pub(super) fn kv_cache_short(evident: &Evident) -> Finding {

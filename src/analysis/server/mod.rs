@@ -21,6 +21,7 @@ mod round_trips;
 mod scraped;
 mod series;
 mod shared;
+mod told;
 
 pub use energy::{EnergyBy, PerJoule, tokens_per_joule};
 pub use figure::ServerFigure;
@@ -28,6 +29,8 @@ pub use parts::{Part, Whole};
 
 use crate::rows::{Facts, Measured, Sample};
 use crate::telemetry::canonical::CANONICAL;
+
+use super::stalls::Stalls;
 
 use scraped::Scraped;
 
@@ -50,10 +53,22 @@ pub fn figures(
 }
 
 /// The mean TTFT and E2E of the requests that ended in the window as sums of what the client and the server say of them; nothing where
-/// nothing was scraped, and of a start.
-pub fn wholes(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+/// nothing was scraped and no answer told its server's times, and of a start. `stalls` are asked for where there is a sum.
+///
+/// # Errors
+/// That of `stalls`.
+pub fn wholes<E>(
+    samples: &[Sample],
+    rows: &[Measured],
+    facts: &Facts,
+    stalls: impl FnOnce() -> Result<Stalls, E>,
+) -> Result<Vec<Whole>, E> {
     let scraped = Scraped::of(samples, facts);
-    if scraped.is_empty() || facts.start.is_some() { Vec::new() } else { parts::wholes(&scraped, rows, facts) }
+    let is_told = || rows.iter().any(|row| !row.server_times().is_empty());
+    if facts.start.is_some() || scraped.is_empty() && !is_told() {
+        return Ok(Vec::new());
+    }
+    Ok(parts::wholes(&scraped, rows, facts, &stalls()?))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::shared;
 
 /// A KV cache that is used so far is full: the last block of one seldom fits.
 const FULL: f64 = 0.99;
-/// For such a share of the window it must be.
+/// For such a share of the window it must be. Both are chosen, not measured.
 const FULL_FOR: f64 = 0.05;
 /// Growth is interpolated between scrapes at the borders: less than half an event is none.
 const ONE_EVENT: f64 = 0.5;

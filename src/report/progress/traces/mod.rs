@@ -4,8 +4,7 @@
 //! A thread of its own makes the spans and sends them: neither the engine nor the sweep waits for a collector.
 
 mod export;
-mod otlp_json;
-mod otlp_protobuf;
+mod otlp;
 mod settings;
 mod span;
 mod told;
