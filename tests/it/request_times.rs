@@ -60,12 +60,18 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
         let times = row.server_times();
         let found = [times.queue_ns, times.prefill_ns, times.decode_ns, times.total_ns];
         assert_eq!(found.map(|ns| ns.is_some()), told, "{row:?}");
-        for (at, (found, done)) in found.into_iter().zip(done(line)).enumerate() {
+        let (mut found, mut done) = (found, done(line));
+        if line["stream"] == false {
+            // All of it is written at once, when the last token is there.
+            (found[1], found[2]) = (found[1].zip(found[2]).map(|(prefill, decode)| prefill + decode), None);
+            (done[1], done[2]) = (between(line, "slot_ns", "last_write_ns"), 0);
+        }
+        for (at, (found, done)) in found.into_iter().zip(done).enumerate() {
             sums[at] += found.unwrap_or(done);
             logged[at] += done;
         }
         if let Some(queue) = times.queue_ns {
-            assert!(queue.abs_diff(done(line)[0]) <= coarse_ns.max(1), "{queue} {line}");
+            assert!(queue.abs_diff(between(line, "body_ns", "slot_ns")) <= coarse_ns.max(1), "{queue} {line}");
         }
     }
     for (sum, logged) in sums.into_iter().zip(logged) {
@@ -74,9 +80,9 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
     }
 }
 
-#[test]
+#[timed_test]
 fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
-    let (lab, run, log) = measured("timings", "http: 1", "stream: true");
+    let (lab, run, log) = measured("timings", "http: 1.1", "stream: true");
     compared(&run, &log, [false, true, true, false], 0);
     // Without a page of metrics the sums have what answers tell.
     let id = run.json["id"].as_str().unwrap();
@@ -86,7 +92,8 @@ fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let part =
         |name: &str| e2e["parts"].as_array().unwrap().iter().find(|part| part["name"] == name).unwrap()["ms"].as_f64();
     let (prefill, decode) = (part("prefill").unwrap(), part("decode").unwrap() + part("stalls").unwrap_or(0.0));
-    assert!((19.9..30.0).contains(&prefill) && (21.9..33.0).contains(&decode), "{e2e:#}");
+    // Tokens have absolute due times: what the first is late by, the others are not.
+    assert!(prefill >= 19.9 && prefill + decode >= 41.0, "{e2e:#}");
     assert_eq!((part("queue"), part("server_unassigned")), (None, None), "it does not tell its queue: {e2e:#}");
     assert!(part("unknown").unwrap() > 10.0, "{e2e:#}");
     // The table of requests has them, too.
@@ -98,23 +105,23 @@ fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     assert!(row["server_queue_ns"].is_null() && row["trace_id"].as_str() == record.row.trace_id.as_deref(), "{row}");
 }
 
-#[test]
+#[timed_test]
 fn server_timing_of_a_stream_tells_the_queue_alone() {
     let (_, run, log) = measured("server-timing", "http: 2", "stream: true");
     compared(&run, &log, [true, false, false, false], 0);
 }
 
-#[test]
+#[timed_test]
 fn server_timing_of_a_whole_answer_tells_all() {
-    let (lab, run, log) = measured("server-timing", "http: 1", "stream: false");
+    let (lab, run, log) = measured("server-timing", "http: 1.1", "stream: false");
     compared(&run, &log, [true; 4], 0);
     let shown = lab.ok(&["show", run.json["id"].as_str().unwrap(), "--format", "json"]).json();
     let e2e = &shown["parts"][0];
     assert!(e2e["of"] == "e2e" && e2e["assigned_share"].as_f64().unwrap() > 0.9, "{e2e:#}");
 }
 
-#[test]
+#[timed_test]
 fn fields_of_tgi_tell_queue_and_all_in_whole_milliseconds() {
-    let (_, run, log) = measured("tgi", "http: 1", "stream: false");
+    let (_, run, log) = measured("tgi", "http: 1.1", "stream: false");
     compared(&run, &log, [true, false, false, true], 1_000_000);
 }

@@ -208,7 +208,7 @@ fn decode_and_stalls(
         Some(ms) if stalls.unknown as f64 <= ALIKE * (stalls.known + stalls.unknown) as f64 => Ok(ms),
         _ => {
             let (unknown, all) = (stalls.unknown, stalls.known + stalls.unknown);
-            Err(format!("the tokens of {unknown} of {all} answers have no pace: too few of them, or in bunches"))
+            Err(format!("{unknown} of {all} answers have no pace"))
         }
     };
     match (decode, stalls) {
