@@ -14,8 +14,8 @@ use crate::analysis::server;
 use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
-    Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Summary, Thresholds, Verdict, classes,
-    curve, goodput, judge, measure, quantile, undecided,
+    Events, Failures, Gaps, MeanTokens, OfClass, PlanMetrics, Pulse, RunMetrics, Stalls, Summary, Thresholds, Verdict,
+    classes, curve, goodput, judge, measure, quantile, undecided,
 };
 use crate::cli::colour::Colour;
 use crate::cli::failure::Failure;
@@ -27,7 +27,7 @@ use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
 use crate::report::progress::Headline;
 use crate::report::{Line, few_once, repeats, results};
-use crate::rows::{Facts, Measured, Replay, RunLabels, Sample};
+use crate::rows::{Facts, Measured, Replay, RowsError, RunLabels, RunReader, Sample};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
@@ -89,7 +89,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let rows = run.rows();
     let mut metrics = measure(rows, (&events, &gaps), facts);
     let samples = if facts.telemetry.is_some() { store.read_samples(record)? } else { Vec::new() };
-    scraped(&samples, facts, rows, &mut metrics);
+    scraped(&samples, facts, &run, &mut metrics)?;
     let verdict = judge((rows, &samples), &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);
@@ -104,10 +104,11 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
 }
 
 /// What the server of a run reported about itself, and where the time went, if that was scraped.
-fn scraped(samples: &[Sample], facts: &Facts, rows: &[Measured], metrics: &mut RunMetrics) {
+fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
-    metrics.wholes = server::wholes(samples, rows, facts);
+    metrics.wholes = server::wholes(samples, run.rows(), facts, || Stalls::of(run, facts))?;
+    Ok(())
 }
 
 fn thresholds(plan: &Plan) -> Thresholds {

@@ -31,6 +31,7 @@ use super::sse;
 use super::start::Start;
 use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
+use super::told::Told;
 
 /// The largest body that is read as a whole: of a response that is not streamed.
 const MAX_WHOLE: usize = 64 << 20;
@@ -270,6 +271,7 @@ impl Client {
         let head = limit.bound(&stamps, step).await??;
         let own = OwnConnection { connection, outgoing, body: head.body };
         let mut answer = Answer::One(own);
+        self.told(tally, &head.told);
         let clean = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
         let Answer::One(OwnConnection { outgoing, .. }) = answer else { return Ok(Reusable(false)) };
         connection.timer = Some(limit.into_timer());
@@ -297,9 +299,16 @@ impl Client {
             head
         };
         let head = limit.bound(&stamps, step).await??;
+        self.told(tally, &head.told);
         self.answered(&mut Answer::Two(exchange), (head.status, head.retry_after), tally, &mut limit).await?;
         sessions.keep_timer(limit.into_timer());
         Ok(())
+    }
+
+    /// Notes what the head of an answer tells besides.
+    fn told(&self, tally: &mut Tally, told: &Told) {
+        tally.server_times(told.times(self.stream));
+        tally.row.trace_id = told.id().map(|id| self.presentable(id));
     }
 
     /// Reads a response whose head has arrived, with its status and the requested pause in seconds, if any.

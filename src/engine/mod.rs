@@ -50,6 +50,7 @@ mod target;
 mod template;
 mod threads;
 mod timer;
+mod told;
 mod trace;
 mod transcripts;
 mod unit_gaps;

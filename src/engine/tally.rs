@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use crate::protocol::{Channel, Part, Protocol, Usage, Wrong, server_words};
-use crate::rows::{Limits, Outcome, Record, RequestRow, Stamp, TokenSource};
+use crate::protocol::{Channel, Part, Protocol, Timings, Usage, Wrong, server_words};
+use crate::rows::{Limits, Outcome, Record, RequestRow, ServerTimes, Stamp, TokenSource};
 use crate::units::Nanos;
 
 use super::gaps::Gaps;
@@ -96,6 +96,8 @@ pub(crate) struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
+    /// What the server tells of its own time.
+    times: ServerTimes,
     /// How its response is read.
     protocol: &'static dyn Protocol,
     /// What it asks for.
@@ -162,6 +164,7 @@ impl Tally {
             content: String::with_capacity((expected * TOKEN_BYTES).min(MOST_ROOM)),
             reasoning: String::new(),
             usage: None,
+            times: ServerTimes::default(),
             protocol,
             asked: Asks::default(),
             digest: None,
@@ -179,6 +182,11 @@ impl Tally {
     /// Records the cost of the connection that it waited for.
     pub(crate) fn opened(&mut self, dns: Option<u64>, connect: Option<u64>, tls: Option<u64>) {
         (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
+    }
+
+    /// What the head of the answer tells of the server's time.
+    pub(crate) fn server_times(&mut self, told: ServerTimes) {
+        self.times = told;
     }
 
     /// Returns the index of the request's class in the run, from 0.
@@ -277,6 +285,11 @@ impl Tally {
         if let Some(usage) = part.usage {
             self.usage = Some(usage);
         }
+        if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
+            let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
+            // Those of the body come last and know more than the head.
+            self.times = told.or(self.times);
+        }
         if let Some(reason) = &part.finish_reason {
             self.row.finish_reason = Some(reason.as_ref().to_owned());
         }
@@ -339,6 +352,7 @@ impl Tally {
             }
         }
         self.count_tokens();
+        self.row.tell_times(self.times);
         self.digest = self.digest();
         let tokens = self.content_tokens();
         if let Some(words) = &mut self.words {

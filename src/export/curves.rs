@@ -67,10 +67,22 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         ).null("none"),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
+    others.extend(of_energy());
     others.push(analysis_column());
     columns.extend(axes.iter().map(|axis| axis_column(axis, &others)));
     columns.extend(others);
     columns
+}
+
+/// What the GPUs drew for it.
+fn of_energy() -> [Column; 2] {
+    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or they have it by different means";
+    let tokens = "Output tokens for a joule that the GPUs drew, over the windows of the runs.";
+    [
+        Column { unit: "tokens/J", ..Column::new("tokens_per_joule", Kind::Float, tokens).null(null) },
+        Column::new("energy_by", Kind::Text, "What their energy is known by: counter, or power (its integral).")
+            .null(null),
+    ]
 }
 
 /// The four columns of a figure; for a percentile of a latency also its lower bound if it lies among
@@ -174,6 +186,9 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
             cells.push(Cell::from(rung.at_least(reading)));
         }
     }
+    let energy = rung.tokens_per_joule();
+    cells.push(energy.map(|energy| energy.tokens).into());
+    cells.push(energy.map(|energy| energy.by.name().to_owned()).into());
     cells.push(ANALYSIS.into());
     cells
 }

@@ -2,6 +2,7 @@
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::request::{Metric, Observation};
+use crate::analysis::stalls::stalled_ns;
 use crate::analysis::window;
 use crate::metrics;
 use crate::rows::{Facts, Measured, RequestRow};
@@ -16,7 +17,7 @@ type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
-const ROW: [RowColumn; 38] = [
+const ROW: [RowColumn; 43] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
     ("phase", Text, "Phase in which it was scheduled: fill, stabilize, measure or drain.", "", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix.", "no classes", |r| r.class.clone().into()),
@@ -51,6 +52,11 @@ const ROW: [RowColumn; 38] = [
     ("content_wait_ns", Int, "Part of the lateness spent waiting for content.", "not sent", |r| r.content_wait_ns.into()),
     ("token_source", Text, "Source of the token count: usage, tokenizer or events.", "not counted", |r| r.token_source.map(|source| source.name()).into()),
     ("usage_doubt", Text, "Reason why the server's usage is implausible.", "plausible, or no usage", |r| r.usage_doubt.clone().into()),
+    ("server_queue_ns", Int, "In the server's queue, by its own word for this request.", "the server does not say", |r| r.server_queue_ns.into()),
+    ("server_prefill_ns", Int, "Prefill, by the server's own word for this request.", "the server does not say", |r| r.server_prefill_ns.into()),
+    ("server_decode_ns", Int, "First token to last, by the server's own word for this request.", "the server does not say", |r| r.server_decode_ns.into()),
+    ("server_total_ns", Int, "All of it, by the server's own word for this request.", "the server does not say", |r| r.server_total_ns.into()),
+    ("trace_id", Text, "Under which id the server knows the request.", "none came back", |r| r.trace_id.clone().into()),
     ("events", Int, "Token events.", "", |r| r.events.into()),
     ("bytes", Int, "Bytes of the response body.", "", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning.", "no text", |r| r.text_digest.clone().into()),
@@ -62,11 +68,19 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
     others.extend(Metric::ALL.iter().copied().map(of_metric));
+    others.push(stalled_column());
     others.push(analysis_column());
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
     columns.extend(others);
     columns
+}
+
+/// How long the answer stood still.
+fn stalled_column() -> Column {
+    let doc = "What gaps between tokens that are longer than five times the answer's median gap have over it.";
+    let null = "fewer than eight gaps, tokens in bunches, or a request that failed";
+    Column::new("stalled_ms", Float, doc).null(null)
 }
 
 /// The column of a metric of one request, from the table of metrics.
@@ -87,18 +101,19 @@ pub(crate) fn sheet<'a, R>(
     runs: impl Iterator<Item = (Named, Facts, R)> + 'a,
 ) -> Sheet<'a>
 where
-    R: Iterator<Item = RequestRow> + 'a,
+    R: Iterator<Item = (RequestRow, Vec<u64>)> + 'a,
 {
     let (columns, axes) = (columns(axes), axes.to_vec());
     let rows = runs.flat_map(move |((sweep, labels), facts, rows)| {
         let mut names = name_cells(plan, sweep.as_deref()).to_vec();
         names.extend(label_cells(&labels, &axes));
-        rows.map(move |row| cells(&names, &row, &facts))
+        let mut room = Vec::new();
+        rows.map(move |(row, gaps)| cells(&names, (&row, &gaps), &facts, &mut room))
     });
     Sheet { columns, rows: Box::new(rows) }
 }
 
-fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
+fn cells(labels: &[Cell], (row, gaps): (&RequestRow, &[u64]), facts: &Facts, room: &mut Vec<u64>) -> Vec<Cell> {
     let believed = row.believed();
     let row = believed.as_ref().unwrap_or(row);
     let measured = Measured::from(row);
@@ -108,7 +123,10 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
     let own = ROW.iter().map(|(.., get)| get(row));
-    labels.iter().cloned().chain(own).chain(Metric::ALL.iter().copied().map(metric)).chain([ANALYSIS.into()]).collect()
+    let is_read = facts.stream && row.outcome.is_ok();
+    let stalled = is_read.then(|| stalled_ns(gaps, room)).flatten().map(|ns| ns as f64 / 1e6);
+    let metrics = Metric::ALL.iter().copied().map(metric);
+    labels.iter().cloned().chain(own).chain(metrics).chain([stalled.into(), ANALYSIS.into()]).collect()
 }
 
 #[cfg(test)]
@@ -123,14 +141,14 @@ mod tests {
     fn a_request_has_its_columns_and_its_metrics() {
         let (mut records, facts) = Run { seconds: 0.2, jitter: 0.0, ..Run::default() }.make();
         fail(&mut records[1], Outcome::Http(503), 1_000_000);
-        let rows = records.into_iter().map(|record| record.row);
+        let rows = records.into_iter().map(|record| (record.row, record.gaps_ns));
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
         let axes = super::super::run_row::axes([&labels].into_iter());
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
-        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,250,3"#);
-        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,0,1000,,false,,,,,,,0.02,,0,,,3"#);
+        insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt server_queue_ns server_prefill_ns server_decode_ns server_total_ns trace_id events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s stalled_ms analysis"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,20020000,20020000,20020000,80020000,80020000,80020000,,,,user,,ok,200,,length,50,,16,,16,50,,,usage,,,,,,,16,1000,,false,20,20.02,20,80,80.02,4,0.02,,0,200,250,0,3"#);
+        insta::assert_snapshot!(lines.next().unwrap(), @r#",,,,,,,16,0,,0,0,stabilize,,,,0,0,20000,20020000,,,,,1020000,1020000,,,,user,,http_503,200,,length,,,,,16,50,,,,,,,,,,0,1000,,false,,,,,,,0.02,,0,,,,3"#);
     }
 }

@@ -53,7 +53,7 @@ pub(crate) const RUNS: [&str; 36] = [
 ];
 
 /// For loads of curves.
-pub(crate) const CURVES: [&str; 35] = [
+pub(crate) const CURVES: [&str; 36] = [
     "sweep",
     "endpoint",
     "model",
@@ -85,6 +85,7 @@ pub(crate) const CURVES: [&str; 35] = [
     "error_share",
     "goodput_share",
     "cost_per_million_output_tokens",
+    "tokens_per_joule",
     "saturation",
     "objective",
     "few_samples",

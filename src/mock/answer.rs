@@ -22,6 +22,7 @@ use super::random::random;
 use super::request::{Api, Request};
 use super::slot::Slot;
 use super::stream::Stream;
+use super::tell;
 use super::timer::now;
 use super::tokenize;
 use super::whole;
@@ -182,6 +183,8 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let keep_alive = keep && (!streams || has_frames || framing == Framing::Chunked);
     let (cached, slot) = (slot.cached(), Some(slot));
     let serving = Some(shared.served.begin((incoming.complete.at, slot_at), request.prompt_tokens));
+    let trace = tell::trace_id(config, number);
+    entry.line.trace_id.clone_from(&trace);
     let job = Job {
         number,
         request,
@@ -192,6 +195,8 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
         slot,
         slot_at,
         serving,
+        took: None,
+        trace,
         cached,
         created,
         framing,

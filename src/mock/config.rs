@@ -101,6 +101,13 @@ pub struct Config {
     /// The form of /tokenize, which counts texts before they are sent
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Tokenize::Vllm)]
     pub tokenize: Tokenize,
+    /// Tell of each request how long its parts took: in the `timings` of llama.cpp, by `Server-Timing` (of a stream the queue alone, for its head
+    /// comes before the rest), or by the fields of TGI's heads (not of streams)
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = TellTimes::Never)]
+    pub tell_times: TellTimes,
+    /// Answer with a `traceparent`, whose trace id is in the log
+    #[arg(help_heading = ANSWERS, long)]
+    pub trace_ids: bool,
     /// Omit the `[DONE]` at the end of a stream
     #[arg(help_heading = ANSWERS, long, help = "Omit the [DONE] at the end of a stream")]
     pub no_done: bool,
@@ -238,4 +245,17 @@ pub enum Tokenize {
     LlamaCpp,
     /// Not available.
     None,
+}
+
+/// Where an answer tells how long its parts took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TellTimes {
+    /// Nowhere.
+    Never,
+    /// In the body, as llama.cpp does: prefill and decode.
+    Timings,
+    /// In the field `Server-Timing`: queue, prefill, decode and total.
+    ServerTiming,
+    /// In the fields that Text Generation Inference has: queue and total, in whole milliseconds.
+    Tgi,
 }

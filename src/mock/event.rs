@@ -104,6 +104,14 @@ impl Envelope {
         format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)
     }
 
+    /// The same event with further members behind its own; `more` begins with a comma.
+    pub(super) fn with(&self, event: &str, more: &str) -> String {
+        match event.strip_suffix(self.tail.as_str()) {
+            Some(open) => format!("{open}{more}{}", self.tail),
+            None => event.to_owned(),
+        }
+    }
+
     /// Returns the chunk that contains the finish reason and no text.
     pub(super) fn finish(&self, finish: &str, usage: Option<Usage>) -> String {
         let (head, rest) = (&self.head, self.rest(Some(finish), usage));

@@ -4,6 +4,7 @@ use super::fault::Kind;
 use super::request::Request;
 use super::served::{Finish, Serving};
 use super::slot::Slot;
+use super::tell::Took;
 use super::timer::now;
 use super::wire::Framing;
 
@@ -31,6 +32,10 @@ pub(super) struct Job {
     pub(super) slot_at: u64,
     /// Its statistics; `None` once they are recorded.
     pub(super) serving: Option<Serving>,
+    /// How long it took, once it has been served.
+    pub(super) took: Option<Took>,
+    /// The id of its trace, where it is told.
+    pub(super) trace: Option<String>,
     /// Leading tokens of the prompt found in the prefix cache.
     pub(super) cached: u64,
     /// Unix seconds.
@@ -83,12 +88,16 @@ impl Job {
         }
     }
 
+    /// How long it waited, while it is not over.
+    pub(super) fn queued(&self) -> Option<Took> {
+        let queue = self.serving.as_ref()?.queued();
+        Some(Took { queue, prefill: None, decode: None, total: None })
+    }
+
     /// Records that the response is complete, and its slot free.
     pub(super) fn served(&mut self) {
         self.slot = None;
         let finish = if self.finish == "length" { Finish::Length } else { Finish::Stop };
-        if let Some(serving) = self.serving.take() {
-            serving.end(finish, now());
-        }
+        self.took = self.serving.take().map(|serving| serving.end(finish, now()));
     }
 }

@@ -38,6 +38,7 @@ mod served;
 mod shared;
 mod slot;
 mod stream;
+mod tell;
 mod timer;
 mod tokenize;
 mod tokens;
@@ -45,6 +46,8 @@ mod values;
 mod whole;
 mod wire;
 
-pub use config::{Config, Cut, FirstChunk, LISTENING, ReasoningField, Tokenize, UsagePosition, Vocabulary, WIRE};
+pub use config::{
+    Config, Cut, FirstChunk, LISTENING, ReasoningField, TellTimes, Tokenize, UsagePosition, Vocabulary, WIRE,
+};
 pub use fault::{Fault, Kind, When};
 pub use serve::{Ended, Server};

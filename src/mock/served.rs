@@ -4,6 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::tell::Took;
+
 /// Borders of vLLM's histograms of whole requests and their parts, in seconds.
 const REQUEST_BUCKETS: &[f64] = &[
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0,
@@ -192,16 +194,24 @@ impl Serving {
     }
 
     /// Records that the response is complete.
-    pub(super) fn end(mut self, finish: Finish, now: u64) {
+    pub(super) fn queued(&self) -> u64 {
+        self.slot_at.saturating_sub(self.arrived)
+    }
+
+    /// The answer is whole; how long it took.
+    pub(super) fn end(mut self, finish: Finish, now: u64) -> Took {
         let first = self.first.unwrap_or(now);
         let last = self.last.max(first);
+        let (queue, prefill) = (self.queued(), first.saturating_sub(self.slot_at));
+        let (decode, total) = (last - first, now.saturating_sub(self.arrived));
         let mut times = self.served.times.borrow_mut();
-        times.queue.add(self.slot_at.saturating_sub(self.arrived));
-        times.prefill.add(first.saturating_sub(self.slot_at));
-        times.decode.add(last - first);
-        times.e2e.add(now.saturating_sub(self.arrived));
+        times.queue.add(queue);
+        times.prefill.add(prefill);
+        times.decode.add(decode);
+        times.e2e.add(total);
         drop(times);
         self.count(finish);
+        Took { queue, prefill: Some(prefill), decode: Some(decode), total: Some(total) }
     }
 
     fn count(&mut self, finish: Finish) {

@@ -14,6 +14,7 @@ use super::part::{Field, Usage};
 use super::random::random;
 use super::request::Api;
 use super::shared::Shared;
+use super::tell;
 use super::timer::now;
 use super::tokens::Speech;
 use super::wire::{Framing, Wire};
@@ -103,9 +104,10 @@ impl<'a> Stream<'a> {
         let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
         let length = if chunked { "transfer-encoding: chunked\r\n" } else { "" };
         let connection = if self.job.keep_alive { "" } else { "connection: close\r\n" };
+        let told = tell::fields(&self.shared.config, self.job.queued(), self.job.trace.as_deref());
         let head = format!(
             "HTTP/{version} 200 OK\r\n{SERVER}content-type: text/event-stream; charset=utf-8\r\n\
-             cache-control: no-cache\r\n{length}{connection}\r\n"
+             cache-control: no-cache\r\n{told}{length}{connection}\r\n"
         );
         self.wire.head(head.as_bytes());
         let prompt = self.job.request.prompt_tokens;
@@ -241,6 +243,10 @@ impl<'a> Stream<'a> {
         let alone = !matches!(self.shared.config.usage, UsagePosition::Last | UsagePosition::WithContent);
         if !empty && !is_named && alone && self.usage_wanted() {
             events.push(self.envelope.usage(self.usage()));
+        }
+        let timings = tell::timings(&self.shared.config, self.job.took);
+        if let Some(last) = events.last_mut() {
+            *last = self.envelope.with(last, &timings);
         }
         if !self.shared.config.no_done && !is_named {
             events.push(self.envelope.data("[DONE]"));

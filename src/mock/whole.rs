@@ -14,6 +14,7 @@ use super::request::Api;
 use super::responses;
 use super::shared::Shared;
 use super::stream::{pace, speech};
+use super::tell;
 use super::timer::now;
 use super::values;
 use super::wire::{Framing, Wire};
@@ -104,7 +105,8 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     body.extend_from_slice(&extra);
     let brace = if job.request.api == Api::Chat { "}" } else { "" };
     let (finish, usage) = (job.finish, usage.json());
-    let tail = format!(r#""{brace},"logprobs":null,"finish_reason":"{finish}"}}],"usage":{usage}{broken}"#);
+    let timings = tell::timings(&shared.config, job.took);
+    let tail = format!(r#""{brace},"logprobs":null,"finish_reason":"{finish}"}}],"usage":{usage}{timings}{broken}"#);
     body.extend_from_slice(tail.as_bytes());
     body
 }
@@ -126,7 +128,11 @@ async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Re
         entry.line.outcome = outcome;
     }
     let mut wire = Wire::new(&conn.shared.config, Framing::Plain, job.number);
-    wire.head(json_head(200, announced, end == End::Keep).as_bytes());
+    let told = tell::fields(&conn.shared.config, job.took, job.trace.as_deref());
+    let head = json_head(200, announced, end == End::Keep);
+    // Behind the line of the status.
+    let (status, fields) = head.split_once("\r\n").unwrap_or_default();
+    wire.head(format!("{status}\r\n{told}{fields}").as_bytes());
     wire.body(&[written]);
     entry.line.status = Some(200);
     let at = now();

@@ -8,6 +8,7 @@ use serde::de::{Deserializer, Error, Visitor};
 
 use crate::units::text::is_unseen;
 
+use super::timings::Timings;
 use super::usage::Usage;
 
 /// The content of an event or a whole response.
@@ -21,6 +22,8 @@ pub struct Part<'a> {
     pub(crate) has_tool_call: bool,
     /// The server's token counts.
     pub usage: Option<Usage>,
+    /// The server's own times for it.
+    pub timings: Option<Timings>,
     /// Why the server stopped.
     pub finish_reason: Option<Cow<'a, str>>,
     /// Whether nothing follows it.
@@ -33,7 +36,8 @@ impl Part<'_> {
     /// Returns the one text of this part, if it contains nothing else: no counts, no finish reason,
     /// no tool call.
     pub(crate) fn only_text(&self) -> Option<(&str, Channel)> {
-        let is_silent = self.usage.is_none() && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
+        let counts_none = self.usage.is_none() && self.timings.is_none();
+        let is_silent = counts_none && self.finish_reason.is_none() && !self.has_tool_call && !self.is_last;
         match (&*self.content, &*self.reasoning) {
             (content, "") if is_silent && !content.is_empty() => Some((content, Channel::Content)),
             ("", reasoning) if is_silent && !reasoning.is_empty() => Some((reasoning, Channel::Reasoning)),

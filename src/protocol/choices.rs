@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::answer::{CallPiece, Part, Text, Wrong, read, refuse_error, text_of};
 use super::request::{Object, Request};
+use super::timings::Timings;
 use super::usage::Usage;
 
 /// The measured part of it.
@@ -15,6 +16,7 @@ struct Body<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Usage>,
+    timings: Option<Timings>,
     error: Option<serde_json::Value>,
 }
 
@@ -60,7 +62,7 @@ impl ToolCall<'_> {
 
 /// Reads an event, or a whole response: they differ only in whether a text is called a delta.
 pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
-    let (Body { choices, usage, error }, text) = read(data)?;
+    let (Body { choices, usage, timings, error }, text) = read(data)?;
     refuse_error(error.as_ref())?;
     if choices.is_none() && usage.is_none() {
         return Err(Wrong::Malformed(format!("neither choices nor usage nor error: {text}")));
@@ -74,6 +76,7 @@ pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
         reasoning: text_of(named.or(reasoning)),
         has_tool_call: tool_calls.is_some_and(|calls| calls.iter().any(ToolCall::has_arguments)),
         usage,
+        timings,
         finish_reason: finish_reason.map(|reason| reason.0),
         ..Part::default()
     })
@@ -143,6 +146,17 @@ mod tests {
         assert_eq!(broken.no_count().as_deref(), Some("2.5 completion tokens"));
         let large = usage(r#"{"prompt_tokens_details":{"cached_tokens":5000000000}}"#);
         assert_eq!(large.no_count().as_deref(), Some("5000000000 cached tokens"));
+    }
+
+    #[test]
+    fn times_of_llama_cpp_come_with_the_last_chunk() {
+        let last =
+            r#"{"choices":[],"usage":{"completion_tokens":3},"timings":{"prompt_ms":12.5,"predicted_ms":30.25}}"#;
+        let part = part(last.as_bytes()).unwrap();
+        let told = part.timings.map(|timings| (timings.prefill_ns, timings.decode_ns));
+        assert_eq!(told, Some((Some(12_500_000), Some(30_250_000))));
+        let each = br#"{"choices":[{"delta":{"content":"a"}}],"timings":{"prompt_ms":12.5}}"#;
+        assert!(super::part(each).unwrap().only_text().is_none(), "no template: it says more than its text");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod request;
 mod rerank;
 mod responses;
 mod said;
+mod timings;
 mod usage;
 
 pub(crate) use answer::{CallPiece, Channel, excerpt, server_words};
@@ -25,4 +26,6 @@ pub(crate) use contract::Protocol;
 pub use contract::{Framing, Task};
 pub use request::{Field, Object, Request};
 pub use said::{Message, Said};
+pub use timings::Timings;
+pub(crate) use timings::nanos;
 pub use usage::Usage;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::answer::{CallPiece, Part, Text, Wrong, read, refuse_error, text_of};
 use super::contract::{Framing, Protocol};
 use super::request::{Object, Request};
+use super::timings::Timings;
 use super::usage::Usage;
 
 /// The protocol.
@@ -28,6 +29,8 @@ struct Event<'a> {
     delta: Option<Text<'a>>,
     #[serde(borrow, default)]
     response: Option<Response<'a>>,
+    /// llama.cpp has them beside the response.
+    timings: Option<Timings>,
 }
 
 /// A response: the whole body without streaming, and part of the last event of a stream.
@@ -38,6 +41,7 @@ struct Response<'a> {
     #[serde(borrow, default)]
     output: Option<Vec<Item<'a>>>,
     usage: Option<Usage>,
+    timings: Option<Timings>,
     error: Option<Value>,
     #[serde(borrow, default)]
     incomplete_details: Option<Incomplete<'a>>,
@@ -76,7 +80,7 @@ fn joined(pieces: Option<Vec<Piece<'_>>>) -> String {
 /// Returns the content of a response besides its text: counts, and the finish reason in terms of the chat
 /// API, so that runs of both are judged alike.
 fn ending<'a>(response: Response<'a>) -> Result<Part<'a>, Wrong> {
-    let Response { status, usage, error, incomplete_details, .. } = response;
+    let Response { status, usage, timings, error, incomplete_details, .. } = response;
     refuse_error(error.as_ref())?;
     let reason = incomplete_details.and_then(|details| details.reason).map(|reason| reason.0);
     let finish_reason = match (status.as_deref(), reason) {
@@ -85,7 +89,7 @@ fn ending<'a>(response: Response<'a>) -> Result<Part<'a>, Wrong> {
         (Some("completed"), None) => Some(Cow::Borrowed("stop")),
         (_, None) => status.map(|status| status.0),
     };
-    Ok(Part { usage, finish_reason, is_last: true, ..Part::default() })
+    Ok(Part { usage, timings, finish_reason, is_last: true, ..Part::default() })
 }
 
 impl Protocol for Responses {
@@ -127,7 +131,7 @@ impl Protocol for Responses {
     }
 
     fn event<'a>(&self, data: &'a [u8]) -> Result<Part<'a>, Wrong> {
-        let (Event { kind, delta, response }, _) = read(data)?;
+        let (Event { kind, delta, response, timings }, _) = read(data)?;
         let part = match &*kind {
             "response.output_text.delta" | "response.refusal.delta" => {
                 Part { content: text_of(delta), ..Part::default() }
@@ -138,7 +142,10 @@ impl Protocol for Responses {
             "response.function_call_arguments.delta" => {
                 Part { has_tool_call: delta.is_some_and(|text| !text.is_empty()), ..Part::default() }
             }
-            "response.completed" | "response.incomplete" => ending(response.unwrap_or_default())?,
+            "response.completed" | "response.incomplete" => {
+                let part = ending(response.unwrap_or_default())?;
+                Part { timings: part.timings.or(timings), ..part }
+            }
             "response.failed" => {
                 let error = response.and_then(|response| response.error).unwrap_or_else(|| "response.failed".into());
                 return Err(refuse_error(Some(&error)).err().unwrap_or_else(|| Wrong::Error(kind.0.into_owned())));

@@ -100,6 +100,8 @@ fn made(curve: &Curve, shown: &[&(&Ordinate, String)]) -> comfy_table::Table {
     };
     let mut header = vec![right(load), right("runs")];
     header.extend(shown.iter().map(|(_, heading)| right(heading)));
+    let has_energy = curve.rungs.iter().any(|rung| rung.tokens_per_joule().is_some());
+    header.extend(has_energy.then(|| right("output\ntok/J")));
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
@@ -107,6 +109,8 @@ fn made(curve: &Curve, shown: &[&(&Ordinate, String)]) -> comfy_table::Table {
         let load = format!("{}{}", rung.load, actual.unwrap_or_default());
         let mut cells = vec![right(load), right(count(rung))];
         cells.extend(shown.iter().map(|(reading, _)| right(figure(rung, reading))));
+        let energy = || rung.tokens_per_joule().map_or_else(|| "n/a".to_owned(), |energy| digits(energy.tokens));
+        cells.extend(has_energy.then(|| right(energy())));
         cells.push(Cell::new(objective(rung)));
         table.add_row(cells);
     }

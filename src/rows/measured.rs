@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::request::{Outcome, Stamp, TokenSource};
 use super::schema::RequestRow;
+use super::server_times::ServerTimes;
 
 /// An optional number without an extra byte: the largest value of its type means `None`. Stored 64-bit
 /// numbers never reach it; a count of 4 294 967 295 tokens reads as `None`.
@@ -70,7 +71,9 @@ pub struct Measured {
     pub answered: bool,
     /// The error of a failed request; for any other, why its usage is implausible. One field for both, to
     /// save memory.
-    words: Option<Arc<str>>,
+    words: Option<Arc<String>>,
+    /// What the server says of its own time; most servers say nothing.
+    server_times: Option<Box<ServerTimes>>,
 }
 
 macro_rules! optional {
@@ -129,12 +132,17 @@ impl Measured {
 
     /// The error, in words.
     pub fn error(&self) -> Option<&str> {
-        self.words.as_deref().filter(|_| !self.outcome.is_ok())
+        self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
     }
 
     /// Why the server's counts for a completed request are implausible.
     pub fn usage_doubt(&self) -> Option<&str> {
-        self.words.as_deref().filter(|_| self.outcome.is_ok())
+        self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
+    }
+
+    /// What the server says of its own time for this request.
+    pub fn server_times(&self) -> ServerTimes {
+        self.server_times.as_deref().copied().unwrap_or_default()
     }
 }
 
@@ -144,7 +152,7 @@ pub(super) struct Condenser {
     places: HashMap<String, u16>,
     /// Names of the classes, in order of appearance.
     pub classes: Vec<String>,
-    words: HashSet<Arc<str>>,
+    words: HashSet<Arc<String>>,
 }
 
 impl Condenser {
@@ -159,11 +167,11 @@ impl Condenser {
         Some(place)
     }
 
-    fn words(&mut self, text: &str) -> Arc<str> {
+    fn words(&mut self, text: &String) -> Arc<String> {
         if let Some(known) = self.words.get(text) {
             return Arc::clone(known);
         }
-        let text: Arc<str> = text.into();
+        let text = Arc::new(text.clone());
         self.words.insert(Arc::clone(&text));
         text
     }
@@ -174,7 +182,7 @@ impl Condenser {
         let believed = row.believed();
         let row = believed.as_ref().unwrap_or(row);
         let words = if row.outcome.is_ok() { &row.usage_doubt } else { &row.error };
-        let words = words.as_deref().map(|text| self.words(text));
+        let words = words.as_ref().map(|text| self.words(text));
         Measured { class, words, ..Measured::of(row) }
     }
 }
@@ -216,13 +224,22 @@ impl Measured {
             token_source: row.token_source,
             answered: row.headers_ns.is_some(),
             words: None,
+            server_times: Some(row.server_times()).filter(|times| !times.is_empty()).map(Box::new),
         }
     }
 }
 
 /// Columns that [`Measured`] does not need; all of them are nullable, and are read as null.
-pub(super) const UNUSED: [&str; 7] =
-    ["conversation", "first_chunk_ns", "connection", "http_status", "finish_reason", "reasoning_tokens", "text_digest"];
+pub(super) const UNUSED: [&str; 8] = [
+    "conversation",
+    "first_chunk_ns",
+    "connection",
+    "http_status",
+    "finish_reason",
+    "reasoning_tokens",
+    "trace_id",
+    "text_digest",
+];
 
 /// The sum of the known parts; `None` if none is known.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {

@@ -48,7 +48,7 @@ fn labels() -> impl Strategy<Value = RunLabels> {
 
 prop_compose! {
     fn row()(
-        instants in prop::collection::vec(option::of(number()), 15),
+        instants in prop::collection::vec(option::of(number()), 19),
         counts in prop::collection::vec(option::of(small()), 6),
         wholes in prop::collection::vec(number(), 3),
         smalls in prop::collection::vec(small(), 3),
@@ -68,7 +68,8 @@ prop_compose! {
             output_tokens: counts[3], reasoning_tokens: counts[4], requested_tokens: smalls[0],
             intended_prompt_tokens: smalls[1], reusable_tokens: counts[5],
             content_wait_ns: instants[14], token_source: words.3.map(|n| sources[n]), usage_doubt: texts[3].clone(), events: smalls[2],
-            bytes: wholes[2], text_digest: texts[3].clone(),
+            server_queue_ns: instants[15], server_prefill_ns: instants[16], server_decode_ns: instants[17],
+            server_total_ns: instants[18], trace_id: texts[0].clone(), bytes: wholes[2], text_digest: texts[3].clone(),
         }
     }
 }

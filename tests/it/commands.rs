@@ -370,6 +370,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
     // Each embedded server is started with it; without it every run of the embedded mock would leave a process.
+    ("mock --tell-times", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
+    ("mock --trace-ids", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
     ("mock --parent-pipe", "embedded_servers_are_gone_with_their_runs"),
 ];
 

@@ -100,6 +100,7 @@ mod report;
 mod report_claims;
 mod report_figures;
 mod request_fields;
+mod request_times;
 mod reuse;
 mod rough;
 mod run_parts;

@@ -123,10 +123,11 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     let wholes = shown["parts"].as_array().unwrap_or_else(|| panic!("no parts: {shown:#}"));
     for (whole, more) in wholes.iter().zip([0.0, rest]) {
         let of = whole["of"].as_str().unwrap();
-        let part = |name: &str| {
+        let known = |name: &str| {
             let found = whole["parts"].as_array().unwrap().iter().find(|part| part["name"] == name);
-            found.unwrap()["ms"].as_f64().unwrap_or_else(|| panic!("{of} {name}: {whole:#}"))
+            found.unwrap()["ms"].as_f64()
         };
+        let part = |name: &str| known(name).unwrap_or_else(|| panic!("{of} {name}: {whole:#}"));
         let wanted = [("client", client), ("connection", connection), ("queue", queue), ("prefill", prefill)];
         for (name, wanted) in wanted {
             is_near(&format!("{of} {name} of {id}"), part(name), wanted);
@@ -135,11 +136,12 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
         is_near(&format!("{of} outside of {id}"), part("network") + part("outside_server"), outside);
         assert!(part("network") > 0.0 && part("outside_server") >= way - 2.0, "{whole:#}");
         if of == "e2e" {
-            is_near("decode", part("decode"), decode);
+            // Where a busy machine keeps tokens back, that is in one of the two.
+            is_near("decode", part("decode") + known("stalls").unwrap_or(0.0), decode);
         }
         let mean_ms = whole["mean_ms"].as_f64().unwrap();
         assert!((mean_ms - (client + connection + first + more)).abs() < 0.01, "{of}: {mean_ms} ms");
-        let sum: f64 = whole["parts"].as_array().unwrap().iter().map(|part| part["ms"].as_f64().unwrap()).sum();
+        let sum: f64 = whole["parts"].as_array().unwrap().iter().filter_map(|part| part["ms"].as_f64()).sum();
         assert!((sum - mean_ms).abs() < 0.001, "{of}: the parts come to {sum} ms, the whole is {mean_ms} ms");
         assert!(whole["assigned_share"].as_f64().unwrap() >= 0.95, "{whole:#}");
     }

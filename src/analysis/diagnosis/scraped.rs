@@ -9,6 +9,8 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
+// Where no source is named the limit is chosen, not measured: no run of a server with a known cause stands behind it.
+
 /// A part of a latency from this share on is a cause of it, if it takes at least this many milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
@@ -94,7 +96,7 @@ fn clause(run: &Run, name: &str, said: impl Fn(f64) -> String) -> String {
 }
 
 pub(super) fn server_queue(evident: &Evident) -> Finding {
-    let of = |run: &Run| {
+    let by_time = |run: &Run| {
         let whole = whole(run)?;
         let (queue, mean) = (whole.part_ms("queue")?, whole.mean_ms);
         let waiting = clause(run, "requests_waiting_mean", |waiting| format!("{waiting:.1} requests wait there"));
@@ -106,9 +108,20 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing = "no run has the time in the server's queue; this needs `telemetry` of an engine whose page has \
-        `queue_seconds`";
-    on_curves(evident, missing, "less than a quarter of the mean TTFT is spent in the server's queue", of)
+    let missing = "no run knows the server's queue: it takes answers that tell it, or `telemetry` of an engine whose page has \
+                   `queue_seconds`, or `requests_waiting` and `requests_running`";
+    let absent = "less than a quarter of the mean TTFT is the server's queue, or of the requests there waits";
+    on_curves(evident, missing, absent, |run| by_time(run).or_else(|| waiting_there(run)))
+}
+
+/// Where no time in the queue is known (llama.cpp): of the requests at the server those that wait, on average. By Little's law that is the share of their time
+/// there that they wait.
+fn waiting_there(run: &Run) -> Option<Shown> {
+    let [waiting, running] = ["requests_waiting_mean", "requests_running_mean"].map(|name| figure(run, name));
+    let (waiting, all) = (waiting?, waiting? + running?);
+    let share = if all > 0.0 { waiting / all } else { 0.0 };
+    let text = format!("{waiting:.1} of {all:.1} requests at the server wait there on average ({})", percent(share));
+    Some(Shown { is_there: waiting >= ONE_EVENT && share >= SHARE, weight: share, text })
 }
 
 pub(super) fn kv_cache_short(evident: &Evident) -> Finding {

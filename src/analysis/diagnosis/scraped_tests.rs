@@ -53,6 +53,20 @@ fn a_queue_is_a_cause_from_a_quarter_of_ttft_on() {
 }
 
 #[test]
+fn where_no_time_in_the_queue_is_known_those_that_wait_are_counted() {
+    // llama.cpp's page: four slots, eight in flight.
+    let at = |waiting, running| {
+        scraped("a", 8, &[("requests_waiting_mean", Some(waiting)), ("requests_running_mean", running)])
+    };
+    let text = text_of("server_queue", &[at(3.67, Some(4.0))]);
+    assert!(text.contains("3.7 of 7.7 requests at the server wait there on average (48 %)"), "{text}");
+    for few in [at(0.9, Some(4.0)), at(0.3, Some(0.2)), at(0.0, Some(0.0))] {
+        assert!(matches!(among("server_queue", &[few]), Finding::NotSeen(_)));
+    }
+    assert!(matches!(among("server_queue", &[at(3.67, None)]), Finding::NotChecked(_)));
+}
+
+#[test]
 fn what_only_some_repeats_show_is_not_shown() {
     let at = |name, queue| parted(name, 8, &[("queue", Some(queue))]);
     let Finding::NotSeen(why) = among("server_queue", &[at("a", 10.0), at("b", 60.0), at("c", 12.0)]) else { panic!() };

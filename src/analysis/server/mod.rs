@@ -22,6 +22,7 @@ mod round_trips;
 mod scraped;
 mod series;
 mod shared;
+mod told;
 
 pub use energy::{EnergyBy, PerJoule, tokens_per_joule};
 pub use figure::ServerFigure;
@@ -29,6 +30,8 @@ pub use parts::{Part, Whole};
 
 use crate::rows::{Facts, Measured, Sample};
 use crate::telemetry::canonical::CANONICAL;
+
+use super::stalls::Stalls;
 
 use scraped::Scraped;
 
@@ -53,9 +56,18 @@ pub fn figures(
 
 /// Returns the mean TTFT and E2E of the requests that ended in the window as sums of parts reported by
 /// client and server; empty if nothing was scraped, and for a start.
-pub fn wholes(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+pub fn wholes<E>(
+    samples: &[Sample],
+    rows: &[Measured],
+    facts: &Facts,
+    stalls: impl FnOnce() -> Result<Stalls, E>,
+) -> Result<Vec<Whole>, E> {
     let scraped = Scraped::of(samples, facts);
-    if scraped.is_empty() || facts.start.is_some() { Vec::new() } else { parts::wholes(&scraped, rows, facts) }
+    let is_told = || rows.iter().any(|row| !row.server_times().is_empty());
+    if facts.start.is_some() || scraped.is_empty() && !is_told() {
+        return Ok(Vec::new());
+    }
+    Ok(parts::wholes(&scraped, rows, facts, &stalls()?))
 }
 
 #[cfg(test)]

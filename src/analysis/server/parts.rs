@@ -6,19 +6,25 @@
 //! token, so it is compared with the client's TTFT of the requests whose first token came in the window;
 //! the difference is time outside the server. If an exporter's table specifies otherwise, each histogram
 //! is compared with the requests that it covers.
+//!
+//! Where answers tell their server's times themselves (`told`), these are of the very requests of the sum, and go before a histogram.
 
 use crate::analysis::request::Metric;
+use crate::analysis::stalls::Stalls;
 use crate::analysis::window::{contains, request};
 use crate::rows::{Facts, Measured};
 use crate::telemetry::engines::{Moment, moment};
 
 use super::scraped::{Counted, Scraped};
+use super::told::told_mean_ms;
 
 /// Maximum relative difference between the counts of client and server: beyond it, the server's mean
 /// covers other requests.
+/// Chosen, not measured.
 const ALIKE: f64 = 0.05;
 /// A part below zero by no more than this share of the whole, or by this many milliseconds, is within
 /// the accuracy of means.
+/// Chosen: the mock's means lie within 0.5 ms of its log (`benches/way.py`).
 const NOISE: f64 = 0.02;
 const NOISE_MS: f64 = 1.0;
 
@@ -95,15 +101,16 @@ pub(super) const OUTSIDE: Named = (
     "outside_server",
     "From sending to receiving, minus the server's own time and, if known, one round trip: proxies, HTTP handling.",
 );
-const QUEUE: Named = ("queue", "In the server's queue, by its histogram.");
-const PREFILL: Named = ("prefill", "Prefill, by the server's histogram.");
-const DECODE: Named = ("decode", "From the first token to the last, by the server's histogram.");
-pub(super) const UNASSIGNED: Named = (
-    "server_unassigned",
-    "Inside the server by its own time, but in none of \
-                                                           its parts.",
+const QUEUE: Named = ("queue", "In the server's queue, by its own word.");
+const PREFILL: Named = ("prefill", "Prefill, by the server's own word.");
+pub(super) const DECODE: Named =
+    ("decode", "From the first token to the last, by the server's own word, less stalls where they are known.");
+pub(super) const STALLS: Named = (
+    "stalls",
+    "What gaps between tokens that are longer than five times their answer's median have over it, as the client saw them.",
 );
-pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all are known.");
+pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
+pub(super) const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
 
 /// The server's contribution to a whole: its own time of it, and the parts.
 struct Told {
@@ -117,7 +124,7 @@ struct Told {
 /// Returns the mean TTFT and E2E of the requests that ended in the window, as sums; TTFT of those whose
 /// first token came in it if the server counts its parts then. Empty if nothing was scraped or no
 /// request ended, and without TTFT if responses were not streamed.
-pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts, stalls: &Stalls) -> Vec<Whole> {
     let members = Members::of(rows, facts);
     let told = |key: &str| members.mean_of(scraped, key);
     let [queue, prefill, decode] = ["queue_seconds", "prefill_seconds", "decode_seconds"].map(told);
@@ -136,7 +143,8 @@ pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec
     let own = told("e2e_seconds");
     let seen = mean(answered.iter().filter_map(since_sent));
     let outside = own.and_then(|own| self::outside(seen, own, "E2E"));
-    let parts = vec![(QUEUE, queue), (PREFILL, prefill), (DECODE, decode)];
+    let (decode, stalls) = decode_and_stalls(decode, stalls, facts.stream);
+    let parts = vec![(QUEUE, queue), (PREFILL, prefill), (DECODE, decode), (STALLS, stalls)];
     let e2e = whole("e2e", (&answered, Metric::E2eFromSchedule), Told { outside, network, parts }, facts);
     ttft.into_iter().chain(e2e).collect()
 }
@@ -176,6 +184,15 @@ impl<'a> Members<'a> {
 
     /// Returns the mean of a histogram in milliseconds, if it counted as many requests as the client.
     fn mean_of(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
+        match told_mean_ms(self.of_histogram(key)?, key) {
+            Some(Ok(ms)) => Ok(ms),
+            Some(Err(few)) => self.mean_of_histogram(scraped, key).map_err(|why| format!("{why}; {few}")),
+            None => self.mean_of_histogram(scraped, key),
+        }
+    }
+
+    /// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
+    fn mean_of_histogram(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
         let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
         let Counted { mean, count } = counted?;
         let client = self.of_histogram(key)?.len();
@@ -184,6 +201,37 @@ impl<'a> Members<'a> {
         }
         Ok(mean * 1e3)
     }
+}
+
+/// The server's decode without the stalls, and the stalls. Where these are not known they are in the decode.
+fn decode_and_stalls(
+    decode: Result<f64, String>,
+    stalls: &Stalls,
+    stream: bool,
+) -> (Result<f64, String>, Result<f64, String>) {
+    let stalls = match stalls.mean_ms() {
+        _ if !stream => Err("answers came whole".to_owned()),
+        Some(ms) if stalls.unknown as f64 <= ALIKE * (stalls.known + stalls.unknown) as f64 => Ok(ms),
+        _ => {
+            let (unknown, all) = (stalls.unknown, stalls.known + stalls.unknown);
+            Err(format!("{unknown} of {all} answers have no pace"))
+        }
+    };
+    match (decode, stalls) {
+        (Ok(decode), Ok(stalls)) => {
+            let why = || format!("they come to {stalls:.1} ms, the server's decode to {decode:.1} ms");
+            match not_below(decode - stalls, decode, why) {
+                Ok(rest) => (Ok(rest), Ok(stalls)),
+                Err(why) => (Ok(decode), Err(why)),
+            }
+        }
+        other => other,
+    }
+}
+
+/// Whether a part that is not known leaves something unknown. Stalls do not, where the decode is known that they are in.
+pub(super) fn is_missing(name: &str, ms: &Result<f64, String>, decode_is_known: bool) -> bool {
+    ms.is_err() && !(name == STALLS.0 && decode_is_known)
 }
 
 /// Returns the rows that have a metric.
@@ -237,7 +285,9 @@ fn whole(name: &'static str, (rows, metric): (&[&Measured], Metric), told: Told,
     let mut parts = vec![(CLIENT, Ok(client)), (CONNECTION, Ok(connection))];
     parts.extend(outside_parts(told.network, told.outside));
     parts.extend(told.parts);
-    let missing: Vec<&str> = parts.iter().filter(|(_, ms)| ms.is_err()).map(|((name, _), _)| *name).collect();
+    let decode_is_known = parts.iter().any(|((name, _), ms)| *name == DECODE.0 && ms.is_ok());
+    let is_one = |((name, _), ms): &&(Named, Result<f64, String>)| is_missing(name, ms, decode_is_known);
+    let missing: Vec<&str> = parts.iter().filter(is_one).map(|((name, _), _)| *name).collect();
     let left = mean_ms - parts.iter().filter_map(|(_, ms)| ms.as_ref().ok()).sum::<f64>();
     let rest = not_below(left, mean_ms, || format!("the parts exceed the whole by {:.1} ms", -left));
     let (unassigned, unknown) = match missing.as_slice() {

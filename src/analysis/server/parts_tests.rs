@@ -1,8 +1,14 @@
 //! Tests of sums of requests with made-up histograms.
 
 use super::*;
-use crate::analysis::server::wholes as of_samples;
+use crate::analysis::server::wholes as wholes_with;
 use crate::rows::{Outcome, Phase, RequestRow, Sample, Telemetry, Windows};
+
+/// The sums without stalls of which something is known.
+fn of_samples(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+    let Ok(wholes) = wholes_with(samples, rows, facts, || Ok::<_, std::convert::Infallible>(Stalls::default()));
+    wholes
+}
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -257,4 +263,110 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "ttft").collect();
     let [ttft, _] = sums(&[samples(&few), round_trips(3.0, &window)].concat());
     assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));
+}
+
+/// The rows, each told by its answer what `told` says of its number: queue, prefill, decode and all, in ms.
+fn rows_told(told: impl Fn(u64) -> [Option<u64>; 4]) -> Vec<Measured> {
+    let row = |request: u64| {
+        let sent = request * 100 * MS + 3 * MS;
+        let [queue, prefill, decode, total] = told(request).map(|ms| ms.map(|ms| ms * MS));
+        let row = RequestRow {
+            released_ns: Some(sent - 3 * MS),
+            sent_ns: Some(sent),
+            connect_ns: Some(2 * MS),
+            first_token_ns: Some(sent + 60 * MS),
+            first_output_ns: Some(sent + 60 * MS),
+            last_token_ns: Some(sent + 160 * MS),
+            done_ns: Some(sent + 160 * MS),
+            ended_ns: Some(sent + 160 * MS),
+            outcome: Outcome::Ok,
+            server_queue_ns: queue,
+            server_prefill_ns: prefill,
+            server_decode_ns: decode,
+            server_total_ns: total,
+            ..RequestRow::wanted(request, Phase::Measure, sent - 3 * MS)
+        };
+        Measured::from(&row)
+    };
+    (0..250).map(row).collect()
+}
+
+#[test]
+fn what_answers_tell_goes_before_histograms_and_without_them() {
+    // llama.cpp: prefill and decode, and a page without histograms, or none.
+    let llama = rows_told(|request| [None, Some(30 + request % 2), Some(99), None]);
+    for samples in [Vec::new(), histogram("other", 1.0, 1.0, None)] {
+        let [ttft, e2e]: [Whole; 2] = of_samples(&samples, &llama, &facts()).try_into().unwrap();
+        is(&ttft, &[("client", 1.0), ("prefill", 30.5), ("unknown", 29.5)]);
+        is(&e2e, &[("prefill", 30.5), ("decode", 99.0), ("unknown", 30.5)]);
+        assert_eq!(ms(&e2e, "queue"), Err("no page has queue_seconds".to_owned()));
+    }
+    // What was told is of these very requests.
+    let all = rows_told(|_| [Some(21), Some(31), Some(101), Some(156)]);
+    let [_, e2e]: [Whole; 2] = of_samples(&samples(&told()), &all, &facts()).try_into().unwrap();
+    is(&e2e, &[("queue", 21.0), ("prefill", 31.0), ("decode", 101.0), ("outside_server", 4.0)]);
+}
+
+#[test]
+fn what_some_answers_tell_is_not_that_of_all() {
+    let some = rows_told(|request| [(request % 2 == 0).then_some(21), None, None, None]);
+    let [ttft, _]: [Whole; 2] = of_samples(&[], &some, &facts()).try_into().unwrap();
+    assert_eq!(ms(&ttft, "queue"), Err("no page has queue_seconds; 50 of 100 answers tell it".to_owned()));
+    let [ttft, _]: [Whole; 2] = of_samples(&samples(&told()), &some, &facts()).try_into().unwrap();
+    is(&ttft, &[("queue", 20.0)]);
+}
+
+/// The rows as records, each with 20 gaps of 5 ms, of which the first has more.
+fn stalled(more: impl Fn(u64) -> u64) -> crate::rows::Records {
+    let record = |row: &Measured| {
+        let mut gaps_ns = vec![5 * MS; 20];
+        gaps_ns[0] += more(row.request) * MS;
+        let [sent, first, last] = [row.sent_ns(), row.first_token_ns(), row.last_token_ns()];
+        let row = RequestRow {
+            sent_ns: sent,
+            first_token_ns: first,
+            first_output_ns: first,
+            last_token_ns: last,
+            done_ns: last,
+            ended_ns: last,
+            outcome: Outcome::Ok,
+            events: 21,
+            ..RequestRow::wanted(row.request, Phase::Measure, row.scheduled_ns)
+        };
+        crate::rows::Record { row, gaps_ns }
+    };
+    rows().iter().map(record).collect()
+}
+
+#[test]
+fn stalls_are_taken_out_of_the_decode() {
+    let of = |samples: &[Sample], more: fn(u64) -> u64| {
+        let run = stalled(more);
+        let Ok(wholes) = wholes_with(samples, &rows(), &facts(), || Stalls::of(&run, &facts()));
+        let [ttft, e2e]: [Whole; 2] = wholes.try_into().unwrap();
+        assert!(ttft.parts.iter().all(|part| part.name != "stalls"));
+        e2e
+    };
+    // Each other answer stood still for 40 ms.
+    let e2e = of(&samples(&told()), |request| request % 2 * 40);
+    is(&e2e, &[("decode", 80.0), ("stalls", 20.0), ("server_unassigned", 5.0), ("unknown", 0.0)]);
+    // Where the server does not tell its decode, the stalls are known all the same.
+    let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
+    let e2e = of(&samples(&few), |request| request % 2 * 40);
+    is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);
+    // More than the decode that they are in: they were another's.
+    let e2e = of(&samples(&told()), |_| 140);
+    is(&e2e, &[("decode", 100.0), ("unknown", 0.0)]);
+    let why = "they come to 140.0 ms, the server's decode to 100.0 ms";
+    assert_eq!(ms(&e2e, "stalls"), Err(why.to_owned()));
+}
+
+#[test]
+fn stalls_without_a_pace_are_in_the_decode() {
+    let [_, e2e] = sums(&samples(&told()));
+    is(&e2e, &[("decode", 100.0), ("unknown", 0.0), ("server_unassigned", 5.0)]);
+    assert!(ms(&e2e, "stalls").unwrap_err().contains("have no pace"));
+    let facts = Facts { stream: false, ..facts() };
+    let whole = of_samples(&samples(&told()), &rows(), &facts).remove(0);
+    assert_eq!(ms(&whole, "stalls"), Err("answers came whole".to_owned()));
 }

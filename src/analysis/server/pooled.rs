@@ -1,6 +1,6 @@
 //! The sums of the repeats of one load combined: the mean over all their requests.
 
-use super::parts::{NETWORK, OUTSIDE, Part, UNASSIGNED, UNKNOWN, Whole};
+use super::parts::{DECODE, NETWORK, OUTSIDE, Part, STALLS, UNASSIGNED, UNKNOWN, Whole, is_missing};
 
 impl Whole {
     /// Combines the sums of several runs; `None` without runs. A part that is unknown in one run is
@@ -12,8 +12,11 @@ impl Whole {
         // If one of them lacks the network, it is part of the rest outside the server.
         let knows = |whole: &&Whole| whole.parts.iter().any(|part| part.name == NETWORK.0);
         let is_known = wholes.iter().all(knows);
-        let wholes: Vec<Whole> =
+        let mut wholes: Vec<Whole> =
             wholes.iter().map(|whole| if is_known { (*whole).clone() } else { whole.without_network() }).collect();
+        if wholes.iter().any(|whole| whole.part_ms(STALLS.0).is_none()) {
+            wholes.iter_mut().for_each(Whole::put_stalls_back);
+        }
         let first = wholes.first()?;
         let requests: u64 = wholes.iter().map(|whole| whole.requests).sum();
         let weighted = |value: &dyn Fn(&Whole) -> Option<f64>| {
@@ -31,7 +34,9 @@ impl Whole {
         for part in &mut parts {
             part.ms = weighted(&|whole| whole.part_ms(part.name)).ok_or_else(|| why(part.name));
         }
-        let is_missing = parts.iter().any(|part| part.ms.is_err() && !is_left(part.name));
+        let decode_is_known = parts.iter().any(|part| part.name == DECODE.0 && part.ms.is_ok());
+        let is_missing =
+            parts.iter().any(|part| !is_left(part.name) && is_missing(part.name, &part.ms, decode_is_known));
         let known: f64 = parts.iter().filter(|part| !is_left(part.name)).filter_map(|part| part.ms.as_ref().ok()).sum();
         let is_told = wholes.iter().all(|whole| whole.part_ms(UNKNOWN.0).is_some());
         for part in parts.iter_mut().filter(|_| is_missing) {
@@ -52,6 +57,18 @@ impl Whole {
         let outside = whole.parts.iter_mut().filter(|part| part.name == OUTSIDE.0);
         outside.for_each(|part| part.ms = part.ms.clone().map(|ms| ms + network));
         whole
+    }
+
+    /// Puts the stalls back into the decode that they were taken out of.
+    fn put_stalls_back(&mut self) {
+        let (Some(stalls), Some(decode)) = (self.part_ms(STALLS.0), self.part_ms(DECODE.0)) else { return };
+        for part in &mut self.parts {
+            match part.name {
+                name if name == DECODE.0 => part.ms = Ok(decode + stalls),
+                name if name == STALLS.0 => part.ms = Err("a repeat does not know them".to_owned()),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -88,6 +105,18 @@ mod tests {
             assert_eq!(parts, [("outside_server", 20.0), ("unknown", 0.0)]);
         }
         assert_eq!(Whole::pooled(&[&one, &one]).unwrap().part_ms("network"), Some(2.0));
+    }
+
+    #[test]
+    fn stalls_that_one_repeat_does_not_know_are_in_the_decode_of_all() {
+        let of =
+            |decode, stalls| whole(100, 30.0, &[("decode", Some(decode)), ("stalls", stalls), ("unknown", Some(0.0))]);
+        let (one, two) = (of(20.0, Some(10.0)), of(30.0, None));
+        for pooled in [Whole::pooled(&[&one, &two]).unwrap(), Whole::pooled(&[&two, &one]).unwrap()] {
+            let parts = ["decode", "stalls", "unknown"].map(|name| pooled.part_ms(name));
+            assert_eq!(parts, [Some(30.0), None, Some(0.0)]);
+        }
+        assert_eq!(Whole::pooled(&[&one, &one]).unwrap().part_ms("stalls"), Some(10.0));
     }
 
     #[test]

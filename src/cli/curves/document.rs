@@ -90,6 +90,11 @@ pub(crate) struct OneRung {
     /// Lower bounds of percentiles that lie among failed requests in at least one run, by their name in
     /// `figures`, where they are null.
     at_least: IndexMap<String, f64>,
+    /// Output tokens for a joule that the GPUs drew, over the windows of `runs`; null where one of them has no energy, or they have it by
+    /// different means.
+    tokens_per_joule: Option<f64>,
+    /// What that energy is known by: counter, or power (its integral); null with it.
+    energy_by: Option<&'static str>,
     /// The fronts on which it lies: no other rung that serves the same is as good in both figures and
     /// better in one.
     pareto: Pareto,
@@ -298,6 +303,8 @@ impl OneRung {
             limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
             at_least: FIGURES.iter().filter_map(|one| Some((figure_name(one), rung.at_least(one)?))).collect(),
+            tokens_per_joule: rung.tokens_per_joule().map(|energy| energy.tokens),
+            energy_by: rung.tokens_per_joule().map(|energy| energy.by.name()),
             pareto: Pareto {
                 user_over_gpu: on.user_over_gpu == Some(true),
                 throughput_over_p99: on.throughput_over_p99 == Some(true),

@@ -61,7 +61,8 @@ prop_compose! {
             read_delay_ns: at[13], outcome: words.1, error: texts[1].clone(), finish_reason: texts[2].clone(),
             prompt_tokens: counts[1], cached_tokens: counts[2], output_tokens: counts[3], reasoning_tokens: counts[4],
             requested_tokens: wholes.1, intended_prompt_tokens: wholes.2, reusable_tokens: counts[5],
-            content_wait_ns: at[13],
+            content_wait_ns: at[13], server_queue_ns: at[0], server_prefill_ns: at[1], server_decode_ns: at[2],
+            server_total_ns: at[3], trace_id: texts[1].clone(),
             token_source: words.2.map(|at| [TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events][at]),
             events: wholes.3, bytes: wholes.4, text_digest: texts[3].clone(), ..RequestRow::wanted(0, Phase::Fill, 0)
         }
@@ -185,7 +186,8 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
             gaps_ns: record.gaps_ns.clone(),
         })
         .collect();
-    let rows_of_run: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
+    let rows_of_run: Vec<(RequestRow, Vec<u64>)> =
+        records.iter().map(|record| (record.row.clone(), record.gaps_ns.clone())).collect();
     let run: Records = records.into_iter().collect();
     let (row, classes, tests) = rows_of(&run, facts, labels);
     let axes = run_row::axes([labels].into_iter());

@@ -230,8 +230,11 @@ impl<'a> Source<'a> {
                 &self.axes,
                 self.plan_name(),
                 self.of_each(|run| {
-                    let rows = self.store.stream_requests(&run.record)?;
-                    Ok((run.named(), run.record.facts.clone(), rows.map_while(|row| self.row(row))))
+                    let rows = self.store.stream_requests(&run.record)?.map_while(|row| self.row(row));
+                    let events = self.store.stream_events(&run.record)?.map_while(|row| self.row(row));
+                    // Both files are sealed from one journal and have one order.
+                    let rows = rows.zip(events).map(|(row, events)| (row, events.gaps_ns));
+                    Ok((run.named(), run.record.facts.clone(), rows))
                 }),
             ),
             Rows::Events => events::sheet(self.of_each(|run| {

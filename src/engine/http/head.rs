@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{ParserConfig, Response, Status};
 
 use super::{Body, Malformed};
+use crate::engine::told::Told;
 
 /// Largest accepted head, in bytes: a server may send anything.
 const MAX_HEAD: usize = 64 << 10;
@@ -24,6 +25,8 @@ pub(crate) struct Head {
     pub length: usize,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub retry_after: Option<u64>,
+    /// What the server tells of its time, and of the id that it knows the request by.
+    pub told: Told,
 }
 
 /// The header fields that describe the body.
@@ -35,6 +38,7 @@ struct Fields {
     close: bool,
     keep_alive: bool,
     retry_after: Option<u64>,
+    told: Told,
 }
 
 impl Head {
@@ -85,7 +89,7 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
     let persists = if old { fields.keep_alive } else { !fields.close };
     let keep_alive = persists && !doubtful && !body.ends_with_connection();
-    Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after }))
+    Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after, told: fields.told }))
 }
 
 /// Parses the fields; the pause that the server requests is only read if `turns_away`.
@@ -109,7 +113,7 @@ fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malf
             11 if turns_away && header.name.eq_ignore_ascii_case("retry-after") => {
                 fields.retry_after = std::str::from_utf8(header.value).ok().and_then(|value| value.trim().parse().ok());
             }
-            _ => {}
+            _ => fields.told.field(header.name, header.value),
         }
     }
     Ok(fields)

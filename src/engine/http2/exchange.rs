@@ -14,6 +14,7 @@ use super::session::Lease;
 use crate::engine::connection::Progress;
 use crate::engine::io::Stamps;
 use crate::engine::tally::Failure;
+use crate::engine::told::Told;
 use crate::rows::Outcome;
 
 /// A request in flight. Dropping it cancels the rest of the stream, which is signaled to the server; the
@@ -41,6 +42,8 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub(crate) retry_after: Option<u64>,
+    /// What the server tells of its time, and of the id that it knows the request by.
+    pub(crate) told: Told,
 }
 
 impl Exchange {
@@ -83,7 +86,9 @@ impl Exchange {
         self.answer = Answer::Body(body);
         let status = head.status.as_u16();
         let retry_after = matches!(status, 429 | 503).then(|| retry_after(&head.headers)).flatten();
-        Poll::Ready(Ok(Head { status, retry_after }))
+        let mut told = Told::default();
+        head.headers.iter().for_each(|(name, value)| told.field(name.as_str(), value.as_bytes()));
+        Poll::Ready(Ok(Head { status, retry_after, told }))
     }
 
     /// Takes the next frame of the response's body and passes its data to `on_data`, whose failure ends it.

@@ -7,7 +7,7 @@ use super::source::{Exporter, Source, plain, scaled};
 pub(super) const DCGM: Exporter =
     Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
-const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units from the headers of DCGM";
+const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units, and names from 4.6 on, from DCGM 4.6.1, `dcgm_fields.h` of go-dcgm b7fa315";
 
 /// Bytes of a MiB, the unit of framebuffers.
 const MIB: f64 = 1_048_576.0;
@@ -20,10 +20,16 @@ const SERIES: &[Source] = &[
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },
+    // Of `DCGM_FI_DEV_GPU_UTIL_RATIO`, the newer name of GPU_UTIL, nothing says whether it is a share or still a percentage: it is left out.
+    plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_UTIL_RATIO"),
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_ACTIVE"),
+    plain("gpu_power_watts", "DCGM_FI_DEV_BOARD_POWER_WATTS"),
     plain("gpu_power_watts", "DCGM_FI_DEV_POWER_USAGE"),
+    plain("gpu_energy_joules", "DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL"),
     scaled("gpu_energy_joules", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 0.001),
+    plain("gpu_temperature", "DCGM_FI_DEV_GPU_TEMP_CELSIUS"),
     plain("gpu_temperature", "DCGM_FI_DEV_GPU_TEMP"),
+    plain("gpu_sm_clock", "DCGM_FI_DEV_SM_CLOCK_HERTZ"),
     scaled("gpu_sm_clock", "DCGM_FI_DEV_SM_CLOCK", 1e6),
     plain("gpu_throttle_reasons", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"),
     plain("gpu_throttle_reasons", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"),

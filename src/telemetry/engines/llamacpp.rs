@@ -7,7 +7,7 @@ use super::source::{Exporter, Source, plain, plus};
 pub(super) const LLAMACPP: Exporter =
     Exporter { title: "llama.cpp", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
-const SOURCE: &str = "llama.cpp 0c1e57098, `tools/server/server-task.cpp`; `kv_cache_usage_ratio` from 7841fc72";
+const SOURCE: &str = "llama.cpp 0c1e57098, `tools/server/server-task.cpp`, and the page of a running b11434; `kv_cache_usage_ratio` from 7841fc72";
 
 const SERIES: &[Source] = &[
     plain("requests_running", "llamacpp:requests_processing"),

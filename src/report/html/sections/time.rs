@@ -26,7 +26,7 @@ const MOST_BARS: usize = 10;
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
 /// The look of each part, in the order of the sums.
-const LOOKS: [(&str, Fill); 9] = [
+const LOOKS: [(&str, Fill); 10] = [
     ("client", Fill::Series(1)),
     ("connection", Fill::Series(4)),
     ("network", Fill::Series(3)),
@@ -34,6 +34,7 @@ const LOOKS: [(&str, Fill); 9] = [
     ("queue", Fill::Series(0)),
     ("prefill", Fill::Series(2)),
     ("decode", Fill::Step(2)),
+    ("stalls", Fill::Step(4)),
     ("server_unassigned", Fill::Pale),
     ("unknown", Fill::Hollow),
 ];
@@ -60,12 +61,11 @@ pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if blocks.is_empty() {
-        let why = "no counted run has scraped metrics of its server: `telemetry: on` for an endpoint";
+        let why = "no run that counts has scraped metrics of its server (`telemetry: on` of an endpoint), and no answer told its times";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "Mean TTFT and E2E from the schedule, as sums of the client's measurements and the server's own \
-                histograms for the same requests: those that ended in the window. Unknown parts are drawn \
-                hollow, and nothing is guessed. For a mix, all requests are included.";
+    let text = "Mean TTFT and E2E from the schedule, as sums of what the client measured and what the server's own histograms or its answers say of the same \
+                requests: those that ended in the window. What is not known is drawn hollow, and nothing is guessed. Of a mix it is all requests.";
     blocks.insert(0, Block::Text { text: text.to_owned() });
     if left > 0 {
         let text = format!(

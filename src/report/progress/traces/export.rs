@@ -8,11 +8,11 @@ use reqwest::{Client, Response, Url};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout};
 
+use super::otlp;
 use super::settings::{Protocol, Settings};
 use super::span::{Attribute, Batch, Span, now};
 use super::told::Told;
 use super::tree::Tree;
-use super::{otlp_json, otlp_protobuf};
 
 /// How long the end of a command waits for the collector to take spans.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -128,8 +128,12 @@ impl Exporter {
     async fn send(&self, spans: Vec<Span>) -> Sent {
         let batch = Batch { resource: &self.resource, spans: &spans };
         let (kind, body) = match self.protocol {
-            Protocol::Protobuf => ("application/x-protobuf", otlp_protobuf::encode(&batch)),
-            Protocol::Json => ("application/json", otlp_json::encode(&batch)),
+            Protocol::Protobuf => ("application/x-protobuf", Ok(otlp::protobuf(&batch))),
+            Protocol::Json => ("application/json", otlp::json(&batch)),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => return (spans, Err(Refused::Never(format!("they are no JSON: {error}")))),
         };
         let mut headers = self.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

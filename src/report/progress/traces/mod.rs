@@ -5,8 +5,7 @@
 //! collector.
 
 mod export;
-mod otlp_json;
-mod otlp_protobuf;
+mod otlp;
 mod settings;
 mod span;
 mod told;

@@ -53,10 +53,6 @@ pub(super) struct Batch<'a> {
 
 /// The name and version of the instrumentation scope.
 pub(super) const SCOPE: [&str; 2] = ["sweepline", env!("CARGO_PKG_VERSION")];
-/// `SPAN_KIND_INTERNAL`.
-pub(super) const INTERNAL: u32 = 1;
-/// `STATUS_CODE_ERROR`.
-pub(super) const ERROR: u32 = 2;
 
 impl Value {
     pub(super) fn text(text: impl Into<String>) -> Value {

@@ -1,0 +1,89 @@
+//! What an answer tells of the server's time for it: the `timings` of llama.cpp's server.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// Milliseconds that are taken for a time at most: 31 years. Instants of a run are counted in 63 bits of nanoseconds.
+const MOST_MS: f64 = 1e12;
+
+/// Times that the server tells in the body of its answer, in nanoseconds; none where it does not, or where it is no time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Loose")]
+pub struct Timings {
+    /// From the slot to the end of the prompt: `prompt_ms`.
+    pub prefill_ns: Option<u64>,
+    /// From there to the last token: `predicted_ms`.
+    pub decode_ns: Option<u64>,
+}
+
+/// Anything: what is no `timings` costs an answer nothing but them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Loose {
+    Object {
+        #[serde(default)]
+        prompt_ms: Number,
+        #[serde(default)]
+        predicted_ms: Number,
+    },
+    Other(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Is(f64),
+    Other(IgnoredAny),
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Number::Other(IgnoredAny)
+    }
+}
+
+impl Number {
+    fn nanos(&self) -> Option<u64> {
+        match self {
+            Number::Is(ms) => nanos(*ms),
+            Number::Other(_) => None,
+        }
+    }
+}
+
+impl From<Loose> for Timings {
+    fn from(loose: Loose) -> Timings {
+        match loose {
+            Loose::Object { prompt_ms, predicted_ms } => {
+                Timings { prefill_ns: prompt_ms.nanos(), decode_ns: predicted_ms.nanos() }
+            }
+            Loose::Other(_) => Timings::default(),
+        }
+    }
+}
+
+/// Milliseconds as nanoseconds; none where they are no time.
+pub(crate) fn nanos(ms: f64) -> Option<u64> {
+    (0.0..=MOST_MS).contains(&ms).then(|| (ms * 1e6).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_and_what_is_none_costs_nothing() {
+        let of = |json: &str| {
+            let timings: Timings = serde_json::from_str(json).unwrap();
+            (timings.prefill_ns, timings.decode_ns)
+        };
+        let told =
+            r#"{"cache_n":3,"prompt_n":1,"prompt_ms":2.5,"prompt_per_second":400.0,"predicted_n":2,"predicted_ms":7}"#;
+        assert_eq!(of(told), (Some(2_500_000), Some(7_000_000)));
+        assert_eq!(of(r#"{"prompt_ms":-1,"predicted_ms":1e300}"#), (None, None));
+        assert_eq!(of(r#"{"prompt_ms":"2","predicted_ms":{"a":[]}}"#), (None, None));
+        for other in ["7", "[1]", "\"x\"", "true", "{}"] {
+            assert_eq!(of(other), (None, None), "{other}");
+        }
+    }
+}
