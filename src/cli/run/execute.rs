@@ -50,7 +50,8 @@ pub(super) fn execute_stages(
         let elsewhere = std::mem::take(&mut all.elsewhere);
         stages.ran(workspace, &stage.decisions, &elsewhere);
         let is_over = all.interrupted || *means.stop.borrow() || (args.fail_fast && all.failed > 0);
-        if is_over || !(Stages::are_several(workspace) || !elsewhere.is_empty()) {
+        let may_go_on = Stages::are_several(workspace) || !elsewhere.is_empty();
+        if is_over || !may_go_on {
             all.left += elsewhere.len();
             break;
         }

@@ -49,10 +49,15 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
+        // First, so that a worker behind the others passes what they have committed with one request for each.
+        if let Some(text) = self.committed(id)? {
+            self.copy(layout, id, &text)?;
+            return Ok(Standing::Committed);
+        }
         if !self.take(id)? {
             return Ok(Standing::Taken);
         }
-        // Only now: whoever had the run until now has committed it before.
+        // And again: whoever had the run until now has committed it before.
         let Some(text) = self.committed(id)? else { return Ok(Standing::Open) };
         self.copy(layout, id, &text)?;
         self.forget_claims(id);
