@@ -196,6 +196,9 @@ impl Reader<'_> {
     }
 
     fn variable(&mut self, name: &str, value: &str) {
+        if !is_variable(name) {
+            return self.missing(&format!("variable {name}"), "this is no name of a variable: letters, digits and `_`");
+        }
         // A plan takes more names for those of secrets.
         if names_secret(name) || is_secret_name(name) {
             match is_no_key(value) {
