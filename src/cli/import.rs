@@ -82,7 +82,8 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
 
 /// Reports how many settings are in the plan, and which are not.
 fn tell(made: &Imported) {
-    stderr::complain(&summary(made.counts));
+    stderr::complain(&summary(made.counts, made.missing.len()));
+    made.look.iter().for_each(|look| stderr::complain(look));
     let sentences = |all: &[String]| all.iter().for_each(|sentence| stderr::complain(&format!("- {sentence}")));
     sentences(&made.missing);
     if !made.differs.is_empty() {
@@ -97,11 +98,16 @@ fn tell(made: &Imported) {
     }
 }
 
-fn summary(Counts { mapped, missing }: Counts) -> String {
+fn summary(Counts { mapped, missing }: Counts, lines: usize) -> String {
     let settings = if mapped == 1 { "setting" } else { "settings" };
     match missing {
         0 => format!("import: {mapped} {settings} mapped, all of them"),
-        missing => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
+        missing if missing == lines => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
+        // Several fields that have one reason share a line, and one option may lose several parts.
+        missing => {
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            format!("import: {mapped} {settings} mapped, {missing} not ({lines} below)")
+        }
     }
 }
 

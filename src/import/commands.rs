@@ -22,15 +22,19 @@ pub(super) fn draft(
     context: &Context,
 ) -> Result<(Draft, &'static str), ImportError> {
     let (notes, name) = (context.notes, &context.wishes.name);
+    if commands.is_empty() {
+        let what = "it is empty: there is no command and no setting in it";
+        return Err(ImportError::shape(name, what, "give the file that holds the benchmark's commands or settings"));
+    }
     let mut taken = Taken::new(context, only);
     for command in commands {
         taken.command(command)?;
     }
     let Taken { jobs, tool, title: said, mut others, .. } = taken;
-    let unknown = |seen: String| ImportError::unknown(name, notes.secrets.hide(&one_line(&seen)));
+    let unknown = |seen: String| ImportError::unknown(name, notes.secrets.hide_known(&one_line(&seen)));
     let Some(tool) = tool else {
-        let programs: Vec<&str> =
-            commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
+        let shown = |word: &String| notes.secrets.hide(word);
+        let programs: Vec<String> = commands.iter().filter_map(|one| one.words.first()).map(shown).take(5).collect();
         return Err(unknown(format!("no benchmark among {} commands ({})", commands.len(), programs.join(", "))));
     };
     if jobs.is_empty() {
@@ -43,6 +47,7 @@ pub(super) fn draft(
         let why = "other commands of the script; `between: { cooldown: 10s }` pauses between runs";
         notes.needless(&one_line(&named), why, 0);
     }
+    let said = said.filter(|name| !notes.secrets.are_in(name));
     let name = said.map_or_else(
         || context.name.clone(),
         |name| Field::new("name", text_value(&name_of(&name, "imported")), "--experiment-name"),
@@ -75,11 +80,16 @@ impl<'a> Taken<'a> {
         for (importer, reader) in known.filter_map(|one| Some((one, one.command.as_ref()?))) {
             if let Some(words) = (reader.arguments)(&command.words) {
                 self.tool.get_or_insert(importer.title);
+                self.wrappers(command, words);
                 return self.of_tool(reader, command, words);
             }
         }
         let (notes, wishes) = (self.context.notes, self.context.wishes);
-        match program(&command.words) {
+        let found = program(&command.words);
+        if let Program::Measure(_, words) | Program::Startup(words) | Program::Sweep(_, words) = &found {
+            self.wrappers(command, words);
+        }
+        match found {
             Program::Serve(words) => self.server(command, words),
             Program::Measure(tool, words) if self.is_vllm() => {
                 self.tool.get_or_insert(tool.name());
@@ -106,6 +116,18 @@ impl<'a> Taken<'a> {
             _ => self.others.extend(command.words.first().cloned()),
         }
         Ok(())
+    }
+
+    /// Lists what stands in front of a benchmark: another host, a container, cores.
+    fn wrappers(&self, command: &Command, words: &[String]) {
+        let before = &command.words[..command.words.len().saturating_sub(words.len())];
+        let notes = self.context.notes;
+        for (what, is_lost, why) in shell::wrappers(&[&command.behind, before].concat()) {
+            match is_lost {
+                true => notes.missing(&what, why, command.line),
+                false => notes.needless(&what, why, command.line),
+            }
+        }
     }
 
     fn is_vllm(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Which server a command asks, and with which key: fields of an endpoint.
 
 use super::address::address;
+use super::clean;
 use super::draft::Field;
 use super::error::ImportError;
 use super::notes::Notes;
@@ -27,7 +28,7 @@ pub(super) fn url(
     notes: &Notes,
     line: usize,
 ) -> Result<Field, ImportError> {
-    let shown = notes.secrets.hide(&super::shell::shown(&said.value));
+    let shown = super::shell::shown(&notes.secrets.hide(&said.value));
     if said.value.contains(';') {
         let what = format!("`{shown}` holds several addresses");
         return Err(ImportError::shape(
@@ -45,8 +46,7 @@ pub(super) fn url(
         ImportError::shape(place, format!("`{shown}` is no base URL of a server: {reason}"), remedy)
     })?;
     if read.had_secret {
-        let why = "the plan holds no secret: add api_key: { secret: env:NAME }";
-        notes.missing("user name, password or query of the address", why, line);
+        clean::credentials(notes, line);
     }
     // What was changed is not repeated: it may have held the secret.
     let first = said.origin.split(' ').next().unwrap_or_default();
@@ -93,8 +93,26 @@ pub(super) fn api_key(
     Some(Field::new("api_key", secret(set), format!("{set} in the environment")))
 }
 
+/// What stands before the key in a header of authorization.
+const BEARER: &str = "bearer ";
+
+/// The reference to the key that a header of authorization holds; none where it holds no bearer's key.
+pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
+    let begin = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER))?;
+    let key = value[begin.len()..].trim();
+    let named = key.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+    let variable = marks(key).first().copied().or(named).filter(|name| is_variable(name));
+    let usual = "OPENAI_API_KEY";
+    let origin = match variable {
+        Some(variable) => format!("{origin}, from ${variable}"),
+        None => format!("{origin}: put that key into the variable {usual}"),
+    };
+    Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
+}
+
 /// The value that a script or a line gives a variable.
-pub(super) fn variable(command: &Command, name: &str) -> Option<Said<String>> {
+pub(super) fn variable(command: &Command, name: &str, notes: &Notes) -> Option<Said<String>> {
     let (_, value) = command.env.iter().rfind(|(known, _)| known == name)?;
-    Some(Said { value: value.clone(), origin: format!("{name}={}", super::shell::shown(value)) })
+    let shown = super::shell::shown(&notes.secrets.hide(value));
+    Some(Said { value: value.clone(), origin: format!("{name}={shown}") })
 }

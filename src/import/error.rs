@@ -110,8 +110,17 @@ impl ImportError {
         self
     }
 
-    /// The same error with other words for what it quotes; a plan's mistakes quote a plan that was changed before.
-    pub(super) fn changed(mut self, change: impl Fn(&str) -> String) -> ImportError {
+    /// The same error with other words for what it quotes, and for a text that is the source's own; a plan's mistakes quote a plan that was changed before.
+    pub(super) fn changed(
+        mut self,
+        change: impl Fn(&str) -> String,
+        of_source: impl Fn(&str) -> String,
+    ) -> ImportError {
+        match &mut self {
+            ImportError::File { path, .. } => *path = of_source(path),
+            ImportError::Shape { place, what, .. } => (*place, *what) = (of_source(place), of_source(what)),
+            _ => {}
+        }
         let texts: Vec<&mut String> = match &mut self {
             ImportError::TooLarge { name, .. } | ImportError::Plan { name, .. } => vec![name],
             ImportError::TooMany { place, .. } => vec![place],

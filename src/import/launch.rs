@@ -39,9 +39,8 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) 
         ),
         None => return true,
     };
-    // The line is the benchmark's.
-    let what = serve.origin.split(" (").next().unwrap_or_default();
-    notes.missing(what, &why);
+    // With its line: the other one is the benchmark's.
+    notes.missing(&serve.origin, &why);
     false
 }
 

@@ -17,6 +17,7 @@ mod aiperf;
 mod arguments;
 mod bench;
 mod body;
+mod clean;
 mod closed_loop;
 mod commands;
 mod draft;
@@ -38,6 +39,7 @@ mod launch;
 mod llmd;
 mod llmperf;
 mod loads;
+mod masking;
 mod mlperf;
 mod notes;
 mod options;
@@ -87,6 +89,8 @@ pub struct Imported {
     pub plan: String,
     /// How many settings of the source are in it, and how many are not.
     pub counts: Counts,
+    /// With `--quick`: how long the first look takes, where that is more than 2 minutes.
+    pub look: Option<String>,
     /// What is not in it, in whole sentences: what has no counterpart.
     pub missing: Vec<String>,
     /// What is in it and measures something else than there.
@@ -100,13 +104,18 @@ pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
     let secrets = Secrets::default();
     secrets.add_text(wishes.url.as_deref().unwrap_or_default());
     let made = made(wishes, &secrets);
-    made.map_err(|error| error.with_known(formats::takes()).changed(|text| secrets.hide(text)))
+    made.map_err(|error| {
+        error.with_known(formats::takes()).changed(|text| secrets.hide_quoted(text), |text| secrets.hide(text))
+    })
 }
 
 fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     let name = &wishes.name;
     let notes = Notes::new(secrets);
     let context = Context { wishes, notes: &notes, name: title(wishes), formats: FORMATS };
+    if wishes.url.as_deref().is_some_and(|url| address::address(url).is_ok_and(|read| read.had_secret)) {
+        clean::credentials(&notes, 0);
+    }
     let (mut draft, tool) = match &wishes.text {
         Some(text) if text.len() > MOST_BYTES => {
             return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });
@@ -118,26 +127,35 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
         Some(_) => format!("{} ({tool})", secrets.hide(name)),
         None => format!("a command line ({tool})"),
     };
+    clean::draft(&mut draft, name, &notes)?;
     draft.listed.append(&mut notes.listed.borrow_mut());
     draft.listed.sort_by_key(|one| one.lines.first().copied());
     if draft.sweeps.is_empty() {
         let why = draft.listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
-        return Err(ImportError::unknown(name, secrets.hide(&one_line(&why))));
+        return Err(ImportError::unknown(name, secrets.hide_known(&one_line(&why))));
     }
-    if wishes.quick {
-        quick::quick(&mut draft);
+    named(&mut draft);
+    let look = if wishes.quick { quick::quick(&mut draft) } else { None };
+    if tool == aiperf::GENAI_PERF.title {
+        // Its settings are read by AIPerf's names.
+        draft.change_comments(|text| text.replace(aiperf::IMPORTER.title, tool));
     }
     // Before anything is cut to the length of a line, which would leave a part of a secret that nobody knows again.
-    draft.change_comments(|text| secrets.hide(text));
-    let plan = secrets.hide_in_plan(&write::text(&draft, &from));
+    draft.change_comments(|text| secrets.hide_quoted(text));
+    let plan = write::text(&draft, &from);
+    if secrets.hide_known(&plan) != plan {
+        let what = "the same secret stands where a plan takes no reference";
+        return Err(ImportError::shape(name, what, "write it there without the secret, and import again"));
+    }
     plan::parse(&wishes.folder.join("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
     let listed = draft::merged(&draft.listed);
     let sentences = |kind: Kind| {
-        listed.iter().filter(|one| one.kind == kind).map(|one| secrets.hide(&write::sentence(one))).collect()
+        listed.iter().filter(|one| one.kind == kind).map(|one| secrets.hide_known(&write::sentence(one))).collect()
     };
     Ok(Imported {
         counts: notes.counts(),
+        look,
         missing: sentences(Kind::Missing),
         differs: sentences(Kind::Differs),
         needless: sentences(Kind::Needless),
@@ -194,10 +212,48 @@ fn seen(tree: &tree::Item) -> String {
     }
 }
 
-/// The plan's name: the file's, without its ending.
+/// Names of files that say nothing of what is in them.
+const SAY_NOTHING: [&str; 16] = [
+    "bench",
+    "benchmark",
+    "cmd",
+    "command",
+    "commands",
+    "config",
+    "example",
+    "job",
+    "main",
+    "readme",
+    "run",
+    "script",
+    "standard input",
+    "start",
+    "test",
+    "user",
+];
+
+/// Names a plan that has no name of its own after what it measures.
+fn named(draft: &mut Draft) {
+    let of = |entries: &draft::Entries| match entries.all.as_slice() {
+        [one] => Some(one.name.clone()),
+        _ => None,
+    };
+    let count = draft.models.all.len();
+    let model = of(&draft.models).unwrap_or_else(|| format!("{count}-models"));
+    let parts: Vec<String> = [Some(model), of(&draft.scenarios)].into_iter().flatten().collect();
+    if let Some(name) = draft.head.iter_mut().find(|field| field.key == "name" && field.origin.is_empty()) {
+        *name = Field::new("name", text_value(&name_of(&parts.join("-"), "imported")), "what it measures");
+    }
+}
+
+/// The plan's name: the file's, without its ending, where that says something.
 fn title(wishes: &Wishes) -> Field {
     let stem = wishes.text.as_ref().and_then(|_| Path::new(&wishes.name).file_stem()).and_then(|stem| stem.to_str());
-    match stem {
+    let says = |stem: &&str| {
+        let word = stem.trim_start_matches(|c: char| c.is_ascii_digit() || "_-. ".contains(c)).to_ascii_lowercase();
+        !word.is_empty() && !SAY_NOTHING.contains(&word.as_str())
+    };
+    match stem.filter(says) {
         Some(stem) => Field::new("name", text_value(&name_of(stem, "imported")), "the file's name"),
         None => Field::new("name", "imported", ""),
     }

@@ -47,6 +47,18 @@ impl<'a> Notes<'a> {
         self.add(Kind::Missing, what, why, line);
     }
 
+    /// Lists something that has no counterpart, whose line is not known: that of the first setting that `what` begins with.
+    pub(super) fn missing_somewhere(&self, what: &str, why: &str) {
+        let begins = |name: &str| {
+            what.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '=', ':']))
+        };
+        let lines: Vec<(usize, usize)> = {
+            let settings = self.settings.borrow();
+            settings.keys().filter(|(name, _)| begins(name)).map(|(name, line)| (name.len(), *line)).collect()
+        };
+        self.missing(what, why, lines.into_iter().max_by_key(|(length, _)| *length).map_or(0, |(_, line)| line));
+    }
+
     /// Lists something that is in the plan and measures something else than there.
     pub(super) fn differs(&self, what: &str, why: &str, line: usize) {
         self.add(Kind::Differs, what, why, line);
@@ -59,7 +71,7 @@ impl<'a> Notes<'a> {
 
     /// Lists something without counting it.
     pub(super) fn add(&self, kind: Kind, what: &str, why: &str, line: usize) {
-        let (what, why) = (self.secrets.hide(what), self.secrets.hide(why));
+        let (what, why) = (self.secrets.hide(what), self.secrets.hide_quoted(why));
         self.listed.borrow_mut().push(Listed { what, why, lines: vec![line], kind });
     }
 

@@ -84,6 +84,13 @@ fn is(input: &Input) -> bool {
 /// A parameter file alone, or for the command that was given with it.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Context { wishes, notes, .. } = context;
+    let is_talk = |one: &Item| ["conversations", "messages"].iter().any(|key| one.peek(key).is_some());
+    if input.tree.as_ref().is_some_and(|tree| tree.children().into_iter().any(is_talk)) {
+        let what = "it is a data set of conversations, and says nothing of a benchmark";
+        let remedy =
+            "import the command that sends it, with --dataset-path, or name it in a plan: data: { file: FILE }";
+        return Err(ImportError::shape(&wishes.name, what, remedy));
+    }
     let records = records(&wishes.name, input.text, notes.secrets)?;
     let mut command = shell::command(&wishes.command, notes.secrets);
     if command.words.is_empty() {
@@ -362,7 +369,7 @@ fn combinations(
 
 /// What is done after each benchmark, as the hook that it is.
 fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
-    if words.iter().any(|word| arguments.secrets().hide(word) != *word) {
+    if arguments.secrets().are_in(&words.join(" ")) {
         let why = "it holds a secret: write a script that takes it from a variable into hooks: { after_run: { command: […] } }";
         arguments.missing("--after-bench-cmd", why);
         return None;
@@ -404,7 +411,7 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
 pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
     let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
-    let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new() };
+    let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new(), behind: Vec::new() };
     let around = settings::server(&command, records, &settings, &arguments);
     settings::with_baseline(&mut settings, &around);
     settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() }).collect()

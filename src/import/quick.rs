@@ -15,7 +15,8 @@ const LOADS: u32 = 4;
 ///
 /// Short runs have too few requests to decide a percentile, so a search among them would end without an answer: the
 /// first look measures a few loads between its bounds instead.
-pub(super) fn quick(draft: &mut Draft) {
+/// Gives a sentence where it takes longer than it should.
+pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     let runs: usize = draft.sweeps.iter().map(runs).sum();
     let each = (LOOK / runs.max(1)).clamp(SHORTEST, LONGEST);
     let mut vars = Variables::new(runs, each);
@@ -30,6 +31,13 @@ pub(super) fn quick(draft: &mut Draft) {
         sweep_of(sweep, &mut vars);
     }
     draft.sections.insert(0, Section { key: "vars", fields: vars.fields, ..Section::default() });
+    (runs * each > LOOK).then(|| {
+        let (minutes, rest) = (runs * each / 60, runs * each % 60);
+        format!(
+            "--quick: the first look takes {minutes}m{rest:02}s, not 2 minutes: {runs} runs of {each}s, and no run is shorter; take \
+             values of the axes out of the plan"
+        )
+    })
 }
 
 /// Makes a sweep choose: its phases, its repeats, and loads in place of a search.

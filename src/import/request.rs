@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::draft::Field;
 use super::notes::Noted;
-use super::secrets::Secrets;
+use super::secrets::{Secrets, WHY};
 use super::text::{scalar, text_value};
 use crate::plan::model::extra::dialect::{names, refused, takes};
 use crate::plan::model::sampling;
 use crate::plan::{Engine, Json, LengthField};
 use crate::units::Decimal;
-use crate::units::secrecy::names_secret;
+use crate::units::secrecy::is_secret_name;
 
 /// The longest answer that a scenario asks for.
 const LONGEST: u32 = 4_000_000;
@@ -55,6 +55,10 @@ pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secre
         }
         if extra.iter().any(|(known, _)| known == key) {
             lost(TWICE);
+            continue;
+        }
+        if secrets.are_in_value(key, value) {
+            lost(WHY);
             continue;
         }
         match further(key, value, engine) {
@@ -116,8 +120,8 @@ fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
 fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, String> {
     let fits = |value: &Value| serde_json::from_value::<Json>(value.clone());
     let name = engine.map_or("the server's engine", Engine::name);
-    if names_secret(key) {
-        return Err("a plan holds no secret: `headers: { NAME: { secret: env:NAME } }` sends one".to_owned());
+    if takes(key).is_none() && is_secret_name(key) {
+        return Err("a plan takes this for the name of a secret, and holds none".to_owned());
     }
     if let Some((reason, remedy)) = refused(key) {
         return Err(format!("{reason}: {remedy}"));
@@ -148,16 +152,25 @@ fn stop(value: &Value) -> Option<String> {
 
 /// A value in YAML's flow style; none for null.
 pub(super) fn flow(value: &Value) -> Option<String> {
+    written(value, text_value)
+}
+
+/// A value of a plan in YAML's flow style, its templates as they stand; none for null.
+pub(super) fn flow_as_it_is(value: &Value) -> Option<String> {
+    written(value, scalar)
+}
+
+fn written(value: &Value, text: fn(&str) -> String) -> Option<String> {
     Some(match value {
         Value::Null => return None,
         Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => text_value(text),
+        Value::String(words) => text(words),
         Value::Array(items) => {
-            let items: Option<Vec<String>> = items.iter().map(flow).collect();
+            let items: Option<Vec<String>> = items.iter().map(|item| written(item, text)).collect();
             format!("[{}]", items?.join(", "))
         }
         Value::Object(table) => {
-            let entry = |(key, value): (&String, &Value)| Some(format!("{}: {}", text_value(key), flow(value)?));
+            let entry = |(key, value): (&String, &Value)| Some(format!("{}: {}", text(key), written(value, text)?));
             let entries: Option<Vec<String>> = table.iter().map(entry).collect();
             format!("{{ {} }}", entries?.join(", "))
         }

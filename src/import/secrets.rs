@@ -1,62 +1,23 @@
-//! What must not be repeated: keys, passwords and the values of headers, wherever the imported words hold them. Only a
-//! place that is certain to hold no secret is shown; anything else becomes `***`.
+//! What must not be repeated: keys, passwords and the values of headers, wherever the imported words hold them. A secret is
+//! known by its place (`masking`). A long one that cannot be a word of its own is looked for elsewhere too, since scripts
+//! copy keys into other options.
 
 use std::cell::RefCell;
 
 use serde_json::Value;
 
+use super::masking::{Found, is_secret, masked, masked_json, masked_quotes, without_credentials};
+pub(super) use super::masking::{HIDDEN, names_headers};
 use super::shell::without_mark_names;
-use super::text::is_no_key;
-use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
+use crate::units::secrecy::{SCHEMES, keys_in, names_secret};
 
-/// What stands for a secret.
-pub(super) const HIDDEN: &str = "***";
-/// The shortest part that is looked for elsewhere too; shorter ones are parts of common words.
-const SHORTEST: usize = 4;
-/// The shortest value that is looked for elsewhere where its name does not tell a secret: `X-Client: vllm` is none.
-const SHORTEST_UNNAMED: usize = 8;
-/// Words that plans made here consist of: one of them behind `--api-key` was mistyped, and masks would make the plan none.
-const OWN_WORDS: [&str; 34] = [
-    "api_key",
-    "arrivals",
-    "batch_size",
-    "batches",
-    "capped-rates",
-    "completions",
-    "constant",
-    "documents",
-    "embeddings",
-    "endpoint",
-    "endpoints",
-    "guidellm",
-    "hardware",
-    "host_env",
-    "ignore_eos",
-    "insecure_tls",
-    "llamacpp",
-    "llmperf",
-    "measure",
-    "min_requests",
-    "output_tokens",
-    "per_second",
-    "poisson",
-    "presence_penalty",
-    "prompt_tokens",
-    "query_tokens",
-    "responses",
-    "saturated",
-    "scenario",
-    "scenarios",
-    "stabilize",
-    "sweepline",
-    "temperature",
-    "tokenizer",
-];
-/// Whether an option or a key holds headers; argparse takes the beginning of a name for the whole.
-pub(super) fn names_headers(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.contains("header") || (name.len() >= 3 && "header".starts_with(&name))
-}
+/// Why a value is not in the plan.
+pub(super) const WHY: &str = "it holds a secret, and a plan holds none: write `{ secret: env:NAME }` where the plan takes a \
+                              reference (`api_key`, `headers`, `env` of `launch`)";
+/// The shortest text that is looked for elsewhere: with digits and letters in it, so that no word is one.
+const SHORTEST: usize = 8;
+/// The shortest one whose name does not say that it is a secret: with small and big letters as well.
+const SHORTEST_UNNAMED: usize = 10;
 
 /// Name and value of a header, of `Name: value`, `Name:value` or `Name=value`. A word that has no name, or one that may be
 /// a part of a key (`YWJj==`), has none.
@@ -89,6 +50,17 @@ fn is_bare_address(text: &str) -> bool {
     authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
 }
 
+/// Whether a secret cannot be taken for anything else, so that it is looked for elsewhere too.
+fn is_unmistakable(text: &str, is_named: bool) -> bool {
+    let has = |test: fn(&u8) -> bool| text.bytes().any(|b| test(&b));
+    let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let is_long = match is_named {
+        true => text.len() >= SHORTEST,
+        false => text.len() >= SHORTEST_UNNAMED && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase),
+    };
+    is_mixed && is_long && !is_bare_address(text)
+}
+
 /// Headers as they may be shown: their names.
 pub(super) fn shown_headers(words: &[String]) -> String {
     let one =
@@ -103,16 +75,16 @@ pub(super) struct Secrets(RefCell<Vec<String>>);
 impl Secrets {
     /// Takes a value that must not be repeated.
     pub(super) fn add(&self, value: &str) {
-        self.add_parts(value, SHORTEST);
+        self.add_parts(value, true);
     }
 
     /// Takes a value and its parts, which may stand alone elsewhere: the key behind `Bearer`, what stands beside `$NAME`.
-    fn add_parts(&self, value: &str, shortest: usize) {
+    fn add_parts(&self, value: &str, is_named: bool) {
         let mut known = self.0.borrow_mut();
         for literal in without_mark_names(value.trim()) {
             for part in literal.split_whitespace().chain([literal.trim()]) {
                 let is_scheme = SCHEMES.contains(&part.to_ascii_lowercase().as_str());
-                if part.len() < shortest || is_scheme || is_bare_address(part) || OWN_WORDS.contains(&part) {
+                if is_scheme || !is_unmistakable(part, is_named) {
                     continue;
                 }
                 // As it stands, and as JSON and YAML quote it.
@@ -127,9 +99,16 @@ impl Secrets {
         known.sort_by_key(|part| std::cmp::Reverse(part.len()));
     }
 
+    fn add_all(&self, found: Found) {
+        for (secret, is_named) in found {
+            // User and password of an address may stand alone too.
+            secret.split(':').chain([secret.as_str()]).for_each(|part| self.add_parts(part, is_named));
+        }
+    }
+
     /// Takes what stands under the name of a secret, unless it only says where one is.
     pub(crate) fn add_named(&self, name: &str, value: &str) {
-        if names_secret(name) && !is_reference(name, value) && !is_no_key(value) {
+        if is_secret(name, value) {
             self.add(value);
         }
     }
@@ -137,100 +116,34 @@ impl Secrets {
     /// Takes the values of headers: every header may be one.
     pub(crate) fn add_headers(&self, words: &[String]) {
         for (name, value) in headers(words) {
-            let is_named = name.is_empty() || names_secret(&name);
-            self.add_parts(&value, if is_named { SHORTEST } else { SHORTEST_UNNAMED });
+            self.add_parts(&value, name.is_empty() || names_secret(&name));
         }
     }
 
-    /// Takes what a text holds: user, password and query of addresses, `Authorization: …`, `Bearer …`.
+    /// Takes the secrets that a text holds.
     pub(crate) fn add_text(&self, text: &str) {
-        self.add_address(text);
-        let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ','])).collect();
-        for (number, word) in words.iter().enumerate() {
-            let next = |count: usize| words.get(number + count).copied().unwrap_or_default();
-            if is_scheme(word) {
-                self.add(next(1));
-            }
-            if let Some((name, value)) = header(word, false).filter(|(name, _)| names_secret(name)) {
-                let value = if value.is_empty() { next(1) } else { value };
-                self.add_named(name, if is_scheme(value) { "" } else { value });
-            }
-        }
+        let mut found = Found::new();
+        masked(text, &mut found);
+        self.add_all(found);
     }
 
-    /// Takes user, password and query of an address.
-    fn add_address(&self, text: &str) {
-        let authority = |rest: &str| rest.split(['/', '?', '#', ' ']).next().unwrap_or_default().to_owned();
-        let mut users = Vec::new();
-        for (at, _) in text.match_indices("://") {
-            users.extend(authority(&text[at + 3..]).rsplit_once('@').map(|(user, _)| user.to_owned()));
-        }
-        if !text.contains("://") {
-            let bare = authority(text);
-            users.extend(bare.rsplit_once('@').map(|(user, _)| user.to_owned()).filter(|user| user.contains(':')));
-        }
-        users.iter().flat_map(|user| user.split(':').chain([user.as_str()])).for_each(|part| self.add(part));
-        if text.contains("://") || text.contains('?') {
-            for pair in text.split(['/', ';']).filter(|part| part.contains('=') && !part.contains(['?', '&', '#'])) {
-                let (name, value) = pair.split_once('=').unwrap_or_default();
-                self.add_named(name, value.split(char::is_whitespace).next().unwrap_or_default());
-            }
-            for pair in text.split(['?', '&', '#']).skip(1) {
-                let (name, value) = pair.split_once('=').unwrap_or(("key", pair));
-                let value = value.split(char::is_whitespace).next().unwrap_or_default();
-                self.add_parts(value, if names_secret(name) { SHORTEST } else { SHORTEST_UNNAMED });
-            }
-        }
-    }
-
-    /// Takes every value of a JSON text or tree that may be a secret.
+    /// Takes the secrets that a JSON tree holds.
     pub(crate) fn add_json(&self, value: &Value) {
-        match value {
-            Value::Array(values) => values.iter().for_each(|value| self.add_json(value)),
-            Value::Object(object) => object.iter().for_each(|(name, value)| self.add_json_named(name, value)),
-            Value::String(text) => self.add_text(text),
-            _ => {}
-        }
+        let mut found = Found::new();
+        masked_json("", value, &mut found);
+        self.add_all(found);
     }
 
-    fn add_json_named(&self, name: &str, value: &Value) {
-        match value {
-            Value::String(text) if names_headers(name) => self.add_headers(std::slice::from_ref(text)),
-            Value::Array(values) if names_headers(name) => {
-                let words: Vec<String> = values.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                self.add_headers(&words);
-            }
-            Value::Object(headers) if names_headers(name) => headers.iter().for_each(|(name, value)| {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                self.add_headers(&[format!("{name}: {value}")]);
-            }),
-            Value::Array(values) if names_secret(name) => {
-                values.iter().for_each(|value| self.add_json_named(name, value));
-            }
-            Value::Number(number) if names_secret(name) => self.add_parts(&number.to_string(), SHORTEST_UNNAMED),
-            Value::String(text) => {
-                self.add_named(name, text);
-                self.add_text(text);
-            }
-            value => self.add_json(value),
-        }
-    }
-
-    /// A text without them, and without what looks like a key of a well-known service.
+    /// A text of the source without its secrets.
     pub(crate) fn hide(&self, text: &str) -> String {
-        self.without(text, SHORTEST)
+        self.hide_known(&masked(text, &mut Found::new()))
     }
 
-    /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
-    pub(crate) fn hide_in_plan(&self, plan: &str) -> String {
-        let clean = self.without(plan, SHORTEST_UNNAMED);
-        clean.split_inclusive('\n').map(masks_quoted).collect()
-    }
-
-    fn without(&self, text: &str, shortest: usize) -> String {
+    /// A sentence without secrets that are known: it may speak of keys, so that their names in it tell no place.
+    pub(crate) fn hide_known(&self, text: &str) -> String {
         let known = self.0.borrow();
-        let known = known.iter().filter(|secret| secret.len() >= shortest);
-        let text = known.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
+        let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
+        let text = without_credentials(&text);
         let mut clean = String::with_capacity(text.len());
         let mut copied = 0;
         for key in keys_in(&text) {
@@ -241,6 +154,22 @@ impl Secrets {
         clean + &text[copied..]
     }
 
+    /// A sentence without secrets that are known, and without those of what it quotes.
+    pub(crate) fn hide_quoted(&self, sentence: &str) -> String {
+        self.hide_known(&masked_quotes(sentence))
+    }
+
+    /// Whether a text of the source holds a secret.
+    pub(crate) fn are_in(&self, text: &str) -> bool {
+        self.hide(text) != text
+    }
+
+    /// Whether a value under this name is a secret or holds one.
+    pub(crate) fn are_in_value(&self, name: &str, value: &Value) -> bool {
+        let clean = masked_json(name, value, &mut Found::new());
+        clean != *value || self.hide_known(&clean.to_string()) != clean.to_string()
+    }
+
     /// A named value as it may be shown.
     pub(super) fn shown(&self, name: &str, value: &str) -> String {
         let is_hidden = (names_secret(name) || names_headers(name)) && !value.is_empty();
@@ -248,61 +177,25 @@ impl Secrets {
     }
 }
 
-/// A line of YAML in which values that begin with a mask are quoted: unquoted, it would read as an alias.
-fn masks_quoted(line: &str) -> String {
-    let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.trim_end().len()));
-    let mut quoted = String::with_capacity(line.len() + 2);
-    let (mut depth, mut quote, mut at) = (0_usize, None, 0);
-    while let Some(next) = value[at..].chars().next() {
-        let before = quoted.trim_end();
-        let begins = before.is_empty() || before.ends_with([':', ',', '[', '{', '-']);
-        if quote.is_none() && begins && value[at..].starts_with(HIDDEN) {
-            let rest = &value[at..];
-            let end = if depth > 0 { rest.find([',', ']', '}']).unwrap_or(rest.len()) } else { rest.len() };
-            // A key ends where its value begins.
-            let text = rest[..end].trim_end();
-            let text = &text[..text.find(": ").or(text.strip_suffix(':').map(str::len)).unwrap_or(text.len())];
-            quoted.push_str(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")));
-            at += text.len();
-            continue;
-        }
-        match (quote, next) {
-            (Some(open), close) if open == close => quote = None,
-            (None, '"' | '\'') if begins => quote = Some(next),
-            (None, '{' | '[') => depth += 1,
-            (None, '}' | ']') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        quoted.push(next);
-        at += next.len_utf8();
-    }
-    quoted + comment
-}
-
-/// Whether a value says where a secret is: the name of a variable.
-fn is_reference(name: &str, value: &str) -> bool {
-    let is_variable = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_upper = |text: &str| is_variable(text) && !text.contains(|c: char| c.is_ascii_lowercase());
-    let bare = value.strip_prefix('$').map(|rest| rest.trim_matches(['{', '}']));
-    (name.to_ascii_lowercase().ends_with("env") && is_variable(value))
-        || value.strip_prefix("env:").is_some_and(is_variable)
-        || bare.is_some_and(is_upper)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_whole_and_in_parts() {
+    fn long_secrets_are_hidden_elsewhere_and_short_ones_where_they_stand() {
         let secrets = Secrets::default();
         secrets.add("Bearer abcd1234");
         assert_eq!(secrets.hide("x=abcd1234 y"), "x=*** y");
         assert_eq!(secrets.hide("see sk-0123456789abcdef!"), "see ***!");
         assert_eq!(secrets.shown("hf-token", "anything"), HIDDEN);
         assert_eq!(secrets.shown("random-input-len", "1024"), "1024");
-        secrets.add("a\"b\\cd");
-        assert_eq!(secrets.hide(&Value::from("a\"b\\cd").to_string()), "\"***\"");
+        secrets.add("a\"b\\cd1234");
+        assert_eq!(secrets.hide(&Value::from("xa\"b\\cd1234").to_string()), "\"x***\"");
+        for common in ["vllm", "user", "model", "500", "out/dir", "presence_penalty"] {
+            secrets.add(common);
+            assert_eq!(secrets.hide(common), common);
+            assert_eq!(secrets.hide(&format!("password={common}")), "password=***");
+        }
     }
 
     #[test]

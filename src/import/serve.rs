@@ -7,7 +7,7 @@ use super::program::{Program, program};
 use super::shell::{Command, marks};
 use super::text::{cell_text, is_no_key, scalar, secret};
 use crate::units::Decimal;
-use crate::units::secrecy::names_secret;
+use crate::units::secrecy::{is_secret_name, names_secret};
 use crate::units::text::is_variable;
 
 /// The ports on which servers listen unless told otherwise.
@@ -45,6 +45,9 @@ const SHORT: [(&str, &str); 4] = [
     ("-dp", "data_parallel_size"),
     ("-q", "quantization"),
 ];
+/// Why a word of a command is not in the plan.
+const HOLDS: &str =
+    "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
 /// Parts of names of variables that say where something is on a host.
 const OF_HOST: [&str; 9] = ["DEVICES", "HOME", "PATH", "DIR", "CACHE", "ROOT", "TMP", "TEMP", "LOG"];
 
@@ -193,7 +196,11 @@ impl Reader<'_> {
     }
 
     fn variable(&mut self, name: &str, value: &str) {
-        if names_secret(name) {
+        if !is_variable(name) {
+            return self.missing(&format!("variable {name}"), "this is no name of a variable: letters, digits and `_`");
+        }
+        // A plan takes more names for those of secrets.
+        if names_secret(name) || is_secret_name(name) {
             match is_no_key(value) {
                 true => self.needless(&format!("{name}="), "a key that is none"),
                 false => self.secret(name, name),
@@ -201,7 +208,7 @@ impl Reader<'_> {
         } else if let Some(unset) = marks(value).first() {
             let why = format!("`{unset}` has no value in what was imported: write it into `env` of `launch`");
             self.missing(&format!("variable {name}"), &why);
-        } else if self.notes.secrets.hide(value) != value {
+        } else if self.notes.secrets.are_in(value) {
             self.secret(name, name);
         } else {
             let is_of_host = OF_HOST.iter().any(|part| name.contains(part));
@@ -237,10 +244,9 @@ impl Reader<'_> {
             self.missing(what, &why);
             return false;
         }
-        let is_secret = self.notes.secrets.hide(text) != text;
+        let is_secret = self.notes.secrets.are_in(text);
         if is_secret {
-            let why = "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
-            self.missing(what, why);
+            self.missing(what, HOLDS);
         }
         !is_secret
     }
@@ -306,6 +312,7 @@ impl Reader<'_> {
 
     fn option(&mut self, name: &str, values: Vec<String>) {
         let dashed = format!("--{}", name.replace('_', "-"));
+        self.notes.setting(&dashed, self.line);
         if names_secret(name) {
             return self.secret_option(name, &dashed, &values);
         }
@@ -362,7 +369,12 @@ impl Reader<'_> {
     /// A program whose options are not known: its words as they stand, but for what parameters set over them.
     fn verbatim(&mut self, words: &[String], varied: &[String]) {
         let mut words = words.iter().peekable();
+        let mut is_key = false;
         while let Some(word) = words.next() {
+            if std::mem::replace(&mut is_key, word == "Bearer") {
+                self.missing("a word of the command", HOLDS);
+                continue;
+            }
             let option = word.strip_prefix("--").map(|option| option.split_once('=').unwrap_or((option, "")));
             let Some((name, inline)) = option.map(|(name, value)| (flag_name(name), value.to_owned())) else {
                 if self.is_sayable("a word of the command", word) {

@@ -68,8 +68,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
             continue;
         }
         let text = text(value);
-        let is_secret =
-            names_secret(&name) || text.as_ref().is_some_and(|text| arguments.secrets().hide(text) != *text);
+        let is_secret = names_secret(&name) || text.as_ref().is_some_and(|text| arguments.secrets().are_in(text));
         if is_secret {
             let why = "a plan holds no secret: give it to the server as a variable, env: { VLLM_API_KEY: { secret: env:VLLM_API_KEY } } \
                        of `launch`";

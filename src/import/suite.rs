@@ -133,7 +133,7 @@ impl<'a> Test<'a> {
         let env = self.table("server_environment_variables").into_iter();
         let env = env.filter_map(|(name, at)| Some((name.to_owned(), at.text()?.value))).collect();
         let line = self.test.line();
-        let command = Command { words, line, secrets: Vec::new(), env };
+        let command = Command { words, line, secrets: Vec::new(), env, behind: Vec::new() };
         let before = self.context.around();
         let found = bench::facts(&command.words[2..], super::serve::origin(&command.words, line), notes.secrets);
         let started = before.url.is_none().then(|| serve(&command, &[], "server_parameters", notes));
@@ -158,7 +158,7 @@ impl<'a> Test<'a> {
             words.extend([name.to_owned(), said.value]);
         }
         let line = self.test.line();
-        let command = Command { words: words.clone(), line, secrets: Vec::new(), env: Vec::new() };
+        let command = Command { words: words.clone(), line, secrets: Vec::new(), env: Vec::new(), behind: Vec::new() };
         let mut job = bench::job(self.file, Tool::Bench, &command, &words, around, self.context.notes)?;
         if let Some(job) = &mut job {
             job.endpoint.0 = hint(around, &job.endpoint.0);

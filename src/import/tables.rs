@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
+use super::clean;
 use super::draft::{Draft, Field, Section, Sweep, unused};
 use super::job::{Job, Lasts, Load, Searched, Setting};
 use super::notes::Notes;
@@ -63,7 +64,8 @@ struct Group {
 }
 
 /// The plan of these commands.
-pub(crate) fn draft(jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
+pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
+    jobs.iter_mut().for_each(|job| clean::job(job, notes));
     let mut draft = Draft::default();
     draft.head.push(name);
     let mut groups: Vec<Group> = Vec::new();
@@ -481,10 +483,18 @@ fn together<'a>(origins: impl Iterator<Item = &'a str>) -> String {
             each.push(origin);
         }
     }
-    let option = each.first().and_then(|first| first.split_once(' ')).map_or("", |(option, _)| option);
+    let of_option =
+        |text: &'a str| text.strip_prefix("default ").unwrap_or(text).split_once(' ').map_or("", |(option, _)| option);
+    let begin = each.first().map_or("", |first| {
+        let length = of_option(first).len();
+        &first[..if first.starts_with("default --") { length + "default ".len() } else { length }]
+    });
+    let option = begin;
     let values: Option<Vec<&str>> = each.iter().map(|origin| origin.strip_prefix(option)?.strip_prefix(' ')).collect();
     match values {
-        Some(values) if option.starts_with("--") => format!("{option} {}", values.join(", ")),
+        Some(values) if option.starts_with("--") || option.starts_with("default --") => {
+            format!("{option} {}", values.join(", "))
+        }
         _ => each.join("; "),
     }
 }

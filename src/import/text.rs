@@ -1,5 +1,7 @@
 //! How values, names and comments are written in the plan.
 
+use super::masking::holds;
+pub(super) use super::masking::is_no_key;
 use crate::plan::Format;
 use crate::plan::foreign::{self, Value};
 use crate::units::text::is_unseen;
@@ -10,8 +12,6 @@ const LONGEST: usize = 300;
 const LONGEST_NAME: usize = 48;
 /// Words that YAML 1.1 or 1.2 readers take for something other than a text.
 const RESERVED: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
-/// Values that mean "no key" to servers without one.
-const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
 
 /// A text as a YAML scalar: plain where that reads back as the same text, else in double quotes.
 pub(super) fn scalar(text: &str) -> String {
@@ -98,8 +98,11 @@ pub(super) fn secret(variable: &str) -> String {
     format!("{{ secret: {} }}", scalar(&format!("env:{variable}")))
 }
 
-/// A name for a table's entry, made of what something is called elsewhere.
+/// A name for a table's entry, made of what something is called elsewhere, unless that holds a secret.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
+    if holds(text) {
+        return otherwise.to_owned();
+    }
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name: String = text.chars().map(|c| if fits(c) { c } else { '-' }).take(LONGEST_NAME).collect();
     let name = name.trim_matches(['-', '.', '_']);
@@ -120,11 +123,6 @@ pub(super) fn one_line(text: &str) -> String {
 pub(super) fn seconds(seconds: f64) -> String {
     let millis = (seconds.clamp(0.0, 31_536_000.0) * 1000.0).round() as u64;
     if millis.is_multiple_of(1000) { format!("{}s", millis / 1000) } else { format!("{millis}ms") }
-}
-
-/// Whether a key is none.
-pub(super) fn is_no_key(value: &str) -> bool {
-    NO_KEY.contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -57,10 +57,18 @@ pub(super) fn sentence(one: &Listed) -> String {
     let more = if one.lines.len() > MOST_LINES { ", …" } else { "" };
     let place = match one.lines.len() {
         0 => String::new(),
+        // Its name says it already, or where the thing itself stands.
+        1 if names_line(&one.what) || one.lines[0] == 0 => String::new(),
         1 => format!(" (line {})", lines[0]),
         _ => format!(" (lines {}{more})", lines.join(", ")),
     };
     one_line(&format!("{}{place}: {}", one.what, one.why))
+}
+
+/// Whether a text ends with a line: `vllm serve (line 3)`, `--data[0], line 7`.
+fn names_line(what: &str) -> bool {
+    let number = what.trim_end_matches(')').trim_end_matches(|c: char| c.is_ascii_digit());
+    (number.ends_with("(line ") || number.ends_with(", line ")) && number.len() < what.len()
 }
 
 fn list<'a>(text: &mut String, title: &str, listed: impl Iterator<Item = &'a Listed>) {

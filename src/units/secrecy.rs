@@ -25,6 +25,27 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
+/// Words beside `token` in the names of measures and of special tokens of a model.
+const OF_TEXT: [&str; 18] = [
+    "bos",
+    "budget",
+    "eos",
+    "first",
+    "inter",
+    "input",
+    "latency",
+    "limit",
+    "max",
+    "min",
+    "output",
+    "pad",
+    "per",
+    "prompt",
+    "second",
+    "special",
+    "stop",
+    "throughput",
+];
 /// Suffixes of such words when written without a separator: `accessToken`.
 const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
 /// Prefixes of the keys of well-known services.
@@ -43,10 +64,16 @@ pub fn is_secret_name(key: &str) -> bool {
     words(key).any(|word| WORDS.contains(&word.as_str()) || word.ends_with("apikey"))
 }
 
-/// Whether a value under this name of any tool may be a secret.
+/// Whether a value under this name of any tool may be a secret. A token of a text is none: `time_to_first_token`.
 pub fn names_secret(name: &str) -> bool {
-    let is_word = |word: &str| OTHER_WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end));
-    is_secret_name(name) || words(name).any(|word| is_word(&word))
+    let is_of_text = words(name).any(|word| OF_TEXT.contains(&word.as_str()));
+    let is_word = |word: &str| {
+        WORDS.contains(&word)
+            || word.ends_with("apikey")
+            || OTHER_WORDS.contains(&word)
+            || ENDS.iter().any(|end| word.ends_with(end))
+    };
+    words(name).any(|word| is_word(&word) && !(is_of_text && word == "token"))
 }
 
 /// Whether a word is a scheme that a key follows.

@@ -5,13 +5,14 @@ use serde_json::Value;
 use super::leaves::At;
 use crate::import::draft::Field;
 use crate::import::said::Said;
+use crate::import::secrets::WHY;
 use crate::import::text::{scalar, text_value};
 use crate::plan::LengthField;
 use crate::plan::model::extra::dialect::{names, refused, takes};
 use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::{Engine, Json};
 use crate::units::Decimal;
-use crate::units::secrecy::names_secret;
+use crate::units::secrecy::{is_secret_name, names_secret};
 
 /// What the fields say.
 #[derive(Default)]
@@ -52,8 +53,8 @@ impl Extra {
     }
 
     fn take(&mut self, key: &str, at: At) {
-        if names_secret(key) {
-            return at.missing("a plan holds no secret in a request's body; `headers` take a reference");
+        if names_secret(key) || (takes(key).is_none() && is_secret_name(key)) {
+            return at.missing(WHY);
         }
         match key {
             "ignore_eos" => self.ignore_eos = at.flag(),
@@ -92,6 +93,9 @@ impl Extra {
                 .missing("whether `vllm` takes it is not known: write it under `extra` of the endpoint if it does");
         }
         let Some(said) = at.json() else { return };
+        if at.secrets().are_in_value(key, &said.value) {
+            return at.missing(WHY);
+        }
         let read = serde_json::from_value::<Json>(said.value.clone());
         if let Some(takes) = takes(key)
             && !read.is_ok_and(|value| takes.takes(&value))
@@ -105,7 +109,7 @@ impl Extra {
     }
 }
 
-/// A value in YAML's flow style; none for null, and for what holds a secret.
+/// A value in YAML's flow style; none for null.
 fn flow(value: &Value, depth: usize) -> Option<String> {
     Some(match value {
         Value::Null => return None,
@@ -118,7 +122,7 @@ fn flow(value: &Value, depth: usize) -> Option<String> {
         }
         Value::Object(table) => {
             let entry = |(key, value): (&String, &Value)| {
-                let value = flow(value, depth + 1).filter(|_| !names_secret(key))?;
+                let value = flow(value, depth + 1)?;
                 Some(format!("{}: {value}", text_value(key)))
             };
             let entries: Option<Vec<String>> = table.iter().map(entry).collect();

@@ -419,11 +419,16 @@ impl<'t> At<'t> {
         ids.iter().all(|id| records[*id].origin.starts_with("--"))
     }
 
-    /// Where it stands, in errors about it.
-    pub(super) fn place(self, file: &str) -> String {
+    /// The line, from 1; 0 where it is not known.
+    pub(super) fn line(self) -> usize {
         let mut ids = Vec::new();
         self.tree.iter().for_each(|tree| tree.ids(&mut ids));
-        let line = ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line);
+        ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line)
+    }
+
+    /// Where it stands, in errors about it.
+    pub(super) fn place(self, file: &str) -> String {
+        let line = self.line();
         if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
     }
 

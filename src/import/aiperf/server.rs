@@ -4,7 +4,9 @@ use super::env::variable;
 use super::extra::Extra;
 use super::leaves::At;
 use crate::import::address::address;
+use crate::import::clean;
 use crate::import::draft::Field;
+use crate::import::endpoint::key_of_header;
 use crate::import::error::ImportError;
 use crate::import::files::{fits, named};
 use crate::import::header;
@@ -59,8 +61,9 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
         None => Field::new("engine", "openai", "not said: any server; ignore_eos is not sent"),
     });
     fields.push(Field::new("api", api.name(), kind.origin));
-    fields.extend(key(at));
-    fields.extend(headers(at));
+    let (of_header, further) = headers(at);
+    fields.extend(key(at).or(of_header));
+    fields.extend(further);
     match at.get("ssl_verify").flag() {
         Some(said) if !said.value => fields.push(Field::new("insecure_tls", "true", said.origin)),
         _ => at.get("ssl_verify").needless("certificates are verified"),
@@ -130,10 +133,7 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     let read =
         address(&said.value).map_err(|reason| wrong(format!("`{shown}` is no address of a server: {reason}")))?;
     if read.had_secret {
-        let first = each.first().copied().unwrap_or(urls);
-        first.differs(
-            "user, password and query are left out: a plan holds no secret; add `api_key: { secret: env:NAME }`",
-        );
+        clean::credentials(at.notes(), each.first().copied().unwrap_or(urls).line());
     }
     let path = at.get("path").text();
     let base = joined(&read.url, path.as_ref(), api, at);
@@ -189,11 +189,21 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// Headers: what they hold is rarely known to be no secret, so it goes into the environment.
-fn headers(at: At) -> Option<Field> {
+/// The key that a header of authorization holds, where nothing else says one; and the headers: what they hold is rarely known
+/// to be no secret, so it goes into the environment.
+fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
-    for (name, at) in at.get("headers").entries() {
+    let mut key = None;
+    for (name, at) in endpoint.get("headers").entries() {
+        if name.eq_ignore_ascii_case("authorization") && !endpoint.get("api_key").is_there() {
+            let said = at.text();
+            key = said.as_ref().and_then(|said| key_of_header(&said.value, &origin_name(&said.origin)));
+            if key.is_some() {
+                said.iter().for_each(|said| at.secrets().add_headers(&[format!("{name}: {}", said.value)]));
+                continue;
+            }
+        }
         if let Some(why) = header::refused(name) {
             at.differs(why);
             continue;
@@ -212,7 +222,7 @@ fn headers(at: At) -> Option<Field> {
     let values: Vec<String> = pairs.iter().map(|(name, held)| format!("{}: {}", scalar(name), secret(held))).collect();
     let held: Vec<&str> = pairs.iter().map(|(_, held)| held.as_str()).collect();
     let origin = format!("{}: put what they hold into {}", origins.join(", "), held.join(", "));
-    (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin))
+    (key, (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin)))
 }
 
 /// How long the server is waited for.

@@ -155,11 +155,7 @@ fn once(arguments: &Arguments) -> Vec<(&'static str, Field)> {
         }
     }
     if let Some(notes) = arguments.many("metadata") {
-        let said = notes.value.iter().map(|pair| match pair.split_once('=') {
-            Some((key, value)) => format!("{key}={}", arguments.secrets().shown(key, value)),
-            None => pair.clone(),
-        });
-        let text = said.collect::<Vec<_>>().join(" ");
+        let text = notes.value.join(" ");
         once.push(("notes", Field::new("notes", super::text::text_value(&text), "--metadata")));
     }
     once

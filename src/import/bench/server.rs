@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use crate::import::address::address;
 use crate::import::arguments::Arguments;
+use crate::import::clean;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::job::Around;
@@ -148,10 +149,7 @@ fn url(
         return Err(ImportError::shape(place, what, remedy));
     }
     if read.had_secret {
-        arguments.missing(
-            "user name, password or query in --base-url",
-            "the plan holds no secret: add api_key: { secret: env:NAME }",
-        );
+        clean::credentials(arguments.notes, arguments.line);
     }
     // What was changed is not repeated: it may have held the secret.
     let origin =
@@ -191,7 +189,7 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
             if !name.eq_ignore_ascii_case("authorization") {
-                let is_whole = !name.is_empty() && !value.is_empty() && arguments.secrets().hide(&name) == name;
+                let is_whole = !name.is_empty() && !value.is_empty() && !arguments.secrets().are_in(&name);
                 let is_name = is_whole && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
                 if !is_name {
                     arguments.missing("--header ***", "it is no NAME=VALUE");

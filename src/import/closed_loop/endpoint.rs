@@ -3,6 +3,7 @@
 use super::json_reader::JsonReader;
 use super::table::{Item, Table};
 use crate::import::address::{address, base};
+use crate::import::clean;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::text::{is_no_key, name_of, one_line, secret, text_value};
@@ -101,10 +102,7 @@ impl JsonReader<'_> {
             self.wrong(&item.at, &format!("`{shown}` is no URL of a server: {reason}"), "write http://HOST:PORT/v1")
         })?;
         if read.had_secret {
-            self.list_missing(
-                format!("{}: user name, password or query in the URL", item.at),
-                "the plan holds no secret: add api_key: { secret: env:NAME }",
-            );
+            self.list_missing(format!("{}: {}", item.at, clean::CREDENTIALS), clean::WHY_CREDENTIALS);
         }
         Ok(base(&read.url))
     }

@@ -99,7 +99,10 @@ pub(super) fn read(
             once.push(("timeouts", Field::new(name, seconds(said.value), said.origin)));
         }
     }
-    let (mut body, headers) = extras(get("extras"), get("headers"));
+    let (mut body, headers, of_header) = extras(get("extras"), get("headers"), get("api_key").is_some());
+    if fields.iter().all(|field| field.key != "api_key") {
+        fields.extend(of_header);
+    }
     fields.extend(headers);
     if let Some(said) = get("stream").and_then(At::flag) {
         match api {
@@ -115,9 +118,11 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Fields of the body, and the headers by reference: what stands in one may be a key.
-fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
+/// Fields of the body, the headers by reference, since what stands in one may be a key, and the key of a header of authorization
+/// where nothing else says one.
+fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
+    let mut key = None;
     let (mut headers, mut origins) = (Vec::new(), Vec::new());
     let get = |key: &str| extras.and_then(|extras| extras.get(key));
     for (key, value) in get("body").map(At::entries).unwrap_or_default() {
@@ -125,6 +130,13 @@ fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
         body.add(key, value.json(), origin);
     }
     for (name, value) in [get("headers"), more].into_iter().flatten().flat_map(At::entries) {
+        if name.eq_ignore_ascii_case("authorization") && !has_key {
+            key = endpoint::key_of_header(value.peek().word().unwrap_or_default(), &value.origin());
+            if key.is_some() {
+                value.take();
+                continue;
+            }
+        }
         if let Some(why) = header::refused(name) {
             value.missing(why);
             continue;
@@ -140,7 +152,7 @@ fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
     }
     let headers = (!headers.is_empty())
         .then(|| Field::new("headers", format!("{{ {} }}", headers.join(", ")), origins.join("; ")));
-    (body, headers)
+    (body, headers, key)
 }
 
 /// What sweepline does anyway, or not at all.

@@ -283,7 +283,12 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
         }
         false => String::new(),
     };
-    let origin = count.map_or(tokens.origin.clone(), |count| format!("{}, {}", tokens.origin, count.origin));
+    let mut origin = count.map_or(tokens.origin.clone(), |count| format!("{}, {}", tokens.origin, count.origin));
+    if !share.is_empty()
+        && let Some(weight) = from.get("bucket_weight").and_then(At::text)
+    {
+        origin = format!("{origin}, {} of {all}", weight.origin);
+    }
     let size = tokens.value.clamp(16, 4_000_000);
     Some(Field::new("prefix", format!("{{ {share}tokens: {size}, groups: {groups} }}"), origin))
 }

@@ -56,17 +56,6 @@ const READ: [&str; 27] = [
 /// The same under another name.
 const ALSO: [&str; 2] = ["default_over_saturation", "stop_over_saturated"];
 
-/// A data source of pairs without a kind.
-pub(super) fn data_of(value: &Value) -> Value {
-    let mut value = value.clone();
-    if let Some(table) = value.as_object_mut()
-        && table.contains_key("prompt_tokens")
-    {
-        table.insert("kind".to_owned(), "synthetic_text".into());
-    }
-    value
-}
-
 /// A data source that is a path, or the name of a data set.
 pub(super) fn data(text: &str) -> Value {
     let text = text.trim();
@@ -163,10 +152,8 @@ fn flat(root: &mut Item, key: &str, item: Item) {
         "data" => {
             for one in item.into_list() {
                 let value = match one.word() {
-                    Some(text) => {
-                        pairs::read(text, &Default::default()).map_or_else(|| data(text), |value| data_of(&value))
-                    }
-                    None => data_of(&one.json()),
+                    Some(text) => pairs::read(text, &Default::default()).unwrap_or_else(|| data(text)),
+                    None => one.json(),
                 };
                 root.push("data", one.instead(&value));
             }

@@ -64,7 +64,6 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
     for (name, key) in [("constraint", "constraints"), ("data", "data"), ("data-preprocessor", "data_preprocessors")] {
         let Some(said) = arguments.many(name) else { continue };
         let one = |text: &String| match (pairs::read(text, notes.secrets), name) {
-            (Some(value), "data") if value.get("kind").is_none() => legacy::data_of(&value),
             (Some(value), _) => value,
             (None, "data") => legacy::data(text),
             (None, _) => json!({ "kind": text }),

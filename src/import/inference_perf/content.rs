@@ -194,7 +194,8 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     let variance = at.get("variance").map(|_| number("variance", 0.0).sqrt());
     let sd = variance.unwrap_or_else(|| number("std_dev", 200.0)).min(LONGEST);
     let skew = number("skew", 0.0);
-    let keys: Vec<&str> = at.entries().into_iter().map(|(key, _)| key).collect();
+    let is_read = |key: &&str| ["type", "min", "max", "mean", "std_dev", "variance", "skew"].contains(key);
+    let keys: Vec<&str> = at.entries().into_iter().map(|(key, _)| key).filter(is_read).collect();
     let origin = format!("{}: {}", at.origin(), keys.join(", "));
     if low < least
         && let Some(at) = at.get("min")

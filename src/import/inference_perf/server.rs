@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use crate::import::address::address;
+use crate::import::clean;
 use crate::import::draft::Field;
+use crate::import::endpoint::key_of_header;
 use crate::import::error::ImportError;
 use crate::import::files::{fits, named};
 use crate::import::header;
@@ -15,6 +17,7 @@ use crate::import::secrets::Secrets;
 use crate::import::text::{is_no_key, name_of, one_line, scalar, seconds, secret, text_value};
 use crate::import::tree::At;
 use crate::plan::model::extra::of_engine;
+use crate::units::secrecy::is_secret_name;
 
 /// The variable for a key that was given in words.
 const KEY: &str = "OPENAI_API_KEY";
@@ -41,8 +44,9 @@ pub(super) fn endpoint(
         },
     };
     let mut fields = vec![url(file, root, around)?, Field::new("engine", engine, origin), api(file, root)?];
-    fields.extend(key(server, secrets));
-    fields.extend(headers(root, secrets));
+    let (of_header, further) = headers(root, server, secrets);
+    fields.extend(key(server, secrets).or(of_header));
+    fields.extend(further);
     fields.extend(telemetry(root, engine));
     Ok((engine.to_owned(), fields))
 }
@@ -62,9 +66,7 @@ fn url(file: &str, root: At, around: &Around) -> Result<Field, ImportError> {
         |reason: String| at.wrong(file, &format!("this is no address of a server: {reason}"), "write http://HOST:PORT");
     let read = address(&said.value).map_err(wrong)?;
     if read.had_secret {
-        at.differs(
-            "user, password and query are left out: a plan holds no secret; add `api_key: { secret: env:NAME }`",
-        );
+        clean::credentials(at.notes(), at.line());
     }
     // 0.0.0.0 is where a server listens, not where it is asked.
     let url = read.url.replace("://0.0.0.0", "://127.0.0.1");
@@ -105,17 +107,28 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     })
 }
 
-/// Headers, what they hold by reference but for limits in numbers.
-fn headers(root: At, secrets: &Secrets) -> Option<Field> {
-    let at = root.path(&["api", "headers"])?;
+/// The key that a header of authorization holds, where nothing else says one; and the headers, what they hold by reference but for
+/// limits in numbers.
+fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
+    let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
+    let has_key = server.is_some_and(|server| server.get("api_key").is_some());
+    let mut key = None;
     let (mut pairs, mut held, mut origins) = (Vec::new(), Vec::new(), Vec::new());
     for (name, at) in at.entries() {
+        if name.eq_ignore_ascii_case("authorization") && !has_key {
+            let text = at.peek().word().unwrap_or_default();
+            key = key_of_header(text, &at.origin());
+            if key.is_some() {
+                at.take();
+                continue;
+            }
+        }
         if let Some(why) = header::refused(name) {
             at.differs(why);
             continue;
         }
         let Some(said) = at.text() else { continue };
-        let is_number = said.value.len() < 8 && said.value.parse::<f64>().is_ok();
+        let is_number = said.value.len() < 8 && said.value.parse::<f64>().is_ok() && !is_secret_name(name);
         let value = if is_number {
             scalar(&said.value)
         } else {
@@ -129,7 +142,7 @@ fn headers(root: At, secrets: &Secrets) -> Option<Field> {
     }
     let held = if held.is_empty() { String::new() } else { format!(": put what they hold into {}", held.join(", ")) };
     let value = format!("{{ {} }}", pairs.join(", "));
-    (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", "))))
+    (key, (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", ")))))
 }
 
 /// The server's own page of metrics, in the place of a Prometheus server that has scraped it.

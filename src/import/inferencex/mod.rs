@@ -44,7 +44,12 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         return Err(ImportError::shape(input.name, "no entry is left that a plan can start", "see the reasons above"));
     }
     let mut draft = tables::draft(jobs, chosen.name(context), context.notes);
-    let scripts: Vec<String> = chosen.entries.iter().map(entry::Entry::script).collect();
+    let mut scripts: Vec<String> = Vec::new();
+    for script in chosen.entries.iter().map(entry::Entry::script) {
+        if !scripts.contains(&script) {
+            scripts.push(script);
+        }
+    }
     let notes = format!(
         "InferenceX starts each entry by a script with further flags, which the master file does not hold: {}. Put them into \
          server.flags before its numbers are compared.",
@@ -59,7 +64,13 @@ impl Chosen<'_> {
     fn name(&self, context: &Context) -> Field {
         match self.entries.as_slice() {
             [one] => Field::new("name", text_value(&name_of(one.key, "imported")), "the entry's name"),
-            _ => context.name.clone(),
+            _ => match context.wishes.entries.as_slice() {
+                [] => context.name.clone(),
+                patterns => {
+                    let words = patterns.join("-").replace(['*', '?'], "");
+                    Field::new("name", text_value(&name_of(&words, "imported")), "--entry")
+                }
+            },
         }
     }
 }

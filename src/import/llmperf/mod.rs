@@ -74,7 +74,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let load = Load { batch_size: Some(bounded(in_flight, &arguments)), ..Load::default() };
     let (seconds, count) = (or(&arguments, "timeout", 90), or(&arguments, "max-num-completed-requests", 10));
     let metadata = arguments.text("metadata").filter(|said| !said.value.is_empty());
-    let text = |said: Said<String>| Field::new("notes", text_value(&notes.secrets.hide(&said.value)), "--metadata");
+    let text = |said: Said<String>| Field::new("notes", text_value(&said.value), "--metadata");
     let job = Job {
         load,
         lasts: Lasts::First(seconds.map(f64::from), count),
@@ -95,7 +95,7 @@ fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
 
 fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let said = match (&around.url, endpoint::variable(command, BASE)) {
+    let said = match (&around.url, endpoint::variable(command, BASE, arguments.notes)) {
         (Some((url, origin)), _) => Said { value: url.clone(), origin: origin.clone() },
         (None, Some(said)) if !said.value.trim().is_empty() => said,
         _ => {

@@ -34,6 +34,9 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 quote = None;
                 done.push(c);
             }
+            ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
+            // A text that is translated: `$"…"`.
+            ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
                 let end = rest.find('`').unwrap_or(rest.len());
@@ -47,6 +50,34 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
         }
     }
     Some(done)
+}
+
+/// Writes the text of `$'…'` in plain quotes; gives how much of `rest`, which begins with the quote, was taken.
+fn escapes(rest: &str, done: &mut String) -> usize {
+    let mut text = String::new();
+    let mut chars = rest.char_indices().skip(1);
+    let mut end = rest.len();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\'' => {
+                end = at + 1;
+                break;
+            }
+            '\\' => match chars.next().map(|(_, c)| c) {
+                Some('n') => text.push('\n'),
+                Some('t') => text.push('\t'),
+                Some('r') => text.push('\r'),
+                Some(c @ ('\\' | '\'' | '"' | '?')) => text.push(c),
+                Some(c) => text.extend(['\\', c]),
+                None => {}
+            },
+            c => text.push(c),
+        }
+    }
+    done.push('\'');
+    done.push_str(&text.replace('\'', "'\\''"));
+    done.push('\'');
+    end
 }
 
 /// Writes what `$` and the text behind it stand for; gives how much of that text was taken.

@@ -27,6 +27,8 @@ struct Lexer<'a> {
     found: Vec<Statement>,
 }
 
+/// Stands for the quote `$'…'`, in which a backslash escapes.
+const ANSI: char = '\u{1}';
 /// More open brackets than a script has.
 const DEEPEST: usize = 32;
 
@@ -49,16 +51,17 @@ pub(super) fn statements(name: &str, text: &str) -> Result<Vec<Statement>, Impor
 impl Lexer<'_> {
     fn take(&mut self, c: char) -> Result<(), ImportError> {
         match (self.quote, c) {
-            (quote, '\\') if quote.is_none_or(|(quote, _)| quote == '"') => self.escaped(),
+            (quote, '\\') if quote.is_none_or(|(quote, _)| quote == '"' || quote == ANSI) => self.escaped(),
             (Some((quote, _)), c) => {
-                if c == quote {
+                if c == quote || (quote == ANSI && c == '\'') {
                     self.quote = None;
                 }
                 self.push(c);
             }
             (None, '\'' | '"' | '`') => {
+                let is_ansi = c == '\'' && self.raw.ends_with('$') && !self.raw.ends_with("\\$");
                 self.push(c);
-                self.quote = Some((c, self.line));
+                self.quote = Some((if is_ansi { ANSI } else { c }, self.line));
             }
             (None, '#') if self.raw.is_empty() || self.raw.ends_with(char::is_whitespace) => {
                 while self.rest.next_if(|c| *c != '\n').is_some() {}

@@ -3,31 +3,36 @@
 //! value here, and its name stands for it.
 
 mod arithmetic;
+mod collect;
 mod expand;
 mod lex;
 mod mark;
 mod variable;
+mod waiting;
+mod wrapped;
 
 pub(super) use mark::{marks, shown, without_mark_names};
+pub(super) use wrapped::wrappers;
 
 use super::draft::Listed;
 use super::error::ImportError;
-use super::secrets::{Secrets, names_headers};
+use super::secrets::Secrets;
 use super::text::is_no_key;
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
+use collect::collect;
 use expand::{expand, range};
 use lex::Statement;
 use mark::without_marks;
-use variable::{Variable, Variables};
+use variable::{Variable, Variables, assignment};
+use waiting::{STEERING, is_waiting};
 
 /// More commands than a script of benchmarks has, loops unrolled.
 const MOST_COMMANDS: usize = 10_000;
 /// Loops inside each other.
 const DEEPEST: usize = 16;
-/// Words of a shell that steer what is run, and are not run themselves.
-const STEERING: [&str; 16] =
-    ["if", "then", "else", "elif", "fi", "case", "esac", "while", "until", "do", "{", "}", "function", "!", "[[", "["];
+/// Why a loop that waits is not needed.
+const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.
 #[derive(Debug, Clone)]
@@ -40,6 +45,8 @@ pub(super) struct Command {
     pub secrets: Vec<String>,
     /// The other environment variables that the script gives it, by name.
     pub env: Vec<(String, String)>,
+    /// What stands in front of the shell that is given it as a text: `ssh`, `docker run …`.
+    pub behind: Vec<String>,
 }
 
 /// What a script says.
@@ -59,7 +66,7 @@ enum Node {
 
 /// Reads the commands of a script; secrets it holds are put into `secrets`.
 pub(super) fn read(name: &str, text: &str, secrets: &Secrets) -> Result<Script, ImportError> {
-    let text = without_marks(text);
+    let text = without_marks(text.trim_start_matches('\u{feff}'));
     let mut statements = without_documents(lex::statements(name, &text)?).into_iter();
     let mut walker = Walker::new(name, secrets);
     let nodes = walker.nodes(&mut statements, None, 0)?;
@@ -76,9 +83,10 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
     for (name, value) in &assigned {
         walker.assign(name, value);
     }
-    let keys = walker.keys;
     collect(&words[own..], secrets);
-    Command { words: words[own..].to_vec(), line: 0, secrets: keys, env: plain(&assigned) }
+    let (words, more) = walker.given(words[own..].to_vec());
+    let env = plain(&assigned).into_iter().chain(more).collect();
+    Command { words, line: 0, secrets: walker.keys, env, behind: Vec::new() }
 }
 
 struct Walker<'a> {
@@ -88,6 +96,10 @@ struct Walker<'a> {
     keys: Vec<String>,
     /// Other variables that were exported so far.
     exported: Vec<(String, String)>,
+    /// The words in front of each shell that the commands are inside of.
+    behind: Vec<String>,
+    /// How many shells they are inside of.
+    depth: usize,
     /// Statements walked through.
     steps: usize,
     script: Script,
@@ -101,6 +113,8 @@ impl<'a> Walker<'a> {
             variables: Variables::new(),
             keys: Vec::new(),
             exported: Vec::new(),
+            behind: Vec::new(),
+            depth: 0,
             steps: 0,
             script: Script::default(),
             secrets,
@@ -132,8 +146,13 @@ impl<'a> Walker<'a> {
                     nodes.push(Node::For { line, variable, values, body });
                 }
                 "while" | "until" | "select" => {
-                    self.list(line, first, "not unrolled: what is inside is taken once");
-                    nodes.extend(self.nodes(statements, Some(line), depth + 1)?);
+                    let body = self.nodes(statements, Some(line), depth + 1)?;
+                    if raws(&raw, &body).is_some_and(|raws| is_waiting(&raws)) {
+                        self.script.listed.push(Listed::needless(first, WAITS, line));
+                    } else {
+                        self.list(line, first, "not unrolled: what is inside is taken once");
+                        nodes.extend(body);
+                    }
                 }
                 _ => nodes.push(Node::One(Statement { line, raw })),
             }
@@ -224,12 +243,52 @@ impl<'a> Walker<'a> {
         if !command.is_empty() && !exported {
             let command = without_redirections(command);
             collect(&command, self.secrets);
-            let env = self.exported.iter().cloned().chain(plain(&assigned)).collect();
-            self.script.commands.push(Command { words: command, line: *line, secrets: self.keys.clone(), env });
+            let (command, more) = self.given(command);
+            let own: Vec<(String, String)> = plain(&assigned).into_iter().chain(more).collect();
+            if !self.inside(&command, &own, *line)? {
+                let env = self.exported.iter().cloned().chain(own).collect();
+                let (secrets, behind) = (self.keys.clone(), self.behind.clone());
+                self.script.commands.push(Command { words: command, line: *line, secrets, env, behind });
+            }
             // Set for this command alone.
             self.keys.truncate(before);
         }
         Ok(())
+    }
+
+    /// The words of a command without `env` in front of it, and the variables that `env` or a container gives it.
+    fn given(&mut self, words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
+        let (words, mut set) = wrapped::without_env(words);
+        for (name, value) in wrapped::of_container(&words) {
+            match value {
+                Some(value) => set.push((name, value)),
+                None if names_secret(&name) => self.key(&name),
+                None => {}
+            }
+        }
+        for (name, value) in set.iter().filter(|(name, _)| names_secret(name)) {
+            self.assign(name, value);
+        }
+        set.retain(|(name, _)| !names_secret(name));
+        (words, set)
+    }
+
+    /// Reads the commands that a shell is given as a text; false where there is none.
+    fn inside(&mut self, words: &[String], own: &[(String, String)], line: usize) -> Result<bool, ImportError> {
+        let Some((before, text)) = wrapped::inside(words).filter(|_| self.depth < DEEPEST) else { return Ok(false) };
+        let Ok(statements) = lex::statements(self.name, &text) else { return Ok(false) };
+        let statements: Vec<Statement> =
+            without_documents(statements).into_iter().map(|one| Statement { line, ..one }).collect();
+        let kept = (self.exported.clone(), self.behind.len());
+        self.export(own.to_vec());
+        self.behind.extend(before.iter().cloned());
+        self.depth += 1;
+        let nodes = self.nodes(&mut statements.into_iter(), None, 0)?;
+        self.walk(&nodes)?;
+        self.depth -= 1;
+        self.exported = kept.0;
+        self.behind.truncate(kept.1);
+        Ok(true)
     }
 
     /// Variables that every later command is given.
@@ -256,9 +315,14 @@ impl<'a> Walker<'a> {
             if marks(value).is_empty() {
                 self.secrets.add(value);
             }
-            if !self.keys.iter().any(|known| known == name) {
-                self.keys.push(name.to_owned());
-            }
+            self.key(name);
+        }
+    }
+
+    /// Notes that a variable holds a secret.
+    fn key(&mut self, name: &str) {
+        if !self.keys.iter().any(|known| known == name) {
+            self.keys.push(name.to_owned());
         }
     }
 
@@ -278,47 +342,13 @@ fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
     kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Takes the secrets that stand in the words of a command. Short options are those of `curl`, which scripts ask with too.
-fn collect(words: &[String], secrets: &Secrets) {
-    let mut option = "";
-    // Of most programs `-u` is a user with a password; of these the address of a server.
-    let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
-    for (at, word) in words.iter().enumerate() {
-        secrets.add_text(word);
-        match word.strip_prefix("--") {
-            Some(name) => {
-                let (name, value) = name.split_once('=').unwrap_or((name, ""));
-                secrets.add_named(name, value);
-                option = name;
-            }
-            None if word == "-H" => option = "header",
-            None if word == "-u" => option = if asks_by_u { "url" } else { "password" },
-            None => secrets.add_named(option, word),
-        }
-        if (word.starts_with("--") || word == "-H") && names_headers(option) {
-            let inline = word.split_once('=').map(|(_, value)| value.to_owned());
-            let more = words[at + 1..].iter().take_while(|word| !word.starts_with("--")).cloned();
-            secrets.add_headers(&inline.into_iter().chain(more).collect::<Vec<_>>());
-        }
-        let (name, value) = word.split_once('=').unwrap_or(("", word));
-        // A command in one word: --serve-cmd '…'.
-        let command = if word.starts_with("--") { value } else { word };
-        if option.ends_with("cmd")
-            && let Some(inner) = shlex::split(command).filter(|inner| inner.len() > 1)
-        {
-            collect(&inner, secrets);
-            continue;
-        }
-        secrets.add_named(name, value);
-        for text in [word, value] {
-            if text.starts_with(['{', '['])
-                && let Ok(value) = serde_json::from_str(text)
-            {
-                secrets.add_json(&value);
-                names_headers(option).then(|| secrets.add_json(&serde_json::json!({ "headers": value })));
-            }
-        }
-    }
+/// The texts of a loop's condition and body; none where there is a loop in it.
+fn raws<'a>(condition: &'a str, body: &'a [Node]) -> Option<Vec<&'a str>> {
+    let of = |node: &'a Node| match node {
+        Node::One(statement) => Some(statement.raw.as_str()),
+        Node::For { .. } => None,
+    };
+    std::iter::once(Some(condition)).chain(body.iter().map(of)).collect()
 }
 
 /// Statements without the lines of `<<END … END`, which are another program's text.
@@ -344,11 +374,6 @@ fn array(raw: &str) -> Option<(&str, &str)> {
     let (name, rest) = raw.split_once('=')?;
     let name = name.rsplit(char::is_whitespace).next().unwrap_or(name);
     Some((name, rest.strip_prefix('(')?.strip_suffix(')')?)).filter(|(name, _)| is_variable(name))
-}
-
-/// `NAME=value`.
-fn assignment(word: &str) -> Option<(&str, &str)> {
-    word.split_once('=').filter(|(name, _)| is_variable(name))
 }
 
 /// `{1..8}` and `{1,2,4}` as their values.
@@ -385,6 +410,7 @@ fn without_redirections(words: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::draft::Kind;
 
     fn commands(text: &str) -> Vec<String> {
         let script = read("x.sh", text, &Secrets::default()).unwrap();
@@ -417,6 +443,36 @@ mod tests {
         assert_eq!(shown(&command.words.join(" ")), "f --k $OPENAI_API_KEY --m $MODEL $(date…)");
         assert_eq!(command.secrets, ["OPENAI_API_KEY", "HF_TOKEN"]);
         assert_eq!(secrets.hide("sk-abc123"), "***");
+    }
+
+    #[test]
+    fn commands_inside_of_a_shell_are_commands() {
+        let text = "A=3\nbash -c \"f --n $A && g\"\nssh -p 22 h 'f --x 1; g'\ndocker run -e K=1 i bash -lc 'f --n 4'\nf $'64' $'it\\'s' $\"y\"\nenv -u Z B=1 nohup f\necho bash -c 'h'\n";
+        let expected = [
+            "2: f --n 3",
+            "2: g",
+            "3: f --x 1",
+            "3: g",
+            "4: f --n 4",
+            "5: f 64 it's y",
+            "6: nohup f",
+            "7: echo bash -c h",
+        ];
+        assert_eq!(commands(text), expected);
+        let script = read("x.sh", text, &Secrets::default()).unwrap();
+        assert_eq!(script.commands[2].behind, ["ssh"]);
+        assert_eq!(script.commands[6].env, [("B".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn a_loop_that_waits_for_a_server_is_not_needed() {
+        let waits = "until curl -s localhost:8000/health; do\n  echo wait\n  sleep 2\ndone\nwhile ! nc -z h 1; do sleep 1; done\nf\n";
+        let script = read("x.sh", waits, &Secrets::default()).unwrap();
+        assert_eq!(script.listed.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::Needless; 2]);
+        assert_eq!(script.commands.len(), 1);
+        let counts = "i=1\nwhile [ $i -le 4 ]; do\n  f --n $i\ndone\n";
+        let script = read("x.sh", counts, &Secrets::default()).unwrap();
+        assert_eq!((script.listed[0].kind, script.commands.len()), (Kind::Missing, 1));
     }
 
     #[test]

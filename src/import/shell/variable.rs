@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::units::text::is_variable;
+
 /// What a variable holds.
 #[derive(Debug, Clone)]
 pub(super) enum Variable {
@@ -13,3 +15,8 @@ pub(super) enum Variable {
 
 /// The variables of a script so far.
 pub(super) type Variables = HashMap<String, Variable>;
+
+/// `NAME=value`.
+pub(super) fn assignment(word: &str) -> Option<(&str, &str)> {
+    word.split_once('=').filter(|(name, _)| is_variable(name))
+}

@@ -12,6 +12,21 @@ use crate::plan::foreign::{self, Placed};
 
 /// A key as it must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
+/// Short ones, in places that a name or an address tells: each text with its place for the secret.
+const SHORT: [&str; 4] = ["q7w", "Zq9", "xk4z", "qzx"];
+/// Values that hold one, where they stand alone as a value of a file, and as a word of a command.
+const HOLDING: [&str; 10] = [
+    "http://bob:KEY@h:1/v1",
+    "http://h:1/v1?key=KEY&x=KEY",
+    "https://KEY@h/v1#KEY",
+    "owner=me,token=KEY",
+    "a=1;password=KEY",
+    "{\"x\":{\"auth_token\":\"KEY\"}}",
+    "[{\"api_key\":[\"KEY\"]}]",
+    "Authorization: Bearer KEY",
+    "vllm serve m --api-key KEY",
+    "curl -H X-Api-Key:KEY http://h",
+];
 /// How many inputs of each tool are made at random in a test run; `SWEEPLINE_IMPORT_MUTATIONS` says another number.
 const MUTATIONS: u64 = 60;
 
@@ -330,6 +345,71 @@ fn mutated_text(text: &str, dice: &mut Dice) -> String {
         };
     }
     text
+}
+
+/// A short secret in one place of an example that its name or an address tells.
+fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice: &mut Dice) -> Option<String> {
+    let holding = HOLDING[dice.roll(HOLDING.len())].replace("KEY", secret);
+    if let Some(root) = root {
+        let mut root = root.clone();
+        let mut all = Vec::new();
+        leaves(&root, String::new(), &mut all);
+        let at = all.get(dice.roll(all.len()))?.clone();
+        match (dice.roll(3), at.rsplit_once('/').and_then(|(parent, _)| root.pointer_mut(parent))) {
+            (0, Some(Value::Object(entries))) => {
+                let key = ["api_key", "token", "password", "auth", "x-secret"][dice.roll(5)];
+                entries.insert(key.to_owned(), secret.into());
+            }
+            (1, Some(Value::Object(entries))) => {
+                entries.insert("zz".to_owned(), serde_json::json!({ "deep": [{ "client_secret": secret }] }));
+            }
+            _ => *root.pointer_mut(&at).unwrap() = holding.into(),
+        }
+        return Some(root.to_string());
+    }
+    // A word behind an option, so that a shell reads it as one.
+    let all = words(&fixture.text);
+    let options: Vec<usize> = (1..all.len()).filter(|at| all[at - 1].1.starts_with("--")).collect();
+    let (at, word) = all[*options.get(dice.roll(options.len()))?];
+    let quoted = format!("'{holding}'");
+    let new = [quoted.as_str(), &format!("{word} --api-key {secret}"), &format!("{word} --metadata {quoted}")]
+        [dice.roll(3)]
+    .to_owned();
+    Some(format!("{}{new}{}", &fixture.text[..at], &fixture.text[at + word.len()..]))
+}
+
+#[test]
+fn a_short_secret_in_a_place_that_tells_it_is_in_no_output() {
+    let number = std::env::var("SWEEPLINE_IMPORT_MUTATIONS").ok().map_or(MUTATIONS, |text| text.parse().unwrap());
+    let (mut plans, mut wrong) = (0, Vec::new());
+    for fixture in fixtures() {
+        let tree = values(&fixture);
+        for seed in 0..number.div_ceil(4) {
+            let mut dice = Dice(seed);
+            let secret = SHORT[dice.roll(SHORT.len())];
+            let Some(text) = with_short_secret(&fixture, tree.as_ref(), secret, &mut dice) else { continue };
+            let name = fixture.path.to_string_lossy();
+            let made = match &tree {
+                Some(_) => fixture.import_as(&text, &format!("{name}.json")),
+                None => fixture.import(&text),
+            };
+            if let Err(ImportError::Plan { errors, .. }) = &made {
+                panic!("{}, seed {seed}, a plan with mistakes: {}\n{text}", fixture.name(), errors.render(false));
+            }
+            plans += u64::from(made.is_ok());
+            let said = outcome(&made);
+            if said.contains(secret) {
+                wrong.push(format!("{}, seed {seed}, {secret}: {said}\n{text}", fixture.name()));
+            }
+            let values = made.iter().flat_map(|made| made.plan.lines()).filter_map(|line| line.split("  # ").next());
+            let mut sent = values.filter(|line| !line.starts_with('#') && !line.starts_with("notes:"));
+            if sent.any(|line| line.contains("***")) {
+                wrong.push(format!("{}, seed {seed}, sent: {said}\n{text}", fixture.name()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(plans > 100, "too few of them are plans to show anything: {plans}");
 }
 
 #[test]

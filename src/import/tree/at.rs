@@ -8,6 +8,7 @@ use super::{Item, Kind};
 use crate::import::error::ImportError;
 use crate::import::notes::Notes;
 use crate::import::said::Said;
+use crate::import::secrets::names_headers;
 use crate::import::text::one_line;
 use crate::units::Decimal;
 
@@ -88,9 +89,16 @@ impl<'a> At<'a> {
         self.item.line
     }
 
+    /// What is listed, and what must not be repeated.
+    pub(crate) fn notes(self) -> &'a Notes<'a> {
+        self.notes
+    }
+
     /// The value in one line, without secrets.
     pub(crate) fn shown(self) -> String {
-        let key = self.item.path.rsplit('.').next().unwrap_or_default();
+        let mut keys = self.item.path.split('.').map(|key| key.split('[').next().unwrap_or_default());
+        let of_headers = keys.clone().find(|key| names_headers(key));
+        let key = of_headers.or_else(|| keys.next_back()).unwrap_or_default();
         one_line(&self.notes.secrets.shown(key, &self.item.json().to_string()))
     }
 

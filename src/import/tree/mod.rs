@@ -60,6 +60,9 @@ enum Writing {
 
 fn writing(name: &str, text: &str) -> Writing {
     let ending = name.rsplit('/').next().unwrap_or_default().rsplit_once('.').map(|(_, ending)| ending);
+    if is_condition(text) {
+        return Writing::Script;
+    }
     if text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) && ending != Some("toml") {
         return Writing::Json;
     }
@@ -70,6 +73,16 @@ fn writing(name: &str, text: &str) -> Writing {
         _ if name.contains(".yaml.") || name.contains(".yml.") => Writing::Yaml,
         _ => Writing::Unknown,
     }
+}
+
+/// Whether a text begins with a shell's condition, `[ -n "$X" ] && …`, and no list of JSON.
+fn is_condition(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let inside = text.strip_prefix("[[ ").or_else(|| text.strip_prefix("[ ")).map(str::trim_start);
+    inside.is_some_and(|inside| {
+        let is_test = inside.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+        is_test || text.starts_with("[[ ") || ["!", "$", "\"$", "'$"].iter().any(|begin| inside.starts_with(begin))
+    })
 }
 
 /// The tree of a file; none where it is no table and no list, but commands.
@@ -216,21 +229,8 @@ impl Item {
 
     /// Counts every value as a setting of the source, and keeps those that are secrets.
     pub(super) fn enter(&self, notes: &Notes) {
-        notes.secrets.add_json(&self.without_names());
+        notes.secrets.add_json(&self.json());
         self.leaves(&mut |leaf| notes.setting(&leaf.path, leaf.line));
-    }
-
-    /// It as JSON without what only names something: of a table with `key` and `value`, or `key` and `levels`, the key.
-    fn without_names(&self) -> Json {
-        let is_pair = self.peek("value").or_else(|| self.peek("levels")).is_some();
-        match &self.value {
-            Kind::List(items) => items.iter().map(Item::without_names).collect(),
-            Kind::Table(entries) => {
-                let named = entries.iter().filter(|(key, _)| !(is_pair && key == "key"));
-                Json::Object(named.map(|(key, item)| (key.clone(), item.without_names())).collect())
-            }
-            _ => self.json(),
-        }
     }
 
     /// It, to be read.
@@ -361,6 +361,10 @@ mod tests {
         assert_eq!(tree("x.json", json).peek("c").unwrap().line, 3);
         assert_eq!(tree("x.toml", toml).peek("c").unwrap().word(), Some("x"));
         assert!(parse("x.sh", "a: b\n").unwrap().is_none() && parse("-", "FOO=1\nrun --x 1\n").unwrap().is_none());
+        for script in ["[ -n \"$X\" ] && run --x 1\n", "[[ $X == y ]] && run\n", "\u{feff}[ ! -f x ] && run\n"] {
+            assert!(parse("-", script).unwrap().is_none(), "{script}");
+        }
+        assert!(parse("-", "[ -1, 2 ]").unwrap().is_some());
         let wrong = parse("x.yaml", "a: [1\nb: 2\n").unwrap_err().to_string();
         assert!(wrong.starts_with("x.yaml:") && wrong.contains("not YAML"), "{wrong}");
     }

@@ -1,0 +1,122 @@
+//! What stands in front of a command: variables that `env` and containers set, and commands that a shell is given as a text.
+
+use super::variable::assignment;
+
+/// Programs that only let go of the terminal, or run the command as somebody else.
+const LET_GO: [&str; 6] = ["nohup", "setsid", "exec", "command", "sudo", "time"];
+/// Programs that run a command in a container.
+const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
+/// Shells, which take a command as a text behind `-c`.
+const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
+/// Programs in front of a command that the plan does without, each with whether that changes what is measured.
+const KNOWN: [(&str, bool, &str); 14] = [
+    ("ssh", true, ON_HOST),
+    ("kubectl", true, ON_HOST),
+    ("docker", false, IN_CONTAINER),
+    ("podman", false, IN_CONTAINER),
+    ("nerdctl", false, IN_CONTAINER),
+    ("apptainer", false, IN_CONTAINER),
+    ("singularity", false, IN_CONTAINER),
+    ("numactl", false, CORES),
+    ("taskset", false, CORES),
+    ("chrt", false, CORES),
+    ("nice", false, CORES),
+    ("srun", false, "`sweepline run` starts where it is typed: put `srun` in front of it"),
+    ("timeout", false, "a run ends with its phases"),
+    ("stdbuf", false, "output is written as it comes"),
+];
+const ON_HOST: &str = "the benchmark runs on another host there: write the server's address, as seen from here, into `url` of the \
+                       endpoint, or run sweepline on that host";
+const IN_CONTAINER: &str = "sweepline sends the requests itself, without a container";
+const CORES: &str = "`sweepline run` is not pinned: put this in front of it where the client's cores matter";
+
+/// The name of a program, without its folder.
+fn file(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Programs among the words in front of a benchmark that the plan does without: what is listed, whether it is without a
+/// counterpart, and why.
+pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
+    let known = |word: &String| KNOWN.iter().find(|(name, ..)| *name == file(word));
+    let mut found: Vec<(String, bool, &'static str)> = Vec::new();
+    for (name, is_lost, why) in words.iter().filter_map(known) {
+        let what = format!("{name} in front of the command");
+        if !found.iter().any(|(known, ..)| *known == what) {
+            found.push((what, *is_lost, why));
+        }
+    }
+    found
+}
+
+/// The words without `env NAME=VALUE …` in front of them, and what it sets.
+pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
+    let begin = words.iter().take_while(|word| LET_GO.contains(&file(word))).count();
+    if words.get(begin).is_none_or(|word| file(word) != "env") {
+        return (words, Vec::new());
+    }
+    let mut end = begin + 1;
+    let mut set = Vec::new();
+    while let Some(word) = words.get(end) {
+        match (assignment(word), word.as_str()) {
+            (Some((name, value)), _) => set.push((name.to_owned(), value.to_owned())),
+            (None, "-u" | "--unset" | "-C" | "--chdir") => end += 1,
+            (None, option) if option.starts_with('-') => {}
+            (None, _) => break,
+        }
+        end += 1;
+    }
+    if end >= words.len() {
+        return (words, Vec::new());
+    }
+    words.drain(begin..end);
+    (words, set)
+}
+
+/// The variables that a container is given: `-e NAME=VALUE`; without a value the one that it has outside.
+pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
+    if !words.iter().take(LET_GO.len()).any(|word| CONTAINERS.contains(&file(word))) {
+        return Vec::new();
+    }
+    let mut set = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let said = match word.as_str() {
+            "-e" | "--env" => words.get(at + 1).map(String::as_str),
+            word => word.strip_prefix("--env=").or_else(|| word.strip_prefix("-e").filter(|rest| rest.contains('='))),
+        };
+        let Some(said) = said else { continue };
+        match assignment(said) {
+            Some((name, value)) => set.push((name.to_owned(), Some(value.to_owned()))),
+            None => set.push((said.to_owned(), None)),
+        }
+    }
+    set
+}
+
+/// The text that a shell is given, of `bash -c '…'` and `ssh HOST '…'`, and the words in front of it.
+pub(super) fn inside(words: &[String]) -> Option<(&[String], String)> {
+    let shell = words.iter().position(|word| SHELLS.contains(&file(word)));
+    if let Some(at) = shell.filter(|at| *at == 0 || wraps(&words[..*at])) {
+        let options = words[at + 1..].iter().take_while(|word| word.starts_with('-') && !word.ends_with('c')).count();
+        let takes = words.get(at + 1 + options).is_some_and(|word| word.starts_with('-') && !word.starts_with("--"));
+        if takes && let Some(text) = words.get(at + 2 + options) {
+            return Some((&words[..at], text.clone()));
+        }
+    }
+    if words.first().is_none_or(|word| file(word) != "ssh") {
+        return None;
+    }
+    let mut at = 1;
+    while let Some(option) = words.get(at).filter(|word| word.starts_with('-')) {
+        let takes = ["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D"].contains(&option.as_str());
+        at += 1 + usize::from(takes);
+    }
+    let text = words.get(at + 1..).filter(|text| text.iter().any(|word| word.contains(char::is_whitespace)))?;
+    Some((&words[..1], text.join(" ")))
+}
+
+/// Whether words begin with a program that runs what stands behind it.
+fn wraps(words: &[String]) -> bool {
+    let first = words.first().map(|word| file(word)).unwrap_or_default();
+    LET_GO.contains(&first) || first == "env" || KNOWN.iter().any(|(name, ..)| *name == first)
+}
