@@ -18,4 +18,5 @@ pub mod export;
 pub mod import;
 pub mod lint;
 pub mod report;
+pub mod submit;
 pub mod sweep;

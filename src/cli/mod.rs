@@ -17,6 +17,7 @@ mod changes;
 mod check;
 mod chosen_runs;
 mod class;
+mod cluster;
 mod colour;
 mod compare;
 mod completions;
@@ -122,6 +123,12 @@ pub enum Command {
     Freeze(freeze::FreezeArgs),
     /// Draw what waits for what
     Graph(graph::GraphArgs),
+    /// Hand what is to do of a plan to Slurm or Kubernetes
+    Submit(cluster::batch::SubmitArgs),
+    /// Say how a submitted plan stands: its jobs and its results together
+    Status(cluster::status::StatusArgs),
+    /// Cancel the jobs that `submit` started for a plan
+    Cancel(cluster::cancel::CancelArgs),
     /// Say why a run is done, skipped or done again
     Why(why::WhyArgs),
     /// Say which runs come, go and stay between two plans, and by which edits
@@ -196,6 +203,9 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(args),
         Command::Freeze(args) => freeze::run(args),
         Command::Graph(args) => graph::run(args),
+        Command::Submit(args) => cluster::submit::run(args),
+        Command::Status(args) => cluster::status::run(args),
+        Command::Cancel(args) => cluster::cancel::run(args),
         Command::Why(args) => why::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),

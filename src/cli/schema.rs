@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 
 use crate::analysis::comparison::Comparison;
+use crate::cli::cluster::{batch, cancel, status};
 use crate::cli::dataset::inspect::Inspection;
 use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
@@ -69,6 +70,12 @@ enum What {
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
     Inspect,
+    /// The JSON Schema of `submit --format json` (schemas/submit.schema.json).
+    Submit,
+    /// The JSON Schema of `status --format json` (schemas/status.schema.json).
+    Status,
+    /// The JSON Schema of `cancel --format json` (schemas/cancel.schema.json).
+    Cancel,
     /// The JSON Schema of live.json, which a running sweep keeps in the results folder (schemas/live.schema.json)
     Live,
 }
@@ -98,6 +105,9 @@ impl What {
             What::Events => text_of::<EventLine>("a line of the file of sweepline run --events"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
+            What::Submit => text_of::<batch::Document>("sweepline submit --format json"),
+            What::Status => text_of::<status::Document>("sweepline status --format json"),
+            What::Cancel => text_of::<cancel::Document>("sweepline cancel --format json"),
             What::Live => text_of::<LiveFile>("live.json of a results folder"),
         }
     }

@@ -64,6 +64,14 @@ impl Picked {
 }
 
 impl Selection {
+    /// Leaves out what `expression` does not hold for, too.
+    pub(crate) fn narrow(&mut self, expression: &str) {
+        self.only = Some(match &self.only {
+            None => expression.to_owned(),
+            Some(only) => format!("({expression}) and ({only})"),
+        });
+    }
+
     /// Whether nothing is left out.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()

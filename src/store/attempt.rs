@@ -1,11 +1,12 @@
 //! One attempt at a run: a folder in `attempts/` that becomes a run by `commit`, and stays there otherwise.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::disk;
 use super::error::{Doing, StoreError};
+use super::held::Held;
 use super::layout::{ATTEMPT_JSON, JOURNAL, Layout};
 use super::record::{AttemptRecord, FORMAT, Moment, run_labels};
 use crate::expand::RunSpec;
@@ -20,13 +21,13 @@ pub struct Attempt {
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
     /// Held for as long as anything may be written.
-    _lock: Arc<File>,
+    _lock: Arc<Held>,
 }
 
 impl Attempt {
     pub(super) fn create(
         layout: Layout,
-        lock: Arc<File>,
+        lock: Arc<Held>,
         (id, number): (&str, u32),
         spec: &RunSpec,
         afresh: bool,

@@ -59,6 +59,20 @@ pub enum StoreError {
         /// The holder's process, where it could be read.
         pid: Option<u32>,
     },
+    /// Another writer is at work on this part.
+    #[error(
+        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock goes with the process, there is \
+         nothing to remove",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    PartLocked {
+        /// The results folder.
+        dir: PathBuf,
+        /// The part.
+        part: String,
+        /// The holder's process, where it could be read; it may be one of another host.
+        pid: Option<u32>,
+    },
     /// A file that does not hold what it should.
     #[error("{path} is damaged ({reason})")]
     Damaged {

@@ -89,6 +89,16 @@ impl Layout {
         self.root.join(".lock")
     }
 
+    /// The files whose locks writers of parts hold.
+    pub fn part_locks(&self) -> PathBuf {
+        self.root.join(".parts")
+    }
+
+    /// What was submitted to clusters: scripts, logs, and a record of each.
+    pub fn submissions(&self) -> PathBuf {
+        self.root.join("submit")
+    }
+
     /// What a running sweep says of itself; there only while it runs.
     pub fn live(&self) -> PathBuf {
         self.root.join("live.json")

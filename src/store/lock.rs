@@ -1,12 +1,15 @@
-//! One writer per results folder. The kernel holds the lock and drops it with the process, however that ends.
+//! One writer per results folder, or one for each of its parts. The kernel holds the locks and drops them with the process, however
+//! that ends.
+//!
+//! Writers of parts share the folder's lock, and each has that of its part for itself, so that no run has two writers. They
+//! finish interrupted commits of their own runs alone. Whoever takes the whole folder waits for none of them and is refused.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::error::{Doing, StoreError};
+use super::held::Held;
 use super::inventory;
 use super::layout::{GITIGNORE, Layout, MOST_ATTEMPTS, split_numbered};
 use super::record::RunRecord;
@@ -18,8 +21,17 @@ use crate::expand::RunSpec;
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
-    lock: Arc<File>,
+    lock: Arc<Held>,
     recovered: Vec<Recovered>,
+}
+
+/// A part of a plan whose runs one process makes while others make those of other parts.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// Its name: one writer at a time has it.
+    pub name: &'a str,
+    /// Whether the run with this short id is one of its own.
+    pub has: &'a dyn Fn(&str) -> bool,
 }
 
 impl Store {
@@ -27,6 +39,17 @@ impl Store {
     ///
     /// Fails with `Locked` while another process has it.
     pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
+        Store::lock_for(dir.into(), None)
+    }
+
+    /// The same for the runs of one part, beside writers of other parts. Interrupted commits of other runs are left alone.
+    ///
+    /// Fails with `Locked` while another process has the whole folder, and with `PartLocked` while one has the part.
+    pub fn lock_part(dir: impl Into<PathBuf>, part: Part) -> Result<Writer, StoreError> {
+        Store::lock_for(dir.into(), Some(part))
+    }
+
+    fn lock_for(dir: PathBuf, part: Option<Part>) -> Result<Writer, StoreError> {
         let store = Store::open(dir);
         let layout = store.layout();
         let root = layout.root();
@@ -36,7 +59,8 @@ impl Store {
             let path = root.join(".gitignore");
             std::fs::write(&path, GITIGNORE).map_err(StoreError::on(Doing::Write, &path))?;
         }
-        let lock = Arc::new(take(root, &layout.lock())?);
+        let held = part.map_or_else(|| Held::whole(layout), |part| Held::part(layout, part.name));
+        let lock = Arc::new(held?);
         if let Some(error) = store.no_inventory() {
             return Err(error);
         }
@@ -45,33 +69,11 @@ impl Store {
             disk::create_dir(&dir)?;
             disk::sync_dir(root)?;
         }
-        let recovered = recover(layout)?;
-        catch_up(&store)?;
+        let is_own = |id: &str| part.is_none_or(|part| (part.has)(id));
+        let recovered = recover(layout, &is_own)?;
+        catch_up(&store, &is_own)?;
         Ok(Writer { store, lock, recovered })
     }
-}
-
-/// Takes the lock and writes our process id into its file, for whoever finds it taken.
-fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
-    let failed = StoreError::on(Doing::Write, path);
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let mut file = open.map_err(&failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-            return Err(StoreError::Locked { dir: root.to_owned(), pid });
-        }
-    }
-    let write = |file: &mut File| {
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "{}", std::process::id())
-    };
-    write(&mut file).map_err(failed)?;
-    Ok(file)
 }
 
 impl Writer {

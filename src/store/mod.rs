@@ -14,6 +14,7 @@ mod failpoint;
 mod find;
 mod folder;
 mod given_up;
+mod held;
 mod hex;
 mod inventory;
 mod layout;

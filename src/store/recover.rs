@@ -12,7 +12,7 @@ use super::commit::{promote, set_aside};
 use super::disk::{self, Sync};
 use super::error::{Doing, StoreError};
 use super::inventory;
-use super::layout::{Layout, RUN_JSON, split_numbered};
+use super::layout::{Layout, RUN_JSON, short, split_numbered};
 use super::list::{State, inspect};
 use super::record::RunRecord;
 
@@ -36,11 +36,11 @@ pub struct Recovered {
     pub remedy: Remedy,
 }
 
-/// Finishes or takes back every interrupted commit. The caller holds the lock.
-pub(super) fn recover(layout: &Layout) -> Result<Vec<Recovered>, StoreError> {
+/// Finishes or takes back every interrupted commit of the runs that `is_own` says yes to by their short ids. The caller holds their lock.
+pub(super) fn recover(layout: &Layout, is_own: &dyn Fn(&str) -> bool) -> Result<Vec<Recovered>, StoreError> {
     let mut recovered = Vec::new();
     for name in disk::names(&layout.attempts())? {
-        let Some((id, number)) = split_numbered(&name) else { continue };
+        let Some((id, number)) = split_numbered(&name).filter(|(id, _)| is_own(id)) else { continue };
         let dir = layout.attempt(id, number);
         let finished = Recovered { id: id.to_owned(), attempt: number, remedy: Remedy::Finished };
         if RunRecord::read(&layout.run(id)).is_ok_and(|committed| committed.attempt == number) {
@@ -92,9 +92,9 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
 }
 
 /// Brings the entries of all whole runs up to date: what a kill left behind, what earlier sweeplines measured, what was damaged.
-/// The caller holds the lock. Entries can be made again, so nobody waits for the disk.
-pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
-    for listed in store.list()? {
+/// The caller holds their lock. Entries can be made again, so nobody waits for the disk.
+pub(super) fn catch_up(store: &Store, is_own: &dyn Fn(&str) -> bool) -> Result<(), StoreError> {
+    for listed in store.list()?.into_iter().filter(|listed| is_own(short(&listed.id))) {
         if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {
             inventory::write(store.layout(), record, Sync::Later)?;
         }

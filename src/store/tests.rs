@@ -186,6 +186,32 @@ fn a_second_writer_is_told_who_has_the_folder() {
 }
 
 #[test]
+fn parts_are_written_side_by_side_and_each_by_one() {
+    let (_keep, dir) = results();
+    let is_a = |id: &str| id.starts_with('a');
+    let is_b = |id: &str| id.starts_with('b');
+    let a = Store::lock_part(&dir, Part { name: "a", has: &is_a }).unwrap();
+    let b = Store::lock_part(&dir, Part { name: "b/../b", has: &is_b }).unwrap();
+    let error = Store::lock_part(&dir, Part { name: "a", has: &is_a }).unwrap_err();
+    let own = std::process::id();
+    assert!(
+        matches!(&error, StoreError::PartLocked { part, pid: Some(pid), .. } if part == "a" && *pid == own),
+        "{error}"
+    );
+    assert!(matches!(Store::lock(&dir), Err(StoreError::Locked { pid: None, .. })), "the folder has writers");
+    let attempt = a.begin(&id('a'), &spec()).unwrap();
+    let state = |writer: &Writer| writer.store().tries().unwrap()[&"a".repeat(16)].last.clone().unwrap().how;
+    assert_eq!(state(&b), How::UnderWay(own), "readers see that another part's run is under way");
+    drop(a);
+    assert!(Store::lock_part(&dir, Part { name: "a", has: &is_a }).is_err(), "an attempt still writes");
+    drop((attempt, b));
+    let whole = locked(&dir);
+    let part = Store::lock_part(&dir, Part { name: "a", has: &is_a });
+    assert!(matches!(part, Err(StoreError::Locked { pid: Some(pid), .. }) if pid == own), "it is in one hand");
+    drop(whole);
+}
+
+#[test]
 fn an_unfinished_journal_is_never_committed() {
     let (_keep, dir) = results();
     let writer = locked(&dir);

@@ -91,7 +91,7 @@ struct Brief {
     afresh: bool,
 }
 
-/// The process that holds the lock, and since when.
+/// A process that holds the lock, and since when; of one that shares it that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Holder {
     pid: u32,
@@ -116,14 +116,14 @@ impl Store {
         if numbers.is_empty() {
             return Ok(HashMap::new());
         }
-        let holder = self.holder();
+        let holders = self.holders();
         let numbers: Vec<(String, Vec<u32>)> = numbers.into_iter().collect();
-        let one = |(id, numbers): &(String, Vec<u32>)| Some((id.clone(), self.tries_at(id, numbers, holder)?));
+        let one = |(id, numbers): &(String, Vec<u32>)| Some((id.clone(), self.tries_at(id, numbers, &holders)?));
         Ok(parallel::filter_map(&numbers, RUNS_A_THREAD, &one).into_iter().collect())
     }
 
     /// What became of these attempts at the run `id`; none where all are of before its last commit.
-    fn tries_at(&self, id: &str, numbers: &[u32], holder: Option<Holder>) -> Option<Tries> {
+    fn tries_at(&self, id: &str, numbers: &[u32], holders: &[Holder]) -> Option<Tries> {
         let committed = self.last_committed(id);
         let mut newest_first: Vec<u32> = numbers.iter().copied().filter(|number| *number > committed).collect();
         newest_first.sort_unstable_by(|a, b| b.cmp(a));
@@ -144,7 +144,7 @@ impl Store {
             tries.spoiled += u32::from(spoiled.is_some());
             let is_first = brief.is_some_and(|brief| brief.afresh);
             if tries.last.is_none() {
-                tries.last = Some(last(number, &dir, read, holder));
+                tries.last = Some(last(number, &dir, read, holders));
             }
             if is_first {
                 break;
@@ -164,15 +164,18 @@ impl Store {
 
     /// The process that writes the results folder now; none where nobody does, or the system does not list its locks.
     pub fn writing_process(&self) -> Option<u32> {
-        self.holder().map(|holder| holder.pid)
+        self.holders().first().map(|holder| holder.pid)
     }
 
-    /// The process that holds the folder's lock. Only looked at: taking the lock to see whether it is free could make a
-    /// sweep fail that starts in the same moment. None where the system does not list its locks (it does on Linux).
-    fn holder(&self) -> Option<Holder> {
-        let lock = fs::metadata(self.layout.lock()).ok()?;
-        let pid = holder_in(&fs::read_to_string("/proc/locks").ok()?, lock.ino())?;
-        Some(Holder { pid, since: lock.modified().ok().and_then(moment) })
+    /// The processes of this host that hold the folder's lock, or share it. Only looked at: taking the lock to see whether it is free could
+    /// make a sweep fail that starts in the same moment. None where the system does not list its locks (it does on Linux).
+    fn holders(&self) -> Vec<Holder> {
+        let Ok(lock) = fs::metadata(self.layout.lock()) else { return Vec::new() };
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        let since = lock.modified().ok().and_then(moment);
+        // Writers of parts leave the file as it is.
+        let holder = |(pid, is_whole): (u32, bool)| Holder { pid, since: since.filter(|_| is_whole) };
+        holders_in(&locks, lock.ino()).map(holder).collect()
     }
 }
 
@@ -181,7 +184,7 @@ pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     let dir = store.layout.attempt(id, number);
     let read = brief(&dir);
     let is_moving = matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON));
-    (!is_moving).then(|| last(number, &dir, read, store.holder()))
+    (!is_moving).then(|| last(number, &dir, read, &store.holders()))
 }
 
 /// What an `attempt.json` says; none where there is none: its process was killed before it wrote it, or the attempt is on its
@@ -194,7 +197,7 @@ fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
 }
 
 /// What became of the last attempt.
-fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder: Option<Holder>) -> LastTry {
+fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holders: &[Holder]) -> LastTry {
     let told = |started, ended, how, given_up| LastTry { number, started, ended, how, given_up };
     let brief = match read {
         Ok(Some(brief)) => brief,
@@ -203,13 +206,13 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
     };
     let Brief { started, pid, ended, failure, spoiled, given_up, afresh: _ } = brief;
     // A number of a process comes again: one that took the lock later did not begin this attempt.
-    let is_made = |holder: Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
+    let is_made = |holder: &Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
     let is_interrupted = failure.as_deref() == Some(INTERRUPTED);
     let how = match (spoiled, failure) {
         (Some(spoiled), _) => How::Spoiled(spoiled),
         (None, Some(_)) if is_interrupted => How::Interrupted,
         (None, Some(reason)) => How::Failed(reason),
-        (None, None) if holder.is_some_and(is_made) => return told(Some(started), None, How::UnderWay(pid), None),
+        (None, None) if holders.iter().any(is_made) => return told(Some(started), None, How::UnderWay(pid), None),
         (None, None) => How::Interrupted,
     };
     told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
@@ -227,15 +230,15 @@ fn moment(time: SystemTime) -> Option<Moment> {
     Timestamp::try_from(time).ok().map(Moment)
 }
 
-/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: the process that holds the write lock of a file.
-fn holder_in(locks: &str, inode: u64) -> Option<u32> {
-    locks.lines().find_map(|line| {
+/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: the processes that hold a lock of a file, and whether alone.
+fn holders_in(locks: &str, inode: u64) -> impl Iterator<Item = (u32, bool)> {
+    locks.lines().filter_map(move |line| {
         let mut words = line.split_whitespace().skip(1);
         let is_held = words.next()? == "FLOCK";
         let is_write = words.nth(1)? == "WRITE";
         let pid = words.next()?.parse().ok()?;
         let file: u64 = words.next()?.rsplit(':').next()?.parse().ok()?;
-        (is_held && is_write && file == inode).then_some(pid)
+        (is_held && file == inode).then_some((pid, is_write))
     })
 }
 
@@ -244,11 +247,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_lock_is_read_from_the_systems_list() {
+    fn the_holders_of_a_lock_are_read_from_the_systems_list() {
         let locks = "1: POSIX  ADVISORY  WRITE 7 fd:01:12 0 EOF\n2: FLOCK  ADVISORY  READ 8 fd:01:12 0 EOF\n\
                      3: FLOCK  ADVISORY  WRITE 4242 fd:01:12 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 fd:01:13 0 EOF\n";
-        assert_eq!(holder_in(locks, 12), Some(4242));
-        assert_eq!(holder_in(locks, 13), None, "who waits for a lock does not hold it");
-        assert_eq!(holder_in("", 12), None);
+        assert_eq!(holders_in(locks, 12).collect::<Vec<_>>(), [(8, false), (4242, true)]);
+        assert_eq!(holders_in(locks, 13).count(), 0, "who waits for a lock does not hold it");
+        assert_eq!(holders_in("", 12).count(), 0);
     }
 }

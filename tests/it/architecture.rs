@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("dataset", &[]),
     ("metrics", &[]),
     ("protocol", &[]),
@@ -40,13 +40,14 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "telemetry",
         ],
     ),
+    ("submit", &["plan", "expand", "store"]),
     ("export", &["plan", "expand", "store", "rows", "analysis", "metrics"]),
     ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics", "telemetry"]),
     (
         "cli",
         &[
             "plan", "dataset", "explain", "import", "rows", "mock", "expand", "workload", "server", "graph", "engine",
-            "store", "analysis", "lint", "sweep", "export", "report",
+            "store", "analysis", "lint", "sweep", "export", "report", "submit",
         ],
     ),
 ];

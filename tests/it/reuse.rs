@@ -127,6 +127,8 @@ fn every_command_with_a_plan_takes_values() {
         &["why", "qps == 1", "--plan", "plans/p.yaml"],
         &["show", "00", "--plan", "plans/p.yaml"],
         &["diff", "plans/p.yaml", "plans/p.yaml"],
+        &["submit", "plans/p.yaml", "--on", "slurm", "--dry-run"],
+        &["status", "plans/p.yaml"],
     ] {
         let wrong = [command, &["--set", "phases.measure=5s", "--set", "sweeps.opn.repeats=2"]].concat();
         refused(&lab.run(&wrong), &["--set:2:8", "sweeps.opn.repeats=2", "did you mean `open`?"]);

@@ -28,6 +28,10 @@ pub struct RunArgs {
     pub(super) frozen: Frozen,
     #[command(flatten)]
     pub(super) selection: Selection,
+    /// Only the runs of this part of the plan, beside processes that make those of other parts in the same results folder: what
+    /// jobs do that `submit` starts
+    #[arg(long, value_name = "NAME")]
+    pub(super) part: Option<String>,
     #[command(flatten)]
     pub(super) again: Again,
     /// Most runs at once; runs on one resource never overlap

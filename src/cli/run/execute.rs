@@ -173,7 +173,9 @@ fn execute(
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
     let pace = side_by_side as f64 / in_turn.max(1) as f64;
     let screen = args.screen().with_times().at_pace(pace);
-    let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
+    // Several parts would write the one file.
+    let live = writer.store().layout().live();
+    let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, pace));
     outlets.begin(pace);
     let mut listener = Listener { screen, publisher, outlets, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
@@ -193,7 +195,7 @@ fn later(workspace: &Workspace, args: &RunArgs) -> Vec<String> {
 /// Shows events; a committed run with its main figures.
 struct Listener<'a> {
     screen: Screen,
-    publisher: Publisher,
+    publisher: Option<Publisher>,
     outlets: &'a Outlets,
     store: &'a Store,
     workspace: &'a Workspace,
@@ -201,7 +203,7 @@ struct Listener<'a> {
 
 impl Observer for Listener<'_> {
     fn event(&mut self, event: Event) {
-        self.publisher.take(&event);
+        self.publisher.iter().for_each(|publisher| publisher.take(&event));
         let answered = match &event {
             Event::Committed { run } => answers::committed(self.store, &run.id, self.workspace.plan()),
             _ => None,

@@ -7,6 +7,7 @@ mod decisions;
 mod execute;
 mod metrics;
 mod outlets;
+mod part;
 mod stage;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use crate::cli::{gate, gate_page, lints, missing_texts, preview};
 use crate::report::format::plain;
 use crate::server::launch::left_servers;
 use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::submit::Part;
 use crate::sweep::resume::Wishes;
 use crate::sweep::{Summary, secret_behind};
 pub(super) use args::RunArgs;
@@ -33,11 +35,12 @@ use outlets::Outlets;
 use stage::Stage;
 
 /// Executes a plan.
-pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
+pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
     args.shown.check()?;
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
+    let part = part::select(&mut args, &workspace)?;
     if args.dry_run {
         let view = View { format: TextOrJson::Text, all: false, asked: None, jobs: args.jobs };
         preview::show(&workspace, &args.selection, wishes, view)?;
@@ -52,13 +55,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let outlets = Outlets::open(&args, &workspace.plan().name)?;
     let mut stages = Stages::default();
     let mut stage = Stage::next(&args, &workspace, (wishes, &stages))?;
-    let writer = lock(&args, &mut workspace, (wishes, &stages), &mut stage)?;
+    let writer = lock(&args, &mut workspace, part.as_ref(), (wishes, &stages), &mut stage)?;
     if let Some(writer) = &writer {
         for recovered in writer.recovered() {
             let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
             args.screen().with_times().line(&text);
         }
-        end_left_servers(&args, writer);
+        end_left_servers(&args, writer, part.as_ref());
     }
     stage.announce(&args, &workspace);
     tell_notes(&args, &workspace, &stage);
@@ -84,6 +87,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
 fn lock(
     args: &RunArgs,
     workspace: &mut Workspace,
+    part: Option<&Part>,
     (wishes, stages): (Wishes, &Stages),
     stage: &mut Stage,
 ) -> Result<Option<Writer>, Failure> {
@@ -91,16 +95,17 @@ fn lock(
         have_room(args, workspace, &stage.decisions)?;
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
-        let writer = Store::lock(&args.folder.results)?;
+        let writer = part::lock(args, workspace, part)?;
         // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
         workspace.look_again()?;
         stage.decide_again(args, workspace, (wishes, stages))?;
         return Ok(Some(writer));
     }
-    let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
+    let left = left_servers(&Store::open(&args.folder.results).layout().servers());
+    let has_left = left.iter().any(|left| part.is_none_or(|part| part.has(left.endpoint())));
     // Where every result is there and only the inventory lags, whoever cannot write the folder now has no less of a result.
     let is_wanted = has_left || workspace.disk.wants_entries();
-    Ok(is_wanted.then(|| Store::lock(&args.folder.results).ok()).flatten())
+    Ok(is_wanted.then(|| part::lock(args, workspace, part).ok()).flatten())
 }
 
 /// What else is to be known before the first stage: texts that are missing, and what lint finds.
@@ -134,11 +139,12 @@ fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
 }
 
 /// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
-/// folder's lock knows that none of them is in use.
-fn end_left_servers(args: &RunArgs, writer: &Writer) {
+/// folder's lock knows that none of them is in use; whoever holds that of a part, none of its endpoints.
+fn end_left_servers(args: &RunArgs, writer: &Writer, part: Option<&Part>) {
     let screen = args.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));
-    for left in left_servers(&writer.store().layout().servers()) {
+    let left = left_servers(&writer.store().layout().servers()).into_iter();
+    for left in left.filter(|left| part.is_none_or(|part| part.has(left.endpoint()))) {
         screen.line(&left.end(&|reference| secret_behind(reference, folder)));
     }
 }

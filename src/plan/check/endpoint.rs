@@ -69,6 +69,7 @@ impl Checker<'_> {
             let wanted = format!("0 to {}", Retries::MOST);
             self.outside(&steps!["endpoints", name.as_str(), "retries"], "runs", &wanted, runs);
             self.http(name, endpoint);
+            self.resources(name, endpoint);
             self.extra_of_endpoint(name, endpoint);
         }
     }

@@ -23,6 +23,7 @@ mod pairs;
 mod prefix;
 mod profiled;
 mod repeats;
+mod resources;
 mod rules;
 mod scenario;
 mod search;

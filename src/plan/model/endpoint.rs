@@ -14,6 +14,7 @@ use crate::plan::model::http::Http;
 use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::ready::Ready;
+use crate::plan::model::resources::Resources;
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::Fact;
 use crate::plan::model::table::Table;
@@ -88,6 +89,9 @@ pub struct Endpoint {
     /// endpoint's own server. No part of a run's identity. Default: nothing.
     #[schemars(example = serde_json::json!({ "prometheus": ["on", "http://127.0.0.1:9400/metrics"], "every": "1s" }))]
     pub telemetry: Option<Telemetry>,
+    /// What a job on a cluster needs that makes the runs of this endpoint; `submit` alone asks for it. No part of a run's identity.
+    #[schemars(example = serde_json::json!({ "gpus": 8, "memory": "200GB", "time": "4h", "partition": "h100" }))]
+    pub resources: Option<Resources>,
     /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,

@@ -99,6 +99,11 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
 }
 
 impl LeftServer {
+    /// The endpoint that it was launched for.
+    pub fn endpoint(&self) -> &str {
+        &self.lease.endpoint
+    }
+
     /// The server of the lease at `path`; none where there is no lease, or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<LeftServer> {
         let lease = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;

@@ -1,0 +1,72 @@
+//! The jobs that were submitted for a plan, as its cluster sees them now.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::cli::failure::Failure;
+use crate::submit::record::{Cluster, Submission, Submitted};
+use crate::submit::{Element, JobState, Queue, kubectl, slurm};
+
+/// A job that was submitted.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    /// What it was submitted for.
+    pub(super) element: Submitted,
+    /// Where.
+    pub(super) on: Cluster,
+    /// Its name in the queue.
+    pub(super) job_name: String,
+    /// What the queue says of it; none where it does not remember it.
+    pub(super) state: Option<JobState>,
+}
+
+impl Job {
+    /// Whether it still waits or runs.
+    pub(super) fn is_live(&self) -> bool {
+        self.state.as_ref().is_some_and(JobState::is_live)
+    }
+
+    /// The exit code that its script left.
+    pub(super) fn code(&self) -> Option<u8> {
+        fs::read_to_string(self.element.exit.as_ref()?).ok()?.trim().parse().ok()
+    }
+}
+
+/// All jobs of these submissions, the oldest first; asks each queue once.
+pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Failure> {
+    let mut names: Vec<(Cluster, &str, Queue)> = Vec::new();
+    let mut all = Vec::new();
+    for (_, submission) in submissions {
+        let (on, name) = (submission.on, submission.job_name.as_str());
+        if !names.iter().any(|(of, known, _)| (*of, *known) == (on, name)) {
+            let queue = match on {
+                Cluster::Slurm => slurm::queue(name),
+                Cluster::Kubernetes => kubectl::queue(name),
+            };
+            names.push((on, name, queue.map_err(Failure::Usage)?));
+        }
+        let queue = names.iter().find(|(of, known, _)| (*of, *known) == (on, name)).map(|(.., queue)| queue);
+        for element in &submission.elements {
+            let state = match queue.and_then(|queue| queue.job(&element.job)) {
+                Some(state) => Some(state.clone()),
+                None if element.is_cancelled => Some(JobState::new("CANCELLED", "")),
+                None if !element.is_handed_over => Some(JobState::new("PENDING", "Dependency")),
+                None => None,
+            };
+            all.push(Job { element: element.clone(), on, job_name: submission.job_name.clone(), state });
+        }
+    }
+    Ok(all)
+}
+
+/// The job that counts for an element: one that still waits or runs, else the last one.
+pub(super) fn of<'a>(jobs: &'a [Job], element: &Element) -> Option<&'a Job> {
+    let name = element.name();
+    let own = || jobs.iter().rev().filter(|job| job.element.name == name);
+    own().find(|job| job.is_live()).or_else(|| own().next())
+}
+
+/// The jobs of a part that still wait or run.
+pub(super) fn live_of_part<'a>(jobs: &'a [Job], part: &'a str) -> impl Iterator<Item = &'a Job> {
+    jobs.iter().filter(move |job| job.element.part == part && job.is_live())
+}

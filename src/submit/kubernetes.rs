@@ -1,0 +1,240 @@
+//! Kubernetes: a Job for each element, as YAML.
+//!
+//! A pod holds the client and, where the plan launches it, the server: sweepline starts it beside itself. A server with a `url` is a Service. The
+//! plan stands in a ConfigMap, with every value written out; results go to a PersistentVolumeClaim. Manifests are of the stable API alone
+//! (`batch/v1`, `v1`), with fields that are in every version since 1.29.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::Element;
+use crate::plan::Plan;
+use crate::plan::model::{Memory, Pod, Resources, Toleration};
+use crate::units::Nanos;
+
+/// How often a pod is started again whose run ended with a code that running again may mend.
+const RETRIES: u32 = 3;
+/// How long a pod may take to end in order, in seconds.
+const GRACE: u32 = 120;
+/// Where the plan is mounted.
+const PLAN: &str = "/sweepline/plan";
+/// Where results are mounted.
+const RESULTS: &str = "/sweepline/results";
+/// The most bytes that a ConfigMap may have.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What the manifests of one submission share.
+#[derive(Debug, Clone)]
+pub struct Shared<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The name of all jobs, which `status` looks for.
+    pub job_name: &'a str,
+    /// The number of the submission.
+    pub number: u32,
+    /// A few digits of a digest of what is to do: plans of one name are told apart by them.
+    pub digest: String,
+}
+
+impl Shared<'_> {
+    /// The name of the Job of the element at this position, and of the ConfigMap where there is none.
+    pub fn name(&self, at: Option<usize>) -> String {
+        let end = at.map_or_else(|| "plan".to_owned(), |at| at.to_string());
+        format!("{}-{}-{}-{end}", self.job_name, self.digest, self.number)
+    }
+
+    fn labels(&self) -> Value {
+        json!({ "app.kubernetes.io/name": "sweepline", "app.kubernetes.io/instance": self.job_name })
+    }
+
+    /// The ConfigMap that holds the plan; or why there is none, in words.
+    pub fn config_map(&self, text: &str) -> Result<String, String> {
+        if text.len() >= MOST_BYTES {
+            let has = text.len();
+            return Err(format!(
+                "the plan with every value written out has {has} bytes, and a ConfigMap at most {MOST_BYTES}"
+            ));
+        }
+        yaml(&json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": { "name": self.name(None), "labels": self.labels() },
+            "data": { "plan.yaml": text },
+        }))
+    }
+
+    /// The Job of an element; or why there is none, in words.
+    pub fn job(&self, at: usize, element: &Element) -> Result<String, String> {
+        let (needs, part) = (&element.resources, &element.part);
+        let none = Pod::default();
+        let pod = needs.kubernetes.as_ref().unwrap_or(&none);
+        let missing = |key: &str, like: &str| {
+            let endpoint = &part.endpoints[0];
+            format!(
+                "endpoint `{endpoint}` has no {key} for Kubernetes: add resources: {{ kubernetes: {{ {key}: {like} }} }} to it"
+            )
+        };
+        let image = pod.image.as_ref().ok_or_else(|| missing("image", "registry.example.org/sweepline:1"))?;
+        let claim = pod.claim.as_ref().ok_or_else(|| missing("claim", "results"))?;
+        let variables = secret_variables(self.plan, element)?;
+        if let (Some(variable), None) = (variables.first(), &pod.secret) {
+            let also = missing("secret", "sweepline");
+            return Err(format!(
+                "the plan takes a secret from {variable}, and {also}; its Secret has a key {variable}"
+            ));
+        }
+        let env: Vec<Value> = variables
+            .iter()
+            .map(|name| json!({ "name": name, "valueFrom": { "secretKeyRef": { "name": pod.secret, "key": name } } }))
+            .collect();
+        let mut command =
+            vec!["run".to_owned(), format!("{PLAN}/plan.yaml"), "--results".to_owned(), RESULTS.to_owned()];
+        command.extend(["--part".to_owned(), part.name.clone()]);
+        command.extend(element.only().into_iter().flat_map(|only| ["--only".to_owned(), only]));
+        command.extend(["--progress".to_owned(), "plain".to_owned()]);
+        let mut mounts = vec![
+            json!({ "name": "plan", "mountPath": PLAN, "readOnly": true }),
+            json!({ "name": "results", "mountPath": RESULTS }),
+        ];
+        let mut volumes = vec![
+            json!({ "name": "plan", "configMap": { "name": self.name(None) } }),
+            json!({ "name": "results", "persistentVolumeClaim": { "claimName": claim } }),
+        ];
+        if needs.gpus.is_some_and(|gpus| gpus > 0) {
+            // The workers of a server on several GPUs talk over shared memory, of which a pod has 64 MiB.
+            mounts.push(json!({ "name": "shm", "mountPath": "/dev/shm" }));
+            volumes.push(json!({ "name": "shm", "emptyDir": { "medium": "Memory" } }));
+        }
+        let container = json!({
+            "name": "sweepline",
+            "image": image,
+            "command": ["sweepline"],
+            "args": command,
+            "env": env,
+            "resources": resources(needs, pod),
+            "volumeMounts": mounts,
+        });
+        let spec = json!({
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": GRACE,
+            "serviceAccountName": pod.service_account,
+            "nodeSelector": pod.node_selector,
+            "tolerations": pod.tolerations.iter().map(toleration).collect::<Vec<_>>(),
+            "containers": [container],
+            "volumes": volumes,
+        });
+        yaml(&json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": self.name(Some(at)),
+                "labels": self.labels(),
+                "annotations": { "sweepline/element": element.name() },
+            },
+            "spec": {
+                "backoffLimit": RETRIES,
+                "activeDeadlineSeconds": needs.time.map(seconds),
+                "podFailurePolicy": failures(),
+                "template": { "metadata": { "labels": self.labels() }, "spec": spec },
+            },
+        }))
+    }
+}
+
+/// Which ends of a pod are final: all codes of `run` but 6 (something was missing that running again may bring) and 130 (interrupted). A pod
+/// that its node has lost is no try.
+fn failures() -> Value {
+    let codes = json!({ "containerName": "sweepline", "operator": "In", "values": [1, 2, 3, 4, 5] });
+    let lost = json!([{ "type": "DisruptionTarget", "status": "True" }]);
+    json!({ "rules": [
+        { "action": "FailJob", "onExitCodes": codes },
+        { "action": "Ignore", "onPodConditions": lost },
+    ] })
+}
+
+/// Memory is a limit, too; cores are not: a quota would stop the client in the middle of what it measures.
+fn resources(needs: &Resources, pod: &Pod) -> Value {
+    let memory = quantity(needs.memory());
+    let mut limits = Map::from_iter([("memory".to_owned(), json!(memory))]);
+    let gpus = needs.gpus.filter(|gpus| *gpus > 0);
+    limits.extend(gpus.map(|gpus| (pod.gpu.as_deref().unwrap_or(Resources::GPU).to_owned(), json!(gpus))));
+    let mut requests = limits.clone();
+    requests.insert("cpu".to_owned(), json!(needs.cpus()));
+    json!({ "requests": requests, "limits": limits })
+}
+
+/// An amount of memory as Kubernetes writes it.
+fn quantity(Memory(bytes): Memory) -> String {
+    let units = [("Gi", 1 << 30), ("Mi", 1 << 20), ("G", 1_000_000_000), ("M", 1_000_000)];
+    let unit = units.iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size));
+    unit.map_or(bytes.to_string(), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
+fn toleration(Toleration { key, value, effect }: &Toleration) -> Value {
+    let operator = if value.is_some() { "Equal" } else { "Exists" };
+    json!({ "key": key, "operator": operator, "value": value, "effect": effect })
+}
+
+fn seconds(time: Nanos) -> u64 {
+    time.0.div_ceil(1_000_000_000)
+}
+
+/// The variables from which the plan takes secrets for an element. Those of other endpoints are not needed.
+fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, String> {
+    let mut plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    if let Some(Value::Object(endpoints)) = plan.get_mut("endpoints") {
+        endpoints.retain(|name, _| element.part.has(name));
+    }
+    let mut references = BTreeSet::new();
+    collect(&plan, &mut references);
+    let variable = |reference: String| match reference.strip_prefix("env:") {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(format!("a pod has no file for the secret {reference}: write {{ secret: env:NAME }}")),
+    };
+    references.into_iter().map(variable).collect()
+}
+
+fn collect(value: &Value, references: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(table) => {
+            if let (1, Some(Value::String(reference))) = (table.len(), table.get("secret")) {
+                references.insert(reference.clone());
+            }
+            table.values().for_each(|value| collect(value, references));
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect(value, references)),
+        _ => {}
+    }
+}
+
+/// The text of a manifest, without what is not set.
+fn yaml(manifest: &Value) -> Result<String, String> {
+    serde_yaml::to_string(&set(manifest)).map_err(|error| error.to_string())
+}
+
+fn set(value: &Value) -> Value {
+    let is_set = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(table) => !table.is_empty(),
+        _ => true,
+    };
+    match value {
+        Value::Object(table) => {
+            let kept = table.iter().map(|(key, value)| (key.clone(), set(value)));
+            Value::Object(kept.filter(|(_, value)| is_set(value)).collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(set).collect()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn amounts_of_memory_are_quantities() {
+        let quantity = |text: &str| super::quantity(text.parse().expect("memory"));
+        assert_eq!(["8GiB", "200GB", "1MiB", "1500kB", "7B"].map(quantity), ["8Gi", "200G", "1Mi", "1500000", "7"]);
+    }
+}

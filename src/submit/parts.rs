@@ -1,0 +1,110 @@
+//! The parts of a plan: endpoints whose runs one process makes, while others make those of other parts.
+
+use std::collections::{BTreeSet, HashMap};
+
+use indexmap::IndexMap;
+
+use crate::expand::{Expansion, Pending};
+use crate::plan::{Plan, Scalar};
+
+/// Endpoints whose runs stay in one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its name: that of the resource, or of the endpoint, that is declared first.
+    pub name: String,
+    /// The endpoints, in declared order.
+    pub endpoints: Vec<String>,
+}
+
+impl Part {
+    /// Whether the runs of an endpoint are among its own.
+    pub fn has(&self, endpoint: &str) -> bool {
+        self.endpoints.iter().any(|own| own == endpoint)
+    }
+
+    /// Its runs as `--only` selects them.
+    pub fn expression(&self) -> String {
+        format!("endpoint in {}", list(&self.endpoints))
+    }
+}
+
+/// A list of texts as expressions write it.
+pub(super) fn list(texts: &[String]) -> String {
+    let quoted: Vec<String> =
+        texts.iter().map(|text| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+/// The parts of a plan, by what it declares alone: what is done already changes none of them.
+///
+/// Endpoints that share a resource are one part, for their runs must not overlap. A server that the plan launches is one of its own, since each
+/// job has a node, or its share of one; unless the plan names its resource. Endpoints are also one part if one decision takes the runs of all of
+/// them: a search over them, repeats that end when they are told apart, rounds of launched servers that are compared.
+pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
+    let mut groups = Groups::default();
+    let mut used: BTreeSet<&str> = expansion.possible().map(|run| run.spec.endpoint.name.as_str()).collect();
+    used.extend(expansion.pending.iter().filter_map(endpoint_of));
+    for name in plan.endpoints.keys().filter(|name| used.contains(name.as_str())) {
+        groups.add(name, resource(plan, expansion, name));
+    }
+    for pool in &expansion.pools {
+        groups.join(pool.members.iter().map(|member| member.run.spec.endpoint.name.as_str()));
+    }
+    for series in &expansion.series {
+        groups.join(series.runs().map(|run| run.spec.endpoint.name.as_str()));
+    }
+    for sweep in &expansion.server_rounds {
+        let runs = expansion.possible().filter(|run| *run.sweep == **sweep);
+        let launched = runs.filter(|run| run.spec.endpoint.launch.is_some());
+        groups.join(launched.map(|run| run.spec.endpoint.name.as_str()));
+    }
+    groups.parts()
+}
+
+/// The endpoint of a cell that is no run yet.
+pub(super) fn endpoint_of(cell: &Pending) -> Option<&str> {
+    cell.cell.known().find_map(|(axis, value)| match value {
+        Scalar::Text(name) if axis == "endpoint" => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+fn resource<'a>(plan: &'a Plan, expansion: &'a Expansion, name: &'a str) -> &'a str {
+    match plan.endpoints.get(name) {
+        Some(endpoint) if endpoint.launch.is_some() => endpoint.resource.as_deref().unwrap_or(name),
+        _ => expansion.resources.get(name).map_or(name, String::as_str),
+    }
+}
+
+/// Groups of endpoints that grow together.
+#[derive(Default)]
+struct Groups<'a> {
+    /// For each endpoint the name of its group.
+    group: IndexMap<&'a str, &'a str>,
+}
+
+impl<'a> Groups<'a> {
+    fn add(&mut self, endpoint: &'a str, group: &'a str) {
+        self.group.insert(endpoint, group);
+    }
+
+    /// Makes the groups of these endpoints one, under the name of the first that is declared.
+    fn join(&mut self, endpoints: impl Iterator<Item = &'a str>) {
+        let names: BTreeSet<&str> = endpoints.filter_map(|endpoint| self.group.get(endpoint).copied()).collect();
+        let Some(first) = self.group.values().copied().find(|group| names.contains(group)) else { return };
+        self.group.values_mut().filter(|group| names.contains(**group)).for_each(|group| *group = first);
+    }
+
+    fn parts(self) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (endpoint, group) in self.group {
+            let place = *places.entry(group).or_insert_with(|| {
+                parts.push(Part { name: group.to_owned(), endpoints: Vec::new() });
+                parts.len() - 1
+            });
+            parts[place].endpoints.push(endpoint.to_owned());
+        }
+        parts
+    }
+}

@@ -1,0 +1,184 @@
+//! Elements as job arrays: the scripts that sbatch takes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::plan::model::Resources;
+use crate::submit::{Element, Wait, still_waits};
+use crate::units::Nanos;
+use crate::units::text::quoted;
+
+/// How often an element is put back into the queue before somebody is to look at it.
+const RESTARTS: u32 = 3;
+/// The longest time before the end of a job's time at which it is told to stop.
+const NOTICE: u64 = 120;
+
+/// What the scripts run, and where.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The program.
+    pub program: PathBuf,
+    /// The folder in which jobs start.
+    pub folder: PathBuf,
+    /// The plan's file, as seen from there.
+    pub plan: PathBuf,
+    /// The results folder, as seen from there.
+    pub results: PathBuf,
+    /// Further flags of `run`, as a shell takes them, each with a blank before it.
+    pub flags: String,
+    /// The name of the jobs.
+    pub job_name: String,
+    /// The folder of the submission, as a whole path.
+    pub submission: PathBuf,
+}
+
+/// Elements with the same needs that wait for the same: one job array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array {
+    /// The positions of its elements.
+    pub elements: Vec<usize>,
+    /// The elements that it waits for.
+    pub waits: BTreeMap<usize, Wait>,
+}
+
+/// The arrays of those elements that are to be submitted; each waits for earlier ones alone. In the place of one that is neither submitted nor
+/// in the queue stands what that one waits for.
+pub fn arrays(
+    elements: &[Element],
+    is_wanted: &dyn Fn(usize) -> bool,
+    is_queued: &dyn Fn(usize) -> bool,
+) -> Vec<Array> {
+    let waits = still_waits(elements, &|at| is_wanted(at) || is_queued(at));
+    let mut arrays: Vec<Array> = Vec::new();
+    for (at, own) in waits.into_iter().enumerate().filter(|(at, _)| is_wanted(*at)) {
+        let needs = &elements[at].resources;
+        let same = |array: &&mut Array| array.waits == own && elements[array.elements[0]].resources == *needs;
+        match arrays.iter_mut().find(same) {
+            Some(array) => array.elements.push(at),
+            None => arrays.push(Array { elements: vec![at], waits: own }),
+        }
+    }
+    arrays
+}
+
+impl Array {
+    /// The script of the array with this number, from 1.
+    pub fn script(&self, number: usize, elements: &[Element], call: &Call) -> String {
+        let own = || self.elements.iter().map(|at| &elements[*at]);
+        let Some(first) = own().next() else { return String::new() };
+        let parts: Vec<String> = own().map(|element| quoted(&element.part.name)).collect();
+        let only: Vec<String> = own().map(|element| quoted(&element.only().unwrap_or_default())).collect();
+        let names: Vec<String> =
+            own().enumerate().map(|(at, element)| format!("#   {at}  {}", element.name())).collect();
+        let mut lines = vec!["#!/bin/bash".to_owned()];
+        lines.push(format!(
+            "# Written by sweepline {} submit. The elements of this job array:",
+            env!("CARGO_PKG_VERSION")
+        ));
+        lines.extend(names.into_iter().map(|name| name.replace(char::is_control, " ")));
+        lines
+            .extend(self.options(number, &first.resources, call).into_iter().map(|option| format!("#SBATCH {option}")));
+        lines.push(String::new());
+        lines.push(format!("parts=({})", parts.join(" ")));
+        lines.push(format!("only=({})", only.join(" ")));
+        let exit = call.submission.join(format!("job-{number}-")).display().to_string();
+        let run = format!(
+            "{} run {} --results {} --part \"${{parts[$SLURM_ARRAY_TASK_ID]}}\"",
+            quoted(&call.program.to_string_lossy()),
+            quoted(&call.plan.to_string_lossy()),
+            quoted(&call.results.to_string_lossy()),
+        );
+        lines.push(
+            BODY.replace("{exit}", &quoted(&exit))
+                .replace("{run}", &run)
+                .replace("{flags}", &call.flags)
+                .replace("{restarts}", &RESTARTS.to_string()),
+        );
+        lines.join("\n")
+    }
+
+    /// Where an element's script leaves its exit code, and where its output goes.
+    pub fn files(submission: &Path, number: usize, task: usize) -> (PathBuf, PathBuf) {
+        let file = |ending: &str| submission.join(format!("job-{number}-{task}.{ending}"));
+        (file("exit"), file("log"))
+    }
+
+    fn options(&self, number: usize, resources: &Resources, call: &Call) -> Vec<String> {
+        // A percent sign begins a pattern.
+        let folder = call.submission.display().to_string().replace('%', "%%");
+        let log = format!("{folder}/job-{number}-%a.log");
+        let mut options = vec![
+            format!("--job-name={}", call.job_name),
+            format!("--array=0-{}", self.elements.len() - 1),
+            format!("--chdir={}", quoted(&call.folder.to_string_lossy())),
+            format!("--output={}", quoted(&log)),
+            "--open-mode=append".to_owned(),
+            "--nodes=1".to_owned(),
+            "--ntasks=1".to_owned(),
+            format!("--cpus-per-task={}", resources.cpus()),
+            format!("--mem={}M", resources.memory().mebibytes()),
+        ];
+        options.extend(resources.gpus.filter(|gpus| *gpus > 0).map(|gpus| format!("--gres=gpu:{gpus}")));
+        options.extend(resources.time.map(|time| format!("--time={}", days(time))));
+        options.extend(resources.partition.as_ref().map(|partition| format!("--partition={partition}")));
+        options.extend(resources.account.as_ref().map(|account| format!("--account={account}")));
+        options.extend(resources.slurm.0.iter().cloned());
+        let notice = resources.time.map_or(NOTICE, |time| (seconds(time) / 4).min(NOTICE));
+        options.push("--requeue".to_owned());
+        options.push(format!("--signal=B:TERM@{notice}"));
+        options
+    }
+}
+
+fn seconds(time: Nanos) -> u64 {
+    time.0.div_ceil(1_000_000_000)
+}
+
+/// A time as sbatch takes it: days-hours:minutes:seconds.
+fn days(time: Nanos) -> String {
+    let seconds = seconds(time);
+    format!("{}-{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+/// What every element does: `run`, its exit code for `status`, and Slurm's own reading of it.
+const BODY: &str = r#"
+exit_file={exit}"$SLURM_ARRAY_TASK_ID.exit"
+rm -f "$exit_file"
+echo "== job ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID on ${SLURMD_NODENAME:-$(hostname)}, restart ${SLURM_RESTART_COUNT:-0}, $(date -u +%FT%TZ)"
+filter=()
+[ -z "${only[$SLURM_ARRAY_TASK_ID]}" ] || filter=(--only "${only[$SLURM_ARRAY_TASK_ID]}")
+{run} "${filter[@]}" --progress plain{flags} &
+run=$!
+# The end of the job's time or a preemption: the run stops in order, and what it has committed stays.
+trap 'kill -TERM "$run" 2> /dev/null' TERM INT
+while :; do
+  wait "$run"
+  code=$?
+  # A signal ends `wait` with 143; the run goes on until it has stopped.
+  { [ "$code" -eq 143 ] && kill -0 "$run" 2> /dev/null; } || break
+done
+echo "$code" > "$exit_file"
+case $code in
+  # All is done. 3: some results are invalid or given up; `sweepline status` says so, and what waits goes on as in one process.
+  0 | 3) exit 0 ;;
+  # 6: something was missing that running again may bring. 130, 143: stopped before it was done.
+  6 | 130 | 143)
+    state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
+    if [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt {restarts} ]; then
+      scontrol requeue "$SLURM_JOB_ID"
+    fi
+    ;;
+esac
+exit "$code"
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_sbatch_takes_them() {
+        assert_eq!(days(Nanos::from_secs(90)), "0-00:01:30");
+        assert_eq!(days(Nanos::from_secs(100_000)), "1-03:46:40");
+    }
+}

@@ -1,0 +1,249 @@
+//! What becomes of a plan on a cluster, as `submit --dry-run` shows it, and Kubernetes behind a stand-in for kubectl.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::lab::Lab;
+
+/// A plan with these endpoints and sweeps.
+fn plan(endpoints: &str, rest: &str) -> String {
+    format!(
+        "sweepline: 1
+name: parts
+endpoints:
+{endpoints}
+models: {{ m: {{ id: tiny }} }}
+scenarios: {{ s: {{ base: B1, output_tokens: 4 }} }}
+phases: {{ fill: 20ms, stabilize: 20ms, measure: 150ms, drain: 2s }}
+slo: {{ ttft: {{ p90: 1s }} }}
+{rest}"
+    )
+}
+
+/// The elements of a plan, and what each script waits for.
+fn elements(lab: &Lab, plan: &str) -> (Vec<String>, Vec<String>) {
+    lab.write("plan.yaml", plan);
+    let answer = lab.ok(&["submit", "plan.yaml", "--on", "slurm", "--dry-run", "--format", "json"]).json();
+    let texts = |list: &str, key: &str| -> Vec<String> {
+        answer[list].as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    };
+    let waits = |command: String| {
+        command.split(' ').find_map(|word| word.strip_prefix("--dependency=")).unwrap_or_default().to_owned()
+    };
+    (texts("elements", "name"), texts("files", "command").into_iter().map(waits).collect())
+}
+
+#[timed_test]
+fn parts_follow_from_what_endpoints_share() {
+    let lab = Lab::new();
+    let endpoints = "  a: { url: \"http://127.0.0.1:9/v1\" }
+  b: { url: \"http://127.0.0.1:9/v1/\", engine: vllm }
+  c: { url: \"http://127.0.0.1:8/v1\" }
+  d: { launch: { command: [serve, \"{{ port }}\"], port: auto } }
+  e: { launch: { command: [serve, \"{{ port }}\"], port: auto } }
+  f: { launch: { command: [serve, \"{{ port }}\"], port: auto }, resource: c }";
+    let all = "{ endpoint: [a, b, c, d, e, f], model: [m], scenario: [s], batch_size: [1] }";
+    let (names, _) = elements(&lab, &plan(endpoints, &format!("sweeps:\n  s: {{ matrix: {all} }}\n")));
+    assert_eq!(names, ["a", "c", "d", "e"], "one server is one part, one launched server too, and a resource");
+    let told = "{ matrix: { endpoint: [c, d], model: [m], scenario: [s], batch_size: [1] }, repeats: 8, \
+                compare: { by: endpoint, baseline: c, margin: 5%, sequential: true } }";
+    let (names, _) = elements(&lab, &plan(endpoints, &format!("sweeps:\n  s: {{ matrix: {all} }}\n  t: {told}\n")));
+    assert_eq!(names, ["a", "c", "e"], "what is compared until it is told apart stays together");
+}
+
+#[timed_test]
+fn elements_wait_for_what_other_parts_make() {
+    let lab = Lab::new();
+    let endpoints = "  a: { engine: mock }\n  b: { engine: mock }";
+    let of = |endpoints: &str, load: &str| {
+        format!("matrix: {{ endpoint: [{endpoints}], model: [m], scenario: [s], {load} }}")
+    };
+    let chain = format!(
+        "sweeps:\n  limit: {{ {}, search: {{ qps: {{ from: 1, to: 64 }}, meets: slo }} }}\n  \
+         sustained: {{ after: limit, {} }}\n",
+        of("a, b", "").replace(", }", " }"),
+        of("a, b", "qps: [{ from: limit, take: max_qps_under_slo, over: endpoint, use: min, times: 0.8 }]"),
+    );
+    let (names, waits) = elements(&lab, &plan(endpoints, &chain));
+    assert_eq!(names, ["a: limit", "b: limit", "a: sustained", "b: sustained"]);
+    assert_eq!(waits, ["", "afterok:JOB1_0,afterok:JOB1_1"], "a load that is found needs both to end well");
+    let chain = format!(
+        "sweeps:\n  one: {{ {} }}\n  two: {{ after: one, {} }}\n  three: {{ after: two, {} }}\n",
+        of("a", "batch_size: [1]"),
+        of("a", "batch_size: [2]"),
+        of("a, b", "batch_size: [4]"),
+    );
+    let (names, waits) = elements(&lab, &plan(endpoints, &chain));
+    assert_eq!(names, ["a", "b"], "one process makes what waits for itself alone");
+    assert_eq!(waits, ["", "afterany:JOB1_0"]);
+}
+
+#[timed_test]
+fn a_script_and_manifests_say_what_the_plan_asks_for() {
+    let lab = Lab::new();
+    let endpoints = "  big:
+    launch: { command: [vllm, serve, \"{{ model.id }}\", --port, \"{{ port }}\"], port: auto, env: { HF_TOKEN: { secret: \"env:HF_TOKEN\" } } }
+    resources:
+      gpus: 8
+      cpus: 32
+      memory: 200GB
+      time: 4h
+      partition: h100
+      account: team
+      slurm: [--constraint=nvlink]
+      kubernetes:
+        image: registry.example.org/bench:1
+        claim: results
+        secret: sweepline
+        service_account: bench
+        node_selector: { pool: h100 }
+        tolerations: [{ key: nvidia.com/gpu, effect: NoSchedule }]
+  other: { url: \"http://vllm.bench.svc:8000/v1\", api_key: { secret: \"env:KEY\" }, resources: { kubernetes: { image: \"registry.example.org/sweepline:1\", claim: results, secret: sweepline } } }";
+    let sweeps = "sweeps:\n  one: { matrix: { endpoint: [big, other], model: [m], scenario: [s], batch_size: [1] } }\n  \
+                  two: { after: one, matrix: { endpoint: [other], model: [m], scenario: [s], batch_size: [2] } }\n";
+    lab.write("plan.yaml", &plan(endpoints, sweeps));
+    let mut command = lab.command(&["submit", "plan.yaml", "--on", "slurm", "--dry-run"]);
+    let output = command.env("HF_TOKEN", "hidden-value").env("KEY", "hidden-value").output().unwrap();
+    let text = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains("hidden-value"), "no secret is in a script");
+        let text = text.replace(concat!("sweepline ", env!("CARGO_PKG_VERSION")), "sweepline VERSION");
+        text.replace(env!("CARGO_BIN_EXE_sweepline"), "/bin/sweepline")
+            .replace(&lab.path().display().to_string(), "/lab")
+    };
+    insta::assert_snapshot!("slurm_script", text(output.stdout));
+    let ended = lab.ok(&["submit", "plan.yaml", "--on", "kubernetes", "--dry-run"]);
+    let jobs = ended.stdout.split_once("# job-").unwrap().1.to_owned();
+    insta::assert_snapshot!("kubernetes_jobs", text(jobs.into_bytes()));
+    assert!(!lab.results().exists(), "a dry run writes nothing");
+}
+
+#[timed_test]
+fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
+    let lab = Lab::new();
+    let refused = |endpoints: &str, on: &str, words: &str| {
+        let one = "sweeps:\n  s: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [1] } }\n";
+        lab.write("plan.yaml", &plan(endpoints, one));
+        let ended = lab.run(&["submit", "plan.yaml", "--on", on, "--dry-run"]);
+        assert!(ended.code == Some(2) && ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    };
+    let url = "url: \"http://vllm:8000/v1\"";
+    refused(&format!("  a: {{ {url} }}"), "kubernetes", "endpoint `a` has no image for Kubernetes: add resources");
+    let pod = "resources: { kubernetes: { image: i, claim: c } }";
+    let key = format!("  a: {{ {url}, {pod}, api_key: {{ secret: \"env:KEY\" }} }}");
+    refused(&key, "kubernetes", "the plan takes a secret from KEY, and endpoint `a` has no secret for Kubernetes");
+    refused(&format!("  a: {{ {url}, resources: {{ memory: 200 }} }}"), "slurm", "amount of memory");
+    refused(&format!("  a: {{ {url}, resources: {{ gpus: 9999 }} }}"), "slurm", "`gpus` must be 0 to 1024, not 9999");
+    refused(&format!("  a: {{ {url}, resources: {{ slurm: [--mem=1G] }} }}"), "slurm", "write `memory`");
+    refused(&format!("  a: {{ {url}, resources: {{ slurm: [nvlink] }} }}"), "slurm", "no long option of sbatch");
+    refused(&format!("  a: {{ {url}, resources: {{ partition: \"a b\" }} }}"), "slurm", "one word without blanks");
+    let mock = "  a: { engine: mock }";
+    lab.write(
+        "plan.yaml",
+        &plan(mock, "sweeps:\n  s: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [1] } }\n"),
+    );
+    let ended = lab.run(&["run", "plan.yaml", "--part", "x"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("its parts are `a`"), "{}", ended.stderr);
+}
+
+/// Keeps what is applied, and answers with it. How a Job stands is what lies in the file with its name.
+const KUBECTL: &str = r#"#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+case $1 in
+  version) exit 0 ;;
+  apply) name=$(sed -n 's/^  name: //p' "$3" | head -n 1); case $(head -n 5 "$3") in *"kind: Job"*) echo '{}' > "$name.job" ;; esac ;;
+  get)
+    comma=
+    printf '{"items":['
+    for job in *.job; do
+      [ -e "$job" ] || continue
+      printf '%s{"metadata":{"name":"%s"},"status":%s}' "$comma" "${job%.job}" "$(cat "$job")"
+      comma=,
+    done
+    printf ']}'
+    ;;
+  delete) shift 4; for job in "$@"; do rm -f "$job.job"; done ;;
+esac
+"#;
+
+#[timed_test]
+fn kubernetes_gets_what_waits_once_its_turn_has_come() {
+    let lab = Lab::new();
+    let kubectl = lab.write("bin/kubectl", KUBECTL);
+    std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let pod = "resources: { kubernetes: { image: i, claim: c } }";
+    let endpoints = format!("  a: {{ engine: mock, {pod} }}\n  b: {{ engine: mock, {pod} }}");
+    let sweeps = "sweeps:\n  one: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }\n  \
+                  two: { after: one, matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [2] } }\n";
+    lab.write("plan.yaml", &plan(&endpoints, sweeps));
+    let call = |args: &[&str]| {
+        let mut command: Command = lab.command(args);
+        let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+        let output = command.env("PATH", path).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        serde_json::from_str::<Value>(&text)
+            .unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let states = |args: &[&str]| -> Vec<String> {
+        let status = call(&[&["status", "plan.yaml", "--results", "there", "--format", "json"], args].concat());
+        status["elements"].as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect()
+    };
+    let submitted = call(&["submit", "plan.yaml", "--on", "kubernetes", "--results", "there", "--format", "json"]);
+    let jobs: Vec<&str> =
+        submitted["elements"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
+    let is_named =
+        |(at, job): (usize, &&str)| job.starts_with("sweepline-parts-") && job.ends_with(&format!("-1-{at}"));
+    assert!(jobs.len() == 3 && jobs.iter().enumerate().all(is_named), "{jobs:?}");
+    let job = |at: usize| lab.path().join("bin").join(format!("{}.job", jobs[at]));
+    assert!(lab.path().join("there/submit/0001/job-2.yaml").exists() && !lab.results().exists());
+    assert!(job(0).exists() && job(1).exists() && !job(2).exists(), "what waits is not applied");
+    std::fs::write(job(0), r#"{ "active": 1 }"#).unwrap();
+    assert_eq!(states(&["--advance"]), ["running", "queued", "waiting"]);
+    let complete = r#"{ "conditions": [{ "type": "Complete", "status": "True" }] }"#;
+    let failed = r#"{ "conditions": [{ "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded" }] }"#;
+    std::fs::write(job(0), complete).unwrap();
+    std::fs::write(job(1), failed).unwrap();
+    assert_eq!(states(&[]), ["ended", "failed", "waiting"], "its results are elsewhere");
+    run_pod(&lab, 0);
+    assert_eq!(states(&["--advance"]), ["done", "failed", "queued"], "a sweep comes after another, however that ended");
+    assert!(job(2).exists());
+    run_pod(&lab, 2);
+    std::fs::write(job(2), complete).unwrap();
+    assert_eq!(states(&[]), ["done", "failed", "done"]);
+
+    let again = call(&["submit", "plan.yaml", "--on", "kubernetes", "--results", "there", "--format", "json"]);
+    let again: Vec<&str> =
+        again["elements"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
+    let [again] = again[..] else { panic!("the failed one alone: {again:?}") };
+    let cancelled = call(&["cancel", "plan.yaml", "--results", "there", "--format", "json"]);
+    assert_eq!(cancelled["cancelled"], serde_json::json!([again]));
+    let left = |job: &str| lab.path().join("bin").join(format!("{job}.job")).exists();
+    assert!(!left(again) && left(jobs[0]), "only what waits or runs is deleted");
+    assert_eq!(states(&[]), ["done", "cancelled", "done"]);
+    run_pod(&lab, 1);
+    assert_eq!(states(&[]), ["done", "done", "done"]);
+    lab.ok(&["verify", "--results", "there"]);
+    lab.measured(&["run", "plan.yaml"]);
+    let names = |folder: &str| -> BTreeSet<std::ffi::OsString> {
+        std::fs::read_dir(lab.path().join(folder).join("runs")).unwrap().map(|run| run.unwrap().file_name()).collect()
+    };
+    assert_eq!(names("there"), names("results"), "a pod changes no id");
+}
+
+/// What a kubelet would do with the Job of an element: its command, with the plan of the ConfigMap and the claim where it mounts them.
+fn run_pod(lab: &Lab, at: usize) {
+    let manifest = |name: &str| -> Value {
+        serde_yaml::from_str(&std::fs::read_to_string(lab.path().join("there/submit/0001").join(name)).unwrap())
+            .unwrap()
+    };
+    lab.write("pod/plan.yaml", manifest("plan.yaml")["data"]["plan.yaml"].as_str().unwrap());
+    let job = manifest(&format!("job-{at}.yaml"));
+    let args = job["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap();
+    let mounted =
+        |arg: &Value| arg.as_str().unwrap().replace("/sweepline/plan", "pod").replace("/sweepline/results", "there");
+    let args: Vec<String> = args.iter().map(mounted).collect();
+    lab.measured(&args.iter().map(String::as_str).collect::<Vec<_>>());
+}
