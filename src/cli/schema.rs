@@ -168,7 +168,9 @@ mod tests {
     fn every_answer_in_json_has_a_schema() {
         let names = in_json(&crate::cli::Cli::command());
         assert!(names.len() > 10, "{names:?}");
-        let lacking: Vec<&String> = names.iter().filter(|name| What::from_str(name, false).is_err()).collect();
+        // `push` and `pull` print one document.
+        let schema = |name: &str| if matches!(name, "push" | "pull") { "transfer".to_owned() } else { name.to_owned() };
+        let lacking: Vec<&String> = names.iter().filter(|name| What::from_str(&schema(name), false).is_err()).collect();
         assert!(lacking.is_empty(), "{lacking:?}");
     }
 }
