@@ -104,8 +104,10 @@ pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
 }
 
 fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
-    let name = &wishes.name;
     let notes = Notes::new(secrets);
+    let url = wishes.url.as_deref().map(|url| given_address(url, &notes)).transpose()?;
+    let wishes = &Wishes { url, ..wishes.clone() };
+    let name = &wishes.name;
     let context = Context { wishes, notes: &notes, name: title(wishes), formats: FORMATS };
     let (mut draft, tool) = match &wishes.text {
         Some(text) if text.len() > MOST_BYTES => {
@@ -118,6 +120,9 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
         Some(_) => format!("{} ({tool})", secrets.hide(name)),
         None => format!("a command line ({tool})"),
     };
+    if let Some(error) = notes.first_unset(|line| context.place_of(line)) {
+        return Err(error);
+    }
     draft.listed.append(&mut notes.listed.borrow_mut());
     draft.listed.sort_by_key(|one| one.lines.first().copied());
     if draft.sweeps.is_empty() {
@@ -143,6 +148,19 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
         needless: sentences(Kind::Needless),
         plan,
     })
+}
+
+/// The base address that `--url` gives, without credentials and with `/v1` if it has no path.
+fn given_address(url: &str, notes: &Notes) -> Result<String, ImportError> {
+    let (base, had_secret) = address::api_base(url).map_err(|reason| {
+        let what = format!("`{}` is not the URL of a server: {reason}", notes.secrets.hide(url));
+        ImportError::shape("--url", what, "write http://HOST:PORT")
+    })?;
+    if had_secret {
+        let why = "a plan contains no secret: add api_key: { secret: env:NAME } to the endpoint";
+        notes.missing("user name, password or query of --url", why, 0);
+    }
+    Ok(base)
 }
 
 fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), ImportError> {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use indexmap::IndexMap;
 
 use super::draft::{Kind, Listed};
+use super::error::ImportError;
 use super::secrets::Secrets;
 
 /// How many settings of the source there are, by what became of them.
@@ -22,12 +23,14 @@ pub(super) struct Notes<'a> {
     pub(super) listed: RefCell<Vec<Listed>>,
     /// Every setting by its name and line, and whether it is mapped.
     settings: RefCell<IndexMap<(String, usize), bool>>,
+    /// Mapped options whose value holds a variable that has none: the words, the variable and the line.
+    pub(super) unset: RefCell<Vec<(String, String, usize)>>,
 }
 
 impl<'a> Notes<'a> {
     /// Notes without an entry.
     pub(super) fn new(secrets: &'a Secrets) -> Notes<'a> {
-        Notes { secrets, listed: RefCell::default(), settings: RefCell::default() }
+        Notes { secrets, listed: RefCell::default(), settings: RefCell::default(), unset: RefCell::default() }
     }
 
     /// Counts a setting of the source, an option or a field. It is mapped unless it gets listed as missing.
@@ -45,6 +48,29 @@ impl<'a> Notes<'a> {
         let name = self.name_in(what, line).unwrap_or(what);
         self.lost(name, line);
         self.add(Kind::Missing, what, why, line);
+    }
+
+    /// Notes that the value of a mapped option holds a variable without a value. A default in its place would be another
+    /// benchmark, so no plan comes of it.
+    pub(super) fn add_unset(&self, words: &str, variable: &str, line: usize) {
+        self.unset.borrow_mut().push((self.secrets.hide(words), variable.to_owned(), line));
+    }
+
+    /// The first option whose value holds a variable without a value, as an error at the place of its line.
+    pub(super) fn first_unset(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
+        let unset = self.unset.borrow();
+        let (words, variable, line) = unset.first()?;
+        let mut others: Vec<&str> =
+            unset.iter().map(|(_, other, _)| other.as_str()).filter(|o| o != variable).collect();
+        others.sort_unstable();
+        others.dedup();
+        let others = if others.is_empty() { String::new() } else { format!(", and so for {}", others.join(", ")) };
+        let what = format!("`{words}`: `{variable}` has no value in what is imported");
+        Some(ImportError::shape(
+            place(*line),
+            what,
+            format!("give it one in front of the command{others}, or write the value itself"),
+        ))
     }
 
     /// Lists something that is in the plan and measures something else than there.

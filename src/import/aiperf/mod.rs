@@ -27,6 +27,7 @@ use super::draft::Draft;
 use super::error::ImportError;
 use super::importer::{Asked, CommandReader, Context, FileReader, Importer, Input};
 use super::job::Job;
+use super::launch;
 use super::tables;
 use leaves::Ledger;
 
@@ -77,18 +78,21 @@ fn nothing(name: &str, context: &Context) -> ImportError {
 fn aiperf(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let ledger = Ledger::new(context.notes);
     let tree = command::tree(asked, context, &ledger)?;
-    finished(asked, tree, ledger)
+    finished(asked, context, tree, ledger)
 }
 
 fn genai_perf(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let ledger = Ledger::new(context.notes);
     let tree = genai_perf::tree(asked, &ledger)?;
-    finished(asked, tree, ledger)
+    finished(asked, context, tree, ledger)
 }
 
-fn finished(asked: &Asked, tree: leaves::Tree, ledger: Ledger) -> Result<Vec<Job>, ImportError> {
+fn finished(asked: &Asked, context: &Context, tree: leaves::Tree, ledger: Ledger) -> Result<Vec<Job>, ImportError> {
     let mut jobs = run::jobs(&asked.place, tree, &ledger, asked.around)?;
-    jobs.iter_mut().for_each(|job| job.line = asked.command.line);
+    for job in &mut jobs {
+        job.line = asked.command.line;
+        launch::add(&mut job.endpoint.1, &job.model.1[0].value, asked.around, context.notes.at(job.line));
+    }
     ledger.close();
     Ok(jobs)
 }

@@ -11,6 +11,7 @@ use super::error::ImportError;
 use super::files;
 use super::importer::{Asked, CommandReader, Context, Importer};
 use super::job::{Around, Job, Lasts, Load};
+use super::launch;
 use super::loads::bounded;
 use super::program::module;
 use super::said::Said;
@@ -52,8 +53,9 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
     }
-    let endpoint = at(asked, &arguments, &api)?;
+    let mut endpoint = at(asked, &arguments, &api)?;
     let mut model = model(place, &arguments, around)?;
+    launch::add(&mut endpoint, &model.1[0].value, around, arguments.noted());
     model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, "openai"));
     let mut body = Body::default();
     body.add_text(arguments.text("additional-sampling-params"), notes, command.line);
@@ -95,15 +97,12 @@ fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
 
 fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let said = match (&around.url, endpoint::variable(command, BASE)) {
-        (Some((url, origin)), _) => Said { value: url.clone(), origin: origin.clone() },
-        (None, Some(said)) if !said.value.trim().is_empty() => said,
-        _ => {
-            let what = format!("the command has no address: {BASE} is not set in what was imported");
-            let remedy =
-                "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
-            return Err(ImportError::shape(place, what, remedy));
-        }
+    let said = endpoint::variable(command, BASE).filter(|said| !said.value.trim().is_empty());
+    let Some(said) = endpoint::base(said, around, arguments.notes, command.line) else {
+        let what = format!("the command has no address: {BASE} is not set in what was imported");
+        let remedy =
+            "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
+        return Err(ImportError::shape(place, what, remedy));
     };
     let remedy = format!("write {BASE}=http://HOST:PORT/v1");
     let url = endpoint::url(place, said, Path::IsBase, &remedy, arguments.notes, command.line)?;
@@ -114,14 +113,11 @@ fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Fi
 }
 
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let named = arguments.needed(place, "model")?.filter(|said| !said.value.trim().is_empty());
-    let said = match (named, &around.model) {
-        (Some(said), _) => said,
-        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
-        (None, None) => {
-            let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, "the command names no model", remedy));
-        }
+    let named =
+        arguments.needed_unless(around.is_given_model(), place, "model")?.filter(|said| !said.value.trim().is_empty());
+    let Some(said) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
+        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     // LiteLLM's name of the provider is no part of what the server knows.
     let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));

@@ -8,7 +8,6 @@ mod known;
 mod scenario;
 mod settings;
 
-use super::address::{address, base};
 use super::draft::{Draft, Field, Section};
 use super::error::ImportError;
 use super::importer::{Context, FileReader, Importer, Input};
@@ -85,17 +84,11 @@ fn seed(draft: &mut Draft, settings: &Settings, choice: &Choice) {
 
 fn endpoint(draft: &mut Draft, context: &Context) -> Result<String, ImportError> {
     let (url, origin) = match &context.wishes.url {
-        None => ("http://127.0.0.1:8000/v1".to_owned(), "LoadGen's file names no server: --url names yours"),
-        Some(url) => {
-            let read = address(url).map_err(|reason| {
-                let what = format!("`{}` is no URL of a server: {reason}", context.notes.secrets.hide(url));
-                ImportError::shape("--url", what, "write http://HOST:PORT/v1")
-            })?;
-            (base(&read.url).0, "import --url")
-        }
+        None => ("http://127.0.0.1:8000/v1", "LoadGen's file names no server: --url names yours"),
+        Some(url) => (url.as_str(), "import --url"),
     };
     let fields = vec![
-        Field::new("url", text_value(&url), origin),
+        Field::new("url", text_value(url), origin),
         Field::new("engine", "openai", "not said: any server; write the one that answers, so that ignore_eos is sent"),
         Field::new(
             "api",
