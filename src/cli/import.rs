@@ -34,10 +34,10 @@ pub struct ImportArgs {
     /// Put short phases for a first look of 2 minutes beside the full ones, with a variable that chooses
     #[arg(long)]
     quick: bool,
-    /// The model, where FILE names none
+    /// The model, in place of what FILE names
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// The server's base address, where FILE names none
+    /// The server's base address, in place of what FILE names; without a path it gets /v1
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Which entry of FILE, where it has many: of an InferenceX master file (`*` stands for any part of a name), or a model of

@@ -206,7 +206,7 @@ impl<'a> Arguments<'a> {
         match said.value.trim().parse() {
             Ok(value) => Some(Said { value, origin: said.origin }),
             Err(_) => {
-                self.missing(&said.origin, &format!("this is not {wanted}; correct it and import again"));
+                self.notes.wrong(&said.origin, &format!("this is not {wanted}"), self.line);
                 None
             }
         }

@@ -19,6 +19,7 @@ mod bench;
 mod body;
 mod closed_loop;
 mod commands;
+mod crossed;
 mod draft;
 mod endpoint;
 mod error;
@@ -114,20 +115,23 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
             return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });
         }
         Some(text) => of_text(text, &context)?,
-        None => commands::draft(&[shell::command(&wishes.command, secrets)], None, &context)?,
+        None => {
+            has_entries("", wishes)?;
+            commands::draft(&[shell::command(&wishes.command, secrets)], None, &context)?
+        }
     };
     let from = match &wishes.text {
         Some(_) => format!("{} ({tool})", secrets.hide(name)),
         None => format!("a command line ({tool})"),
     };
-    if let Some(error) = notes.first_unset(|line| context.place_of(line)) {
+    let place = |line| context.place_of(line);
+    if let Some(error) = notes.first_unset(place).or_else(|| notes.first_wrong(place)) {
         return Err(error);
     }
     draft.listed.append(&mut notes.listed.borrow_mut());
     draft.listed.sort_by_key(|one| one.lines.first().copied());
     if draft.sweeps.is_empty() {
-        let why = draft.listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
-        return Err(ImportError::unknown(name, secrets.hide(&one_line(&why))));
+        return Err(ImportError::nothing(name, secrets.hide(&one_line(&write::reasons(&draft.listed)))));
     }
     if wishes.quick {
         quick::quick(&mut draft);
@@ -178,6 +182,12 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
         None if asked.is_none() => FORMATS.iter().filter_map(|one| reader(one)).find(|(_, file)| (file.is)(&input)),
         None => None,
     };
+    let name = found.map_or("", |(importer, _)| importer.name);
+    if !wishes.command.is_empty() && !formats::takes_command(name) {
+        let what = "it is read by itself, and a command stands behind `--` too";
+        return Err(ImportError::shape(&wishes.name, what, "import one of the two"));
+    }
+    has_entries(name, wishes)?;
     if let Some((importer, file)) = found {
         return Ok((of_file(&input, file, context)?, importer.title));
     }
@@ -186,9 +196,19 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
         None => {
             let script = shell::read(&wishes.name, text, notes.secrets)?;
             notes.extend(script.listed);
+            notes.branched.replace(script.branched);
             commands::draft(&script.commands, asked, context)
         }
     }
+}
+
+/// An error where `--entry` is given for something that has no entries.
+fn has_entries(format: &str, wishes: &Wishes) -> Result<(), ImportError> {
+    if wishes.entries.is_empty() || formats::takes_entries(format) {
+        return Ok(());
+    }
+    let what = format!("--entry {}: this source has no entries to choose from", one_line(&wishes.entries.join(", ")));
+    Err(ImportError::shape(&wishes.name, what, "leave --entry out"))
 }
 
 /// The plan of a file, with all of it that its reader left.

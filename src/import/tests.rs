@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod mutations;
+mod sources;
 mod tools;
 
 use std::path::PathBuf;

@@ -63,6 +63,17 @@ pub(super) fn sentence(one: &Listed) -> String {
     one_line(&format!("{}{place}: {}", one.what, one.why))
 }
 
+/// Why commands or tests are left out, for the message that nothing else is left.
+pub(super) fn reasons(listed: &[Listed]) -> String {
+    let is_reason = |one: &&Listed| one.why.contains("left out");
+    let all = merged(listed);
+    let mut chosen: Vec<&Listed> = all.iter().filter(is_reason).collect();
+    if chosen.is_empty() {
+        chosen = all.iter().filter(|one| one.kind == Kind::Missing).collect();
+    }
+    chosen.into_iter().map(sentence).collect::<Vec<_>>().join("; ")
+}
+
 fn list<'a>(text: &mut String, title: &str, listed: impl Iterator<Item = &'a Listed>) {
     let sentences: Vec<String> = listed.map(sentence).collect();
     if sentences.is_empty() {

@@ -71,8 +71,8 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
 
 /// Why nothing is left to measure.
 fn nothing(name: &str, context: &Context) -> ImportError {
-    let why: Vec<String> = context.notes.listed.borrow().iter().map(super::write::sentence).collect();
-    ImportError::unknown(name, context.notes.secrets.hide(&super::text::one_line(&why.join("; "))))
+    let why = super::write::reasons(&context.notes.listed.borrow());
+    ImportError::nothing(name, context.notes.secrets.hide(&super::text::one_line(&why)))
 }
 
 fn aiperf(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {

@@ -472,10 +472,10 @@ fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>>
                 all.push(Said { value: number, origin: format!("--{name} {number}") });
             }
             Ok(number) if number > 0 => arguments.needless(&format!("--{name} {number}"), "it stands there twice"),
-            _ => arguments.missing(
-                &format!("--{name} {value}"),
-                "this is not a whole number above 0; correct it and import again",
-            ),
+            _ => {
+                let why = "this is not a whole number above 0";
+                arguments.notes.wrong(&format!("--{name} {value}"), why, arguments.line);
+            }
         }
     }
     all

@@ -31,6 +31,9 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &["token_benchmark_ray.py"])
 }
 
+/// The shortest prompt of llmperf, in tokens: its instruction, by `token_benchmark_ray.py`.
+const INSTRUCTION: u32 = 41;
+
 /// The variable with the address.
 const BASE: &str = "OPENAI_API_BASE";
 
@@ -64,7 +67,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         Some(said) => said.map(Spread::One),
         None => spread(&arguments, "mean-output-tokens", 150, "stddev-output-tokens", 80),
     };
-    let prompt = spread(&arguments, "mean-input-tokens", 550, "stddev-input-tokens", 150);
+    let prompt = with_instruction(spread(&arguments, "mean-input-tokens", 550, "stddev-input-tokens", 150), &arguments);
     let name = format!("sonnets-{}-{}", mean(&prompt.value), mean(&output.value));
     let (fields, told) = lengths(prompt, Some(output));
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
@@ -136,6 +139,25 @@ fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32)
     let mean = or(arguments, mean, of_mean);
     let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));
     Said { value: Spread::around(mean.value, sd.value, 1), origin: format!("{}, {}", mean.origin, sd.origin) }
+}
+
+/// Lengths of prompts: one that is shorter than llmperf's own instruction in it is drawn again.
+fn with_instruction(said: Said<Spread>, arguments: &Arguments) -> Said<Spread> {
+    let Spread::Normal { mean, sd, max, .. } = said.value else { return said };
+    let around = mean.max(INSTRUCTION);
+    if around != mean {
+        let why = format!(
+            "llmperf draws until a prompt holds its instruction, {INSTRUCTION} tokens: so the mean is {INSTRUCTION} here"
+        );
+        arguments.differs(said.origin.split(',').next().unwrap_or_default(), &why);
+    }
+    let max = max.max(around.saturating_add(sd.saturating_mul(5)));
+    said.map(|_| Spread::Normal {
+        mean: around,
+        sd,
+        min: INSTRUCTION.max(mean.saturating_sub(sd.saturating_mul(5))),
+        max,
+    })
 }
 
 fn mean(spread: &Spread) -> u32 {

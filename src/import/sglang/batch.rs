@@ -196,10 +196,10 @@ fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     for value in &said.value {
         match value.trim().parse::<u32>() {
             Ok(number) if number > 0 => all.push(Said { value: number, origin: format!("--{name} {number}") }),
-            _ => arguments.missing(
-                &format!("--{name} {value}"),
-                "this is not a whole number above 0; correct it and import again",
-            ),
+            _ => {
+                let why = "this is not a whole number above 0";
+                arguments.notes.wrong(&format!("--{name} {value}"), why, arguments.line);
+            }
         }
     }
     all
