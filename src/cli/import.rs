@@ -35,10 +35,10 @@ pub struct ImportArgs {
     /// Add short phases for a first look of 2 minutes next to the full ones, with a variable that selects them
     #[arg(long)]
     quick: bool,
-    /// The model, if FILE names none
+    /// The model, overriding the one in FILE
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// The server's base address, if FILE names none
+    /// The server's base address, overriding the one in FILE; without a path it gets /v1
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Which entry of FILE to import, if it has many: of an InferenceX master file (`*` matches any part of

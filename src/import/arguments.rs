@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::str::FromStr;
 
-use super::draft::Listed;
 use super::error::ImportError;
 use super::notes::{Noted, Notes};
 use super::options::{Arity, Fate, Known, find};
@@ -161,9 +160,7 @@ impl<'a> Arguments<'a> {
             && name != "header"
             && !names_secret(name)
         {
-            let why = format!("`{unset}` has no value in what was imported; write it there");
-            drop(all);
-            self.missing(&words, &why);
+            self.notes.add_unset(&words, unset, self.line);
             return None;
         }
         Some(Said { value: values, origin: words })
@@ -175,13 +172,26 @@ impl<'a> Arguments<'a> {
         Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
     }
 
-    /// The one value of an option without which nothing can be measured.
+    /// The one value of an option without which nothing can be measured: a variable in it must have a value.
     pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
-        let before = self.notes.listed.borrow().len();
+        self.needed_unless(false, place, name)
+    }
+
+    /// As [`Arguments::needed`]; if something else gives the value, this one is read and not needed.
+    pub(crate) fn needed_unless(
+        &self,
+        is_known: bool,
+        place: &str,
+        name: &str,
+    ) -> Result<Option<Said<String>>, ImportError> {
+        let before = self.notes.unset.borrow().len();
         let said = self.text(name);
-        match self.notes.listed.borrow_mut().drain(before..).next() {
-            Some(Listed { what, why, .. }) => Err(ImportError::shape(place, what, why)),
-            None => Ok(said),
+        if is_known {
+            self.notes.unset.borrow_mut().truncate(before);
+        }
+        match said {
+            None => self.notes.first_unset(|_| place.to_owned()).map_or(Ok(None), Err),
+            said => Ok(said),
         }
     }
 
@@ -196,7 +206,7 @@ impl<'a> Arguments<'a> {
         match said.value.trim().parse() {
             Ok(value) => Some(Said { value, origin: said.origin }),
             Err(_) => {
-                self.missing(&said.origin, &format!("this is not {wanted}; correct it and import again"));
+                self.notes.wrong(&said.origin, &format!("this is not {wanted}"), self.line);
                 None
             }
         }

@@ -43,7 +43,7 @@ impl Body {
                     self.add(key, value, origin);
                 });
             }
-            _ => notes.missing(&origin, "this is not a JSON object: correct it and import again", line),
+            _ => notes.wrong(&origin, "this is not a JSON object", line),
         }
     }
 

@@ -9,7 +9,7 @@ use super::job::{Around, Job};
 use super::params;
 use super::program::{Program, program};
 use super::serve;
-use super::shell::{self, Command};
+use super::shell::{self, Command, Runs};
 use super::startup;
 use super::tables;
 use super::text::{name_of, one_line, text_value};
@@ -38,8 +38,10 @@ pub(super) fn draft(
         return Err(unknown(format!("no benchmark among {} commands ({})", commands.len(), programs.join(", "))));
     };
     if jobs.is_empty() {
-        return Err(unknown(notes.listed.borrow().iter().map(write::sentence).collect::<Vec<_>>().join("; ")));
+        let why = write::reasons(&notes.listed.borrow());
+        return Err(ImportError::nothing(name, notes.secrets.hide(&one_line(&why))));
     }
+    one_server(&jobs, context)?;
     others.sort_unstable();
     others.dedup();
     if !others.is_empty() {
@@ -55,6 +57,27 @@ pub(super) fn draft(
     Ok((tables::draft(jobs, name, notes), tool))
 }
 
+/// An error where a benchmark asks the address at which the plan starts a server for another one.
+fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
+    let field =
+        |job: &Job, key: &str| job.endpoint.1.iter().find(|field| field.key == key).map(|field| field.value.clone());
+    let launched = |url: &Option<String>| {
+        jobs.iter().find(|job| field(job, "launch").is_some() && url.is_some() && field(job, "url") == *url)
+    };
+    for job in jobs.iter().filter(|job| field(job, "launch").is_none()) {
+        let url = field(job, "url");
+        let Some(other) = launched(&url) else { continue };
+        let what = format!(
+            "this benchmark asks {}, where the plan starts a server for the one of line {}, and not for this one",
+            url.unwrap_or_default(),
+            other.line
+        );
+        let remedy = "write the command that starts the server in front of both, or import each by itself";
+        return Err(ImportError::shape(context.place_of(job.line), what, remedy));
+    }
+    Ok(())
+}
+
 /// What was taken from the commands so far.
 struct Taken<'a> {
     context: &'a Context<'a>,
@@ -67,15 +90,84 @@ struct Taken<'a> {
     others: Vec<String>,
     /// The line of the server that no benchmark has measured yet.
     unmeasured: Option<usize>,
+    /// The line of a benchmark that still runs while the script goes on.
+    behind: Option<usize>,
 }
 
 impl<'a> Taken<'a> {
     fn new(context: &'a Context<'a>, only: Option<&'static Importer>) -> Taken<'a> {
-        let (jobs, tool, title, others, unmeasured) = Default::default();
-        Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured }
+        let (jobs, tool, title, others, unmeasured, behind) = Default::default();
+        Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured, behind }
+    }
+
+    /// Whether a command that measures or starts a server runs. Of one that does not, that is listed.
+    fn does_run(&self, command: &Command) -> Result<bool, ImportError> {
+        let known = FORMATS.iter().filter_map(|one| one.command.as_ref());
+        let mut measures = known.map(|reader| (reader.arguments)(&command.words).is_some());
+        if command.runs == Runs::Surely || !(measures.any(|is| is) || program(&command.words) != Program::Other) {
+            return Ok(true);
+        }
+        let notes = self.context.notes;
+        let shown =
+            one_line(&notes.secrets.hide(&shell::shown(&command.words[..command.words.len().min(3)].join(" "))));
+        match command.runs {
+            Runs::Surely => {}
+            Runs::Not => {
+                let why = "it does not run: its condition does not hold, or the script ends before it";
+                notes.needless(&shown, why, command.line);
+            }
+            Runs::NotUnset(line) => {
+                let why = format!(
+                    "it runs where a variable in the condition of line {line} is set, and here it has no value: set it in \
+                     front of that line"
+                );
+                notes.missing(&shown, &why, command.line);
+            }
+            Runs::Unsure(line) => {
+                let what = format!(
+                    "only running the script would tell whether the condition here holds, and with it whether `{shown}` of \
+                     line {} runs",
+                    command.line
+                );
+                let remedy =
+                    "set the variables of the condition in front of it, or import the commands that count alone";
+                return Err(ImportError::shape(self.context.place_of(line), what, remedy));
+            }
+        }
+        Ok(false)
     }
 
     fn command(&mut self, command: &Command) -> Result<(), ImportError> {
+        if !self.does_run(command)? {
+            return Ok(());
+        }
+        let jobs = self.jobs.len();
+        self.measure(command)?;
+        if self.jobs.len() > jobs {
+            self.beside(command);
+        }
+        if command.words.first().is_some_and(|word| word == "wait") {
+            self.behind = None;
+        }
+        Ok(())
+    }
+
+    /// Lists a benchmark that runs while another one does.
+    fn beside(&mut self, command: &Command) {
+        if let Some(other) = self.behind {
+            let why = format!(
+                "the script runs it at the same time as that of line {other} (`&`), and the plan runs one after the other: \
+                 `mix` sends several kinds of requests together"
+            );
+            let what = command.words.iter().take(3).map(|word| shell::shown(word)).collect::<Vec<_>>().join(" ");
+            self.context.notes.differs(&what, &why, command.line);
+        }
+        if command.is_behind {
+            self.behind = Some(command.line);
+        }
+    }
+
+    fn measure(&mut self, command: &Command) -> Result<(), ImportError> {
         let known = FORMATS.iter().filter(|one| self.only.is_none_or(|only| only.name == one.name));
         for (importer, reader) in known.filter_map(|one| Some((one, one.command.as_ref()?))) {
             if let Some(words) = (reader.arguments)(&command.words) {
@@ -112,6 +204,11 @@ impl<'a> Taken<'a> {
                     self.title = made.name;
                     self.jobs.extend(bench::each(command, &made.command, made.each, self.context)?);
                 }
+            }
+            Program::Offline(name) if self.is_vllm() => {
+                self.tool.get_or_insert("vllm bench");
+                let why = "this command is left out: it asks no server, and a plan measures servers";
+                notes.missing(name, why, command.line);
             }
             _ => self.others.extend(command.words.first().cloned()),
         }

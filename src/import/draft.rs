@@ -79,14 +79,25 @@ pub(super) struct Entries {
 impl Entries {
     /// The name of the entry with this content; a new one is called by `hint`, or like it.
     pub(super) fn add(&mut self, hint: &str, fields: Vec<Field>) -> String {
-        let content: String = fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect();
-        let number = *self.known.entry(content).or_insert(self.all.len());
+        let number = *self.known.entry(content(&fields)).or_insert(self.all.len());
         if number == self.all.len() {
             let name = unused(&mut self.names, &name_of(hint, "unnamed"));
             self.all.push(Entry { name, fields });
         }
         self.all[number].name.clone()
     }
+
+    /// Keeps the entries of which this holds, by their names.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.all.retain(|entry| is_kept(&entry.name));
+        let numbered = self.all.iter().enumerate();
+        self.known = numbered.map(|(number, entry)| (content(&entry.fields), number)).collect();
+    }
+}
+
+/// What makes two entries the same.
+fn content(fields: &[Field]) -> String {
+    fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect()
 }
 
 /// A name that nothing else in a table has.

@@ -4,10 +4,11 @@ use super::address::address;
 use super::clean;
 use super::draft::Field;
 use super::error::ImportError;
+use super::job::Around;
 use super::notes::Notes;
 use super::said::Said;
 use super::shell::{Command, marks};
-use super::text::{is_no_key, secret, text_value};
+use super::text::{cell_text, is_no_key, secret, text_value};
 use crate::units::text::is_variable;
 
 /// What stands behind the address that a command names.
@@ -59,6 +60,48 @@ pub(super) fn url(
         _ => base.to_owned(),
     };
     Ok(Field::new("url", text_value(&url), origin))
+}
+
+/// The address that counts: `import --url`, then what the command names, then the server that the script started before.
+pub(super) fn base(said: Option<Said<String>>, around: &Around, notes: &Notes, line: usize) -> Option<Said<String>> {
+    first(said, around.url.as_ref(), "the server's address", notes, line)
+}
+
+/// The model that counts: `import --model`, then what the command names, then that of the server that the script started.
+pub(super) fn model_id(
+    said: Option<Said<String>>,
+    around: &Around,
+    notes: &Notes,
+    line: usize,
+) -> Option<Said<String>> {
+    first(said, around.model.as_ref().filter(|(id, _)| !id.trim().is_empty()), "the model", notes, line)
+}
+
+fn first(
+    said: Option<Said<String>>,
+    around: Option<&(String, String)>,
+    what: &str,
+    notes: &Notes,
+    line: usize,
+) -> Option<Said<String>> {
+    let around = around.map(|(value, origin)| Said { value: value.clone(), origin: origin.clone() });
+    match (around, said) {
+        (Some(given), Some(said)) if given.origin.starts_with("import --") => {
+            let instead = cell_text(&notes.secrets.hide(&super::shell::shown(&said.value)));
+            let why = format!("`{}` gives {what}, in place of {instead}", given.origin);
+            notes.needless(said.origin.split(' ').next().unwrap_or_default(), &why, line);
+            Some(given)
+        }
+        (around, said) => said.or(around),
+    }
+}
+
+/// The address that options for host and port make; `None` without either.
+pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, default: &str) -> Option<Said<String>> {
+    let origins: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
+    let port = port.as_ref().map_or(default, |port| port.value.as_str());
+    let value = host_and_port(host.as_ref().map(|host| host.value.as_str()), port);
+    (!origins.is_empty()).then(|| Said { value, origin: origins.join(" ") })
 }
 
 /// An address of host and port; a server that listens everywhere is asked on this host.

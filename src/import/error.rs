@@ -97,6 +97,17 @@ impl ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }
 
+    /// Something that is known, and of which nothing can be measured; `why` says each reason.
+    pub(super) fn nothing(name: impl Into<String>, why: impl Into<String>) -> ImportError {
+        let why = why.into();
+        let what = if why.is_empty() { "nothing in it can be measured".to_owned() } else { why };
+        ImportError::shape(
+            name,
+            what,
+            "nothing else is in it: import a benchmark that asks a server over HTTP for text",
+        )
+    }
+
     /// A file or command that nothing is known of. What is known is said by the one who knows all formats.
     pub(super) fn unknown(name: impl Into<String>, seen: impl Into<String>) -> ImportError {
         ImportError::Unknown { name: name.into(), seen: seen.into(), takes: String::new() }

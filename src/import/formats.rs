@@ -34,6 +34,21 @@ pub(super) const FORMATS: &[&Importer] = &[
     &closed_loop::IMPORTER,
 ];
 
+/// Formats whose files are read together with a command behind `--`.
+const WITH_COMMAND: [&str; 3] = ["guidellm", "llm-d", "vllm-sweep-params"];
+/// Formats whose files have entries to choose from.
+const WITH_ENTRIES: [&str; 2] = ["inferencex", "mlperf"];
+
+/// Whether a command behind `--` belongs to a file of this format.
+pub(super) fn takes_command(name: &str) -> bool {
+    WITH_COMMAND.contains(&name)
+}
+
+/// Whether `--entry` chooses from a file of this format.
+pub(super) fn takes_entries(name: &str) -> bool {
+    WITH_ENTRIES.contains(&name)
+}
+
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {
     FORMATS.iter().copied().find(|importer| importer.name == name)

@@ -1,6 +1,5 @@
 //! What a format brings along to be imported: how it is known, and how it becomes jobs.
 
-use super::address::address;
 use super::draft::{Draft, Field};
 use super::error::ImportError;
 use super::input::Wishes;
@@ -86,17 +85,20 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     /// Where a command stands, for errors.
     pub(super) fn place(&self, command: &Command) -> String {
+        self.place_of(command.line)
+    }
+
+    /// A line of the file, from 1, for errors; 0: the file.
+    pub(super) fn place_of(&self, line: usize) -> String {
         let file = &self.wishes.name;
-        if command.line == 0 { file.clone() } else { format!("{file}:{}", command.line) }
+        if line == 0 { file.clone() } else { format!("{file}:{line}") }
     }
 
     /// What is known before any command or file says more.
     pub(super) fn around(&self) -> Around {
         let given =
             |value: &Option<String>, option: &str| value.clone().map(|value| (value, format!("import {option}")));
-        // One that is no address is told so with the plan.
-        let clean = |url: String| address(&url).map_or(url, |read| read.url);
-        let url = given(&self.wishes.url, "--url").map(|(url, origin)| (clean(url), origin));
+        let url = given(&self.wishes.url, "--url");
         let folder = self.wishes.folder.clone();
         Around { model: given(&self.wishes.model, "--model"), url, folder, ..Around::default() }
     }

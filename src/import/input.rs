@@ -6,6 +6,7 @@ use std::path::PathBuf;
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// What is imported.
+#[derive(Clone)]
 pub struct Wishes<'a> {
     /// What it is called in messages and comments: the file, or `the command line`.
     pub name: String,
@@ -17,9 +18,9 @@ pub struct Wishes<'a> {
     pub format: String,
     /// Whether the plan holds short phases for a first look beside the full ones.
     pub quick: bool,
-    /// The model, where nothing else names one.
+    /// The model, in place of what the text names.
     pub model: Option<String>,
-    /// The server, where nothing else names one.
+    /// The server's base address, in place of what the text names.
     pub url: Option<String>,
     /// Which entries of the text are imported, where it has many; `*` stands for any part of a name.
     pub entries: Vec<String>,

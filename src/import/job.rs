@@ -133,6 +133,22 @@ impl Setting {
     }
 }
 
+impl Around {
+    /// Whether the address is that of `import --url`, which counts before any that a command names.
+    pub(super) fn is_given_url(&self) -> bool {
+        is_given(self.url.as_ref())
+    }
+
+    /// Whether the model is that of `import --model`, which counts before any that a command names.
+    pub(super) fn is_given_model(&self) -> bool {
+        is_given(self.model.as_ref())
+    }
+}
+
+fn is_given(value: Option<&(String, String)>) -> bool {
+    value.is_some_and(|(_, origin)| origin.starts_with("import --"))
+}
+
 /// What a script said before the command.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Around {

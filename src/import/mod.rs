@@ -20,6 +20,7 @@ mod body;
 mod clean;
 mod closed_loop;
 mod commands;
+mod crossed;
 mod draft;
 mod endpoint;
 mod error;
@@ -110,8 +111,10 @@ pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
 }
 
 fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
-    let name = &wishes.name;
     let notes = Notes::new(secrets);
+    let url = wishes.url.as_deref().map(|url| given_address(url, &notes)).transpose()?;
+    let wishes = &Wishes { url, ..wishes.clone() };
+    let name = &wishes.name;
     let context = Context { wishes, notes: &notes, name: title(wishes), formats: FORMATS };
     if wishes.url.as_deref().is_some_and(|url| address::address(url).is_ok_and(|read| read.had_secret)) {
         clean::credentials(&notes, 0);
@@ -121,18 +124,24 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
             return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });
         }
         Some(text) => of_text(text, &context)?,
-        None => commands::draft(&[shell::command(&wishes.command, secrets)], None, &context)?,
+        None => {
+            has_entries("", wishes)?;
+            commands::draft(&[shell::command(&wishes.command, secrets)], None, &context)?
+        }
     };
     let from = match &wishes.text {
         Some(_) => format!("{} ({tool})", secrets.hide(name)),
         None => format!("a command line ({tool})"),
     };
+    let place = |line| context.place_of(line);
+    if let Some(error) = notes.first_unset(place).or_else(|| notes.first_wrong(place)) {
+        return Err(error);
+    }
     clean::draft(&mut draft, name, &notes)?;
     draft.listed.append(&mut notes.listed.borrow_mut());
     draft.listed.sort_by_key(|one| one.lines.first().copied());
     if draft.sweeps.is_empty() {
-        let why = draft.listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
-        return Err(ImportError::unknown(name, secrets.hide_known(&one_line(&why))));
+        return Err(ImportError::nothing(name, secrets.hide_known(&one_line(&write::reasons(&draft.listed)))));
     }
     named(&mut draft);
     let look = if wishes.quick { quick::quick(&mut draft) } else { None };
@@ -163,6 +172,19 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     })
 }
 
+/// The base address that `--url` gives, without credentials and with `/v1` if it has no path.
+fn given_address(url: &str, notes: &Notes) -> Result<String, ImportError> {
+    let (base, had_secret) = address::api_base(url).map_err(|reason| {
+        let what = format!("`{}` is not the URL of a server: {reason}", notes.secrets.hide(url));
+        ImportError::shape("--url", what, "write http://HOST:PORT")
+    })?;
+    if had_secret {
+        let why = "a plan contains no secret: add api_key: { secret: env:NAME } to the endpoint";
+        notes.missing("user name, password or query of --url", why, 0);
+    }
+    Ok(base)
+}
+
 fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), ImportError> {
     let Context { wishes, notes, .. } = context;
     let asked = formats::named(&wishes.format);
@@ -178,6 +200,12 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
         None if asked.is_none() => FORMATS.iter().filter_map(|one| reader(one)).find(|(_, file)| (file.is)(&input)),
         None => None,
     };
+    let name = found.map_or("", |(importer, _)| importer.name);
+    if !wishes.command.is_empty() && !formats::takes_command(name) {
+        let what = "it is read by itself, and a command stands behind `--` too";
+        return Err(ImportError::shape(&wishes.name, what, "import one of the two"));
+    }
+    has_entries(name, wishes)?;
     if let Some((importer, file)) = found {
         return Ok((of_file(&input, file, context)?, importer.title));
     }
@@ -186,9 +214,19 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
         None => {
             let script = shell::read(&wishes.name, text, notes.secrets)?;
             notes.extend(script.listed);
+            notes.branched.replace(script.branched);
             commands::draft(&script.commands, asked, context)
         }
     }
+}
+
+/// An error where `--entry` is given for something that has no entries.
+fn has_entries(format: &str, wishes: &Wishes) -> Result<(), ImportError> {
+    if wishes.entries.is_empty() || formats::takes_entries(format) {
+        return Ok(());
+    }
+    let what = format!("--entry {}: this source has no entries to choose from", one_line(&wishes.entries.join(", ")));
+    Err(ImportError::shape(&wishes.name, what, "leave --entry out"))
 }
 
 /// The plan of a file, with all of it that its reader left.

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use indexmap::IndexMap;
 
 use super::draft::{Kind, Listed};
+use super::error::ImportError;
 use super::secrets::Secrets;
+use super::text::one_line;
 
 /// How many settings of the source there are, by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,12 +24,20 @@ pub(super) struct Notes<'a> {
     pub(super) listed: RefCell<Vec<Listed>>,
     /// Every setting by its name and line, and whether it is mapped.
     settings: RefCell<IndexMap<(String, usize), bool>>,
+    /// Mapped options whose value holds a variable that has none: the words, the variable and the line.
+    pub(super) unset: RefCell<Vec<(String, String, usize)>>,
+    /// Variables whose value depends on a branch, each with the line of its condition.
+    pub(super) branched: RefCell<Vec<(String, usize)>>,
+    /// Values that cannot be read: the words, why, and the line.
+    wrong: RefCell<Vec<(String, String, usize)>>,
 }
 
 impl<'a> Notes<'a> {
     /// Notes without an entry.
     pub(super) fn new(secrets: &'a Secrets) -> Notes<'a> {
-        Notes { secrets, listed: RefCell::default(), settings: RefCell::default() }
+        let (listed, settings) = Default::default();
+        let (unset, branched, wrong) = Default::default();
+        Notes { secrets, listed, settings, unset, branched, wrong }
     }
 
     /// Counts a setting of the source, an option or a field. It is mapped unless it gets listed as missing.
@@ -57,6 +67,49 @@ impl<'a> Notes<'a> {
             settings.keys().filter(|(name, _)| begins(name)).map(|(name, line)| (name.len(), *line)).collect()
         };
         self.missing(what, why, lines.into_iter().max_by_key(|(length, _)| *length).map_or(0, |(_, line)| line));
+    }
+
+    /// Notes that the value of a mapped option holds a variable without a value. A default in its place would be another
+    /// benchmark, so no plan comes of it.
+    pub(super) fn add_unset(&self, words: &str, variable: &str, line: usize) {
+        self.unset.borrow_mut().push((self.secrets.hide(words), variable.to_owned(), line));
+    }
+
+    /// The first option whose value holds a variable without a value, as an error at the place of its line.
+    pub(super) fn first_unset(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
+        let unset = self.unset.borrow();
+        let (words, variable, line) = unset.first()?;
+        let mut others: Vec<&str> =
+            unset.iter().map(|(_, other, _)| other.as_str()).filter(|o| o != variable).collect();
+        others.sort_unstable();
+        others.dedup();
+        if let Some((_, condition)) = self.branched.borrow().iter().find(|(name, _)| name == variable) {
+            let what = format!(
+                "`{words}`: `{variable}` gets its value behind a condition (line {condition}), and only running the script \
+                 would tell whether that holds"
+            );
+            let remedy = "set the variables of the condition in front of it, or keep the branch alone that counts";
+            return Some(ImportError::shape(place(*line), what, remedy));
+        }
+        let others = if others.is_empty() { String::new() } else { format!(", and so for {}", others.join(", ")) };
+        let what = format!("`{words}`: `{variable}` has no value in what is imported");
+        Some(ImportError::shape(
+            place(*line),
+            what,
+            format!("give it one in front of the command{others}, or write the value itself"),
+        ))
+    }
+
+    /// Notes a value that cannot be read. A default in its place would be another benchmark, so no plan comes of it.
+    pub(super) fn wrong(&self, what: &str, why: &str, line: usize) {
+        self.wrong.borrow_mut().push((self.secrets.hide(what), why.to_owned(), line));
+    }
+
+    /// The first value that cannot be read, as an error at the place of its line.
+    pub(super) fn first_wrong(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
+        let wrong = self.wrong.borrow();
+        let (what, why, line) = wrong.first()?;
+        Some(ImportError::shape(place(*line), one_line(&format!("{what}: {why}")), "correct it there and import again"))
     }
 
     /// Lists something that is in the plan and measures something else than there.

@@ -30,6 +30,8 @@ const MOST_RECORDS: usize = 10_000;
 /// How many levels `serve_workload` explores, and the most that double without leaving what a plan takes.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
+/// What `vllm bench serve` sends when it is not told how many.
+const PROMPTS: u32 = 1000;
 /// How often `vllm bench sweep` runs each combination.
 const RUNS: u32 = 3;
 
@@ -105,8 +107,9 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     };
     let jobs = bench::each(&command, &command.words, each, context)?;
     if jobs.is_empty() {
-        let seen = notes.listed.borrow().first().map_or("it has no combination".to_owned(), write::sentence);
-        return Err(ImportError::unknown(&wishes.name, seen));
+        let why = write::reasons(&notes.listed.borrow());
+        let why = if why.is_empty() { "it has no combination".to_owned() } else { why };
+        return Err(ImportError::nothing(&wishes.name, why));
     }
     Ok(tables::draft(jobs, context.name.clone(), notes))
 }
@@ -180,15 +183,37 @@ pub(super) fn sweep(
         made.each.iter_mut().for_each(|around| search_in(around, &search, &arguments));
     }
     if kind == "serve_workload" {
-        made.each = ladder(made.each, &arguments);
+        let prompts = prompts_of(&made.command);
+        made.each = ladder(made.each, prompts, &arguments);
     }
     arguments.list_unused();
     Ok(Some(made))
 }
 
+/// How many prompts the words of a bench command ask for.
+fn prompts_of(words: &[String]) -> Option<u32> {
+    let is_option = |word: &str| ["--num-prompts", "--num_prompts"].contains(&word);
+    let value = |at: usize| match words[at].split_once('=') {
+        Some((option, value)) if is_option(option) => Some(value),
+        None if is_option(&words[at]) => words.get(at + 1).map(String::as_str),
+        _ => None,
+    };
+    (0..words.len()).rev().find_map(value)?.parse().ok()
+}
+
+/// How many requests are in flight at each level: as many times those before, from one to all prompts, as there.
+fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
+    let share = |level: u32| f64::from(level) / f64::from(levels - 1);
+    let size = |level: u32| f64::from(prompts.max(1)).powf(share(level)).round() as u32;
+    let mut all: Vec<u32> = (0..levels).map(size).collect();
+    all.dedup();
+    all
+}
+
 /// The levels of `serve_workload`. There they lie between the throughput of one request at a time and of all at once, which
-/// have to be measured first; here each is twice the one before, up to the load that the server does not answer any more.
-fn ladder(each: Vec<Around>, arguments: &Arguments) -> Vec<Around> {
+/// have to be measured first; here requests in flight rise to all prompts, and rates double up to the one that the server
+/// does not answer any more.
+fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec<Around> {
     let said = arguments.text("workload-var");
     let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
     let (option, is_open) = match var {
@@ -201,8 +226,9 @@ fn ladder(each: Vec<Around>, arguments: &Arguments) -> Vec<Around> {
         }
     };
     let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
-    let why = "there the levels lie between the throughput of one request at a time and of all at once; here each load is twice \
-               the one before it, and a ladder of rates ends where more comes than the server answers (`stop: saturated`)";
+    let why = "there the levels lie between the throughput of one request at a time and of all at once; here requests in \
+               flight rise from 1 to all prompts, each level as many times the one before, and rates double up to the one \
+               that the server does not answer any more (`stop: saturated`)";
     arguments.differs("serve_workload", why);
     let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
     let mut all = Vec::new();
@@ -214,9 +240,15 @@ fn ladder(each: Vec<Around>, arguments: &Arguments) -> Vec<Around> {
             );
             continue;
         }
-        for level in 0..levels {
+        let own = around.instead.iter().find(|(key, _)| key.replace('-', "_") == "num_prompts");
+        let own = own.and_then(|(_, value)| value.as_u64()).and_then(|count| u32::try_from(count).ok());
+        let loads = match is_open {
+            true => (0..levels).map(|level| 1_u32 << level).collect(),
+            false => in_flight(own.or(prompts).unwrap_or(PROMPTS), levels),
+        };
+        for load in loads {
             let mut one = around.clone();
-            one.instead.push((option.to_owned(), Value::from(1_u32 << level)));
+            one.instead.push((option.to_owned(), Value::from(load)));
             one.fields.extend(is_open.then(|| stop.clone()));
             all.push(one);
         }
@@ -411,7 +443,7 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
 pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
     let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
-    let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new(), behind: Vec::new() };
+    let command = Command::default();
     let around = settings::server(&command, records, &settings, &arguments);
     settings::with_baseline(&mut settings, &around);
     settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() }).collect()

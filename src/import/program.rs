@@ -30,9 +30,19 @@ pub(crate) enum Program<'a> {
     Startup(&'a [String]),
     /// It starts a server; the words are its arguments.
     Serve(&'a [String]),
+    /// It measures without a server; its name.
+    Offline(&'static str),
     /// Anything else.
     Other,
 }
+
+/// Benchmarks of vLLM that ask no server.
+const OFFLINE: [(&str, &str); 4] = [
+    ("latency", "vllm bench latency"),
+    ("throughput", "vllm bench throughput"),
+    ("benchmark_latency.py", "benchmark_latency.py"),
+    ("benchmark_throughput.py", "benchmark_throughput.py"),
+];
 
 /// Programs that name others, and run none here.
 const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
@@ -59,6 +69,10 @@ pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -
     rest.get(1..)
 }
 
+fn offline(word: &str) -> Option<&'static str> {
+    OFFLINE.iter().find(|(known, _)| *known == word).map(|(_, name)| *name)
+}
+
 /// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
     // A shell starts nothing that has no name.
@@ -76,6 +90,12 @@ pub(crate) fn program(words: &[String]) -> Program<'_> {
             (true, Some("bench"), Some("serve")) => return Program::Measure(Tool::Bench, rest(3)),
             (true, Some("bench"), Some("sweep")) => {
                 return Program::Sweep(next(3).unwrap_or_default(), rest(4));
+            }
+            (true, Some("bench"), Some(kind)) if offline(kind).is_some() => {
+                return offline(kind).map_or(Program::Other, Program::Offline);
+            }
+            _ if offline(file(word)).is_some() && file(word).ends_with(".py") => {
+                return offline(file(word)).map_or(Program::Other, Program::Offline);
             }
             (true, Some("bench"), Some("startup")) => return Program::Startup(rest(3)),
             (true, Some("serve"), _) => return Program::Serve(rest(2)),

@@ -15,6 +15,7 @@ use super::shell::Command;
 use super::tables;
 use super::text::one_line;
 use super::tree::{At, Item, Known};
+use super::write;
 
 /// More loads than a suite has.
 const MOST_LOADS: usize = 10_000;
@@ -51,7 +52,11 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         jobs.extend(Test { test, defaults, file: input.name, context }.jobs(jobs.len())?);
     }
     if jobs.is_empty() {
-        return Err(ImportError::unknown(input.name, "it has no test that measures anything"));
+        let why = write::reasons(&context.notes.listed.borrow());
+        return Err(ImportError::nothing(
+            input.name,
+            if why.is_empty() { "it has no test that measures anything".to_owned() } else { why },
+        ));
     }
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
@@ -96,6 +101,13 @@ impl<'a> Test<'a> {
         let model = |table: &[(&str, At<'a>)]| {
             table.iter().find(|(key, _)| *key == "model").and_then(|(_, at)| at.text()).map(|said| said.value)
         };
+        if self.test.get("server_parameters").is_none() && self.test.get("client_parameters").is_none() {
+            let name = name.map_or_else(|| "a test".to_owned(), |name| name.value);
+            let why = "this test is left out: it asks no server, and a plan measures servers";
+            notes.missing(&one_line(&name), why, self.test.line());
+            self.test.skip();
+            return Ok(Vec::new());
+        }
         let Some(served) = model(&server) else {
             let remedy = "add \"model\" to its server_parameters";
             return Err(self.test.wrong(self.file, "this test names no model for its server", remedy));
@@ -104,6 +116,7 @@ impl<'a> Test<'a> {
             let why = "the suite skips this test: its server and its client name different models";
             let name = name.map_or_else(|| "a test".to_owned(), |name| name.value);
             notes.needless(&one_line(&name), why, self.test.line());
+            self.test.skip();
             for (_, at) in client.iter().chain(&server) {
                 at.take();
             }
@@ -133,7 +146,7 @@ impl<'a> Test<'a> {
         let env = self.table("server_environment_variables").into_iter();
         let env = env.filter_map(|(name, at)| Some((name.to_owned(), at.text()?.value))).collect();
         let line = self.test.line();
-        let command = Command { words, line, secrets: Vec::new(), env, behind: Vec::new() };
+        let command = Command { words, line, env, ..Command::default() };
         let before = self.context.around();
         let found = bench::facts(&command.words[2..], super::serve::origin(&command.words, line), notes.secrets);
         let started = before.url.is_none().then(|| serve(&command, &[], "server_parameters", notes));
@@ -158,7 +171,7 @@ impl<'a> Test<'a> {
             words.extend([name.to_owned(), said.value]);
         }
         let line = self.test.line();
-        let command = Command { words: words.clone(), line, secrets: Vec::new(), env: Vec::new(), behind: Vec::new() };
+        let command = Command { words: words.clone(), line, ..Command::default() };
         let mut job = bench::job(self.file, Tool::Bench, &command, &words, around, self.context.notes)?;
         if let Some(job) = &mut job {
             job.endpoint.0 = hint(around, &job.endpoint.0);

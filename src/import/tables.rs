@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::clean;
+use super::crossed::crossed;
 use super::draft::{Draft, Field, Section, Sweep, unused};
 use super::job::{Job, Lasts, Load, Searched, Setting};
 use super::notes::Notes;
@@ -37,6 +38,8 @@ struct Group {
     endpoints: Vec<String>,
     models: Vec<String>,
     scenarios: Vec<String>,
+    /// The axes `prompt_tokens` and `output_tokens`, where one scenario has several lengths.
+    lengths: Vec<Field>,
     /// Settings of the server, each a map in YAML; empty where none is varied.
     settings: Vec<String>,
     is_open: bool,
@@ -48,7 +51,8 @@ struct Group {
     is_listed: bool,
     /// The name that keeps it apart from others.
     apart: Option<Said<String>>,
-    cap: Option<Said<u32>>,
+    /// The most requests in flight beside a rate.
+    caps: Vec<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
     /// Which load is searched, in the place of the points.
@@ -71,6 +75,7 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
     jobs.iter().for_each(|job| once(&mut draft, job, notes));
+    one_seed(&jobs, notes);
     let settings = Settings::new(&jobs);
     for (job, count) in counted(jobs) {
         let group = group(&mut draft, &job, count);
@@ -92,12 +97,13 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
             }
         }
     }
-    let groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
+    let mut groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
+    cross(&mut draft, &mut groups);
     if groups.iter().any(|group| !group.is_start) {
         phases(&mut draft);
     }
     let mut names = HashMap::new();
-    draft.sweeps = joined(groups).into_iter().map(|groups| sweep(groups, &mut names, &settings)).collect();
+    draft.sweeps = joined(groups).into_iter().map(|groups| sweep(groups, &mut names, &settings, notes)).collect();
     draft
 }
 
@@ -175,6 +181,35 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     }
 }
 
+/// Lists a seed that only some commands have: a plan has one, for all of them.
+fn one_seed(jobs: &[Job], notes: &Notes) {
+    let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
+    let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
+    if jobs.iter().any(|job| of(job).is_none()) {
+        notes.differs(&seed.origin, "a plan has one seed: here it is that of the other commands too", line);
+    }
+}
+
+/// Lists a window that holds the fewest of several numbers of requests.
+fn fewest(group: &Group, notes: &Notes) {
+    let counts: Vec<&Said<u32>> = group.points.iter().filter_map(|point| count_of(&point.lasts)).collect();
+    let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
+    let is_counted = group.measure().is_some_and(|field| field.value.contains("min_requests"));
+    if is_counted && counts.iter().any(|said| said.value != fewest) {
+        let why =
+            format!("a sweep has one window: it holds {fewest} requests of each load at least, the fewest of these");
+        notes.differs(&together(counts.iter().map(|said| said.origin.as_str())), &why, 0);
+    }
+}
+
+/// The number of requests, where it is said.
+fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
+    match lasts {
+        Lasts::Requests(said) | Lasts::First(_, said) => Some(said),
+        Lasts::Seconds(_) | Lasts::Unsaid => None,
+    }
+}
+
 /// The sweep that one command alone would be.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     let Job { endpoint, model, setting, scenario, load, search, lasts, label, repeats, .. } = job;
@@ -195,13 +230,14 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
             true => Vec::new(),
             false => vec![draft.scenarios.add(&own, scenario.1.clone())],
         },
+        lengths: Vec::new(),
         settings: setting.iter().map(Setting::value).collect(),
         is_open,
         is_own,
         is_start: job.is_start(),
         is_listed: job.is_listed,
         apart: job.apart.clone(),
-        cap: load.batch_size.clone().filter(|_| is_open),
+        caps: load.batch_size.clone().filter(|_| is_open).into_iter().collect(),
         arrivals: load.arrivals.clone(),
         points,
         search: search.clone(),
@@ -260,7 +296,7 @@ impl Group {
             self.scenarios,
             self.settings,
             self.is_open,
-            self.cap.as_ref().map(|said| said.value),
+            self.caps.iter().map(|said| said.value).collect::<Vec<_>>(),
             self.arrivals.as_ref().map(|said| said.value.clone()),
             self.repeats.as_ref().map(|field| &field.value),
             self.search.as_ref().map(|search| (search.axis, &search.range)),
@@ -341,18 +377,19 @@ impl Group {
     }
 
     fn sweep(self, names: &mut HashMap<String, usize>, settings: &Settings) -> Sweep {
-        let kind = match (self.is_open, &self.cap) {
+        let kind = match (self.is_open, self.caps.is_empty()) {
             _ if self.is_start => "starts",
             _ if self.is_own => "arrivals",
             (false, _) => "batches",
-            (true, None) => "rates",
-            (true, Some(_)) => "capped-rates",
+            (true, true) => "rates",
+            (true, false) => "capped-rates",
         };
         let kind = if self.search.is_some() { "limit" } else { kind };
         let mut matrix =
             vec![Field::new("endpoint", list(&self.endpoints), ""), Field::new("model", list(&self.models), "")];
         if !self.is_start {
             matrix.push(Field::new("scenario", list(&self.scenarios), ""));
+            matrix.extend(self.lengths.clone());
         }
         if !self.settings.is_empty() {
             matrix.push(Field::new(
@@ -361,9 +398,11 @@ impl Group {
                 settings.origin(&self.settings),
             ));
         }
-        if let Some(cap) = &self.cap {
-            let origin = format!("{}: requests beyond it wait, and their wait counts", cap.origin);
-            matrix.push(Field::new("batch_size", format!("[{}]", cap.value), origin));
+        if !self.caps.is_empty() {
+            let said = together(self.caps.iter().map(|cap| cap.origin.as_str()));
+            let origin = format!("{said}: requests beyond it wait, and their wait counts");
+            let values: Vec<String> = self.caps.iter().map(|cap| cap.value.to_string()).collect();
+            matrix.push(Field::new("batch_size", format!("[{}]", values.join(", ")), origin));
         }
         let values: Vec<String> = self.points.iter().map(|point| point.value.to_string()).collect();
         let origin = together(self.points.iter().map(|point| point.origin.as_str()));
@@ -408,6 +447,32 @@ impl Settings {
     }
 }
 
+/// Puts one scenario and two axes in the place of scenarios that are all combinations of their lengths.
+fn cross(draft: &mut Draft, groups: &mut [Group]) {
+    let of = |origins: &[String]| together(origins.iter().map(String::as_str));
+    for group in groups.iter_mut().filter(|group| !group.is_listed && !group.is_start) {
+        if let Some(one) = crossed(&draft.scenarios, &group.scenarios, of) {
+            group.scenarios = vec![draft.scenarios.add(&one.name, one.fields)];
+            group.lengths = one.axes;
+        }
+    }
+    draft.scenarios.keep(|name| groups.iter().any(|group| group.scenarios.iter().any(|used| used == name)));
+}
+
+/// Sweeps of the same rates that differ in their caps alone become one.
+fn capped(groups: Vec<Group>) -> Vec<Group> {
+    let mut kept: IndexMap<String, Group> = IndexMap::new();
+    for (number, mut group) in groups.into_iter().enumerate() {
+        let (caps, label) = (std::mem::take(&mut group.caps), group.label.clone());
+        let is_axis = !caps.is_empty() && group.search.is_none() && !group.points.is_empty();
+        let key = if is_axis { group.key(false) } else { format!("alone {number}") };
+        let there = kept.entry(key).or_insert(group);
+        there.label = there.label.take().filter(|own| label.as_ref() == Some(own));
+        there.caps.extend(caps);
+    }
+    kept.into_values().collect()
+}
+
 /// Sweeps that differ in one table's names alone become one.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let axes: [fn(&mut Group) -> &mut Vec<String>; 4] = [
@@ -416,7 +481,7 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
         |group| &mut group.settings,
         |group| &mut group.endpoints,
     ];
-    axes.into_iter().fold(groups, |groups, axis| {
+    axes.into_iter().fold(capped(groups), |groups, axis| {
         let mut kept: IndexMap<String, Group> = IndexMap::new();
         for mut group in groups {
             let (names, label) = (std::mem::take(axis(&mut group)), group.label.clone());
@@ -450,11 +515,12 @@ fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
 }
 
 /// The sweep of groups that are one.
-fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Settings) -> Sweep {
+fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Settings, notes: &Notes) -> Sweep {
     let mut groups = groups.into_iter();
     let mut first = groups.next().expect("groups are kept where there is one");
     let others: Vec<Group> = groups.collect();
     if others.is_empty() {
+        fewest(&first, notes);
         return first.sweep(names, settings);
     }
     let axis = if first.is_open { "qps" } else { "batch_size" };
@@ -467,6 +533,7 @@ fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Sett
         first.label = first.label.take().filter(|label| other.label.as_ref() == Some(label));
         first.points.extend(other.points);
     }
+    fewest(&first, notes);
     let origin = together(first.points.iter().map(|point| point.origin.as_str()));
     let workload = Field::new("workload", format!("[{}]", all.join(", ")), format!("--bench-params: {origin}"));
     let mut sweep = first.sweep(names, settings);

@@ -3,6 +3,7 @@
 mod fixtures;
 mod mutations;
 mod secrets;
+mod sources;
 mod tools;
 
 use std::path::PathBuf;

@@ -71,6 +71,17 @@ fn names_line(what: &str) -> bool {
     (number.ends_with("(line ") || number.ends_with(", line ")) && number.len() < what.len()
 }
 
+/// Why commands or tests are left out, for the message that nothing else is left.
+pub(super) fn reasons(listed: &[Listed]) -> String {
+    let is_reason = |one: &&Listed| one.why.contains("left out");
+    let all = merged(listed);
+    let mut chosen: Vec<&Listed> = all.iter().filter(is_reason).collect();
+    if chosen.is_empty() {
+        chosen = all.iter().filter(|one| one.kind == Kind::Missing).collect();
+    }
+    chosen.into_iter().map(sentence).collect::<Vec<_>>().join("; ")
+}
+
 fn list<'a>(text: &mut String, title: &str, listed: impl Iterator<Item = &'a Listed>) {
     let sentences: Vec<String> = listed.map(sentence).collect();
     if sentences.is_empty() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two models behind one gateway, three passes each, lengths in pairs.
-GATEWAY=https://llm.example.com
+GATEWAY=https://llm.example.com EXTRA=yes
 for model in "Qwen/Qwen3-8B" "meta-llama/Llama-3.1-8B-Instruct"; do
   for pass in 1 2 3; do
     vllm bench serve --backend openai-chat --base-url "$GATEWAY" --endpoint /v1/chat/completions \

@@ -201,7 +201,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
         (
             "m.sh",
             &format!("{bench} --request-rate $QPS"),
-            &["m.sh:1: --request-rate $QPS; `QPS` has no value", "write it there"],
+            &["m.sh:1: `--request-rate $QPS`: `QPS` has no value", "write the value itself"],
         ),
         ("n.sh", &format!("{bench} --request-rate fast"), &["n.sh:1: --request-rate fast is not a rate", "or inf"]),
         (

@@ -165,8 +165,11 @@ impl Builder<'_, '_> {
         let may_be_unset = matches!(target, Target::Path("endpoint.api_key") | Target::Pairs("endpoint.headers"));
         let is_needed = matches!(target, Target::Values("models" | "endpoint.urls"));
         if let Some(unset) = unset.filter(|_| !may_be_unset && !is_needed) {
-            let why = format!("`{unset}` has no value in what was imported; write it there");
-            return notes.missing(&words, &why, self.line);
+            if matches!(target, Target::Needless(_) | Target::Lost(_)) {
+                let why = format!("`{unset}` has no value in what was imported");
+                return notes.missing(&words, &why, self.line);
+            }
+            return notes.add_unset(&words, &unset, self.line);
         }
         let leaf = |value: Value| self.ledger.option(&words, value, self.line);
         match target {

@@ -340,7 +340,7 @@ impl<'t> At<'t> {
         let Said { value, origin } = self.text()?;
         let read = parse(value.trim());
         if read.is_none() {
-            self.missing(&format!("this is not {wanted}; correct it and import again"));
+            self.unreadable(&format!("this is not {wanted}"));
         }
         Some(Said { value: read?, origin })
     }
@@ -394,6 +394,13 @@ impl<'t> At<'t> {
     pub(super) fn differs(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.differs(what, why, line));
+        }
+    }
+
+    /// Notes that its value cannot be read, of which no plan comes.
+    fn unreadable(self, why: &str) {
+        if let Some(tree) = self.tree {
+            self.ledger.tell(tree, why, |notes, what, why, line| notes.wrong(what, why, line));
         }
     }
 

@@ -27,6 +27,7 @@ use super::draft::Draft;
 use super::error::ImportError;
 use super::importer::{Asked, CommandReader, Context, FileReader, Importer, Input};
 use super::job::Job;
+use super::launch;
 use super::tables;
 use leaves::Ledger;
 
@@ -70,25 +71,28 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
 
 /// Why nothing is left to measure.
 fn nothing(name: &str, context: &Context) -> ImportError {
-    let why: Vec<String> = context.notes.listed.borrow().iter().map(super::write::sentence).collect();
-    ImportError::unknown(name, context.notes.secrets.hide(&super::text::one_line(&why.join("; "))))
+    let why = super::write::reasons(&context.notes.listed.borrow());
+    ImportError::nothing(name, context.notes.secrets.hide(&super::text::one_line(&why)))
 }
 
 fn aiperf(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let ledger = Ledger::new(context.notes);
     let tree = command::tree(asked, context, &ledger)?;
-    finished(asked, tree, ledger)
+    finished(asked, context, tree, ledger)
 }
 
 fn genai_perf(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let ledger = Ledger::new(context.notes);
     let tree = genai_perf::tree(asked, &ledger)?;
-    finished(asked, tree, ledger)
+    finished(asked, context, tree, ledger)
 }
 
-fn finished(asked: &Asked, tree: leaves::Tree, ledger: Ledger) -> Result<Vec<Job>, ImportError> {
+fn finished(asked: &Asked, context: &Context, tree: leaves::Tree, ledger: Ledger) -> Result<Vec<Job>, ImportError> {
     let mut jobs = run::jobs(&asked.place, tree, &ledger, asked.around)?;
-    jobs.iter_mut().for_each(|job| job.line = asked.command.line);
+    for job in &mut jobs {
+        job.line = asked.command.line;
+        launch::add(&mut job.endpoint.1, &job.model.1[0].value, asked.around, context.notes.at(job.line));
+    }
     ledger.close();
     Ok(jobs)
 }

@@ -106,12 +106,12 @@ fn told(at: At, api: Api) {
 /// The base address.
 fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportError> {
     let urls = at.first(&["urls", "url"]);
-    if let Some((url, origin)) = &around.url {
-        urls.needless("`import --url`, or a server that the script starts, says where it is");
-        at.get("path").needless("`import --url` says where it is");
+    let each = urls.each();
+    if let Some((url, origin)) = around.url.as_ref().filter(|_| around.is_given_url() || each.is_empty()) {
+        urls.needless("`import --url` gives the server's address");
+        at.get("path").needless("the server's address is known without it");
         return Ok(Field::new("url", text_value(url), origin.clone()));
     }
-    let each = urls.each();
     for more in each.iter().skip(1) {
         more.missing(
             "one address is asked: give each an endpoint of its own, or measure the balancer in front of them",
@@ -309,9 +309,10 @@ pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Ve
         models.get(key).needless("one model answers a run");
     }
     let each = list.each();
-    let id = match (&around.model, each.first()) {
+    let known = around.model.as_ref().filter(|_| around.is_given_model() || each.is_empty());
+    let id = match (known, each.first()) {
         (Some((model, origin)), _) => {
-            list.needless("`import --model`, or a server that the script starts, names it");
+            list.needless("`import --model` gives the model");
             Said { value: model.clone(), origin: origin.clone() }
         }
         (None, Some(first)) => {
@@ -331,7 +332,7 @@ pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Ve
             return Err(ImportError::shape(file, "no model is named", remedy));
         }
     };
-    if around.model.is_none() {
+    if known.is_none() {
         for more in each.iter().skip(1) {
             more.missing("there each request goes to one of them; a `mix` of scenarios with `model: ID` does so");
         }

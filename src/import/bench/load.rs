@@ -17,12 +17,19 @@ const PROMPTS: u32 = 1000;
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
     let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
     if let Some(ramp) = Ramp::of(arguments) {
+        if let Some(said) = rate(place, "request-rate", arguments)? {
+            let what = format!("{} beside --ramp-up-strategy: vLLM refuses it, for the ramp is the rate", said.origin);
+            return Err(ImportError::shape(place, what, "leave one of the two out"));
+        }
         let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
         return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
     }
     if let Some(strategy) = arguments.text("ramp-up-strategy") {
-        let why = "a ramp is linear or exponential, between two rates of at least 0.01, and lasts: the plan has the rate of --request-rate";
-        arguments.missing(&strategy.origin, why);
+        let what = format!(
+            "{}: a ramp is linear or exponential, has --ramp-up-start-rps and --ramp-up-end-rps of at least 0.01, and lasts",
+            strategy.origin
+        );
+        return Err(ImportError::shape(place, what, "correct it, or leave it out for the rate of --request-rate"));
     }
     let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {

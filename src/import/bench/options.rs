@@ -37,9 +37,13 @@ pub(super) const OPTIONS: [Known; 105] = [
     (
         "lora-modules",
         Many,
-        Lost("one model answers a run; give each adapter an entry of `models` to measure it by itself"),
+        Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out"),
     ),
-    ("lora-assignment", One, Lost("one model answers a run")),
+    (
+        "lora-assignment",
+        One,
+        Lost("a `mix` of scenarios, each with `model: NAME`, shares the requests out by its weights"),
+    ),
     // The load.
     ("num-prompts", One, Read),
     ("request-rate", One, Read),

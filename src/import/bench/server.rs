@@ -8,6 +8,7 @@ use crate::import::address::address;
 use crate::import::arguments::Arguments;
 use crate::import::clean;
 use crate::import::draft::Field;
+use crate::import::endpoint;
 use crate::import::error::ImportError;
 use crate::import::job::Around;
 use crate::import::program::Tool;
@@ -122,21 +123,17 @@ fn url(
     path: Option<&Said<String>>,
     around: &Around,
 ) -> Result<Said<String>, ImportError> {
-    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
-    let base = match (arguments.needed(place, "base-url")?, &around.url) {
-        (Some(base), _) => base,
-        (None, Some((url, origin))) if host.is_none() && port.is_none() => {
-            return Ok(Said { value: url.clone(), origin: origin.clone() });
-        }
-        (None, _) => {
-            let words: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
-            let origin = if words.is_empty() { "default host and port".to_owned() } else { words.join(" ") };
-            let host = host.as_ref().map_or("127.0.0.1", |host| host.value.as_str());
-            let host = if host == "0.0.0.0" { "127.0.0.1" } else { host };
-            let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-            let port = port.as_ref().map_or("8000", |port| port.value.as_str());
-            Said { value: format!("http://{host}:{port}"), origin }
-        }
+    let (host, port) = (
+        arguments.needed_unless(around.is_given_url(), place, "host")?,
+        arguments.needed_unless(around.is_given_url(), place, "port")?,
+    );
+    let named = arguments
+        .needed_unless(around.is_given_url(), place, "base-url")?
+        .or_else(|| endpoint::of_parts(host, port, "8000"));
+    let base = match endpoint::base(named, around, arguments.notes, arguments.line) {
+        Some(base) if around.url.as_ref().is_some_and(|(_, origin)| *origin == base.origin) => return Ok(base),
+        Some(base) => base,
+        None => Said::default("http://127.0.0.1:8000".to_owned(), "default host and port"),
     };
     let shown = arguments.secrets().hide(&base.value);
     let read = address(&base.value).map_err(|reason| {
@@ -237,9 +234,8 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
 
 /// The model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let around_model = around.model.as_ref().filter(|(model, _)| !model.trim().is_empty());
-    let known = around_model.is_some();
-    let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
+    let known = around.model.as_ref().is_some_and(|(model, _)| !model.trim().is_empty());
+    let read = |option: &str| arguments.needed_unless(known, place, option);
     let named = |said: &Said<String>| {
         let is_empty = said.value.trim().is_empty();
         if is_empty {
@@ -248,19 +244,12 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
         !is_empty
     };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
-    let id = match (served, model, around_model) {
-        (Some(served), model, _) => {
-            if let Some(model) = model {
-                arguments.needless(&model.origin, "the server knows the model by --served-model-name");
-            }
-            served
-        }
-        (None, Some(model), _) => model,
-        (None, None, Some((model, origin))) => Said { value: model.clone(), origin: origin.clone() },
-        (None, None, None) => {
-            let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, "the command names no model", remedy));
-        }
+    if let (Some(_), Some(model)) = (&served, &model) {
+        arguments.needless(&model.origin, "the server knows the model by --served-model-name");
+    }
+    let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
+        let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))

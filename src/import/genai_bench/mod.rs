@@ -163,13 +163,13 @@ fn at(
     backend: &Said<String>,
 ) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let said = match (arguments.needed(place, "api-base")?, &around.url) {
-        (Some(said), _) => said,
-        (None, Some((url, origin))) => Said { value: url.clone(), origin: origin.clone() },
-        (None, None) if backend.value == "together" => {
+    let named = arguments.needed_unless(around.is_given_url(), place, "api-base")?;
+    let said = match endpoint::base(named, around, arguments.notes, command.line) {
+        Some(said) => said,
+        None if backend.value == "together" => {
             Said::default("https://api.together.xyz/v1".to_owned(), "Together's address")
         }
-        (None, None) => {
+        None => {
             let remedy = "add --api-base http://HOST:PORT to it, or give it to import: --url http://HOST:PORT";
             return Err(ImportError::shape(place, "the command has no --api-base", remedy));
         }
@@ -215,14 +215,12 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
 
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let named = arguments.needed(place, "api-model-name")?.filter(|said| !said.value.trim().is_empty());
-    let id = match (named, &around.model) {
-        (Some(said), _) => said,
-        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
-        (None, None) => {
-            let remedy = "add --api-model-name ID to it, or to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, "the command names no model", remedy));
-        }
+    let named = arguments
+        .needed_unless(around.is_given_model(), place, "api-model-name")?
+        .filter(|said| !said.value.trim().is_empty());
+    let Some(id) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
+        let remedy = "add --api-model-name ID to it, or to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
@@ -474,10 +472,10 @@ fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>>
                 all.push(Said { value: number, origin: format!("--{name} {number}") });
             }
             Ok(number) if number > 0 => arguments.needless(&format!("--{name} {number}"), "it stands there twice"),
-            _ => arguments.missing(
-                &format!("--{name} {value}"),
-                "this is not a whole number above 0; correct it and import again",
-            ),
+            _ => {
+                let why = "this is not a whole number above 0";
+                arguments.notes.wrong(&format!("--{name} {value}"), why, arguments.line);
+            }
         }
     }
     all

@@ -7,6 +7,7 @@ use crate::import::error::ImportError;
 use crate::import::header;
 use crate::import::importer::Context;
 use crate::import::job::Around;
+use crate::import::notes::Notes;
 use crate::import::said::Said;
 use crate::import::shell::Command;
 use crate::import::text::{name_of, seconds, secret, text_value};
@@ -62,14 +63,9 @@ pub(super) fn read(
     };
     let line = command.line;
     let notes = context.notes;
-    let said = match (get("target").and_then(At::text), &around.url) {
-        (_, Some((url, origin))) if origin.starts_with("import") => Said { value: url.clone(), origin: origin.clone() },
-        (Some(said), _) => said,
-        (None, Some((url, origin))) => Said { value: url.clone(), origin: origin.clone() },
-        (None, None) => {
-            Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one")
-        }
-    };
+    let said = endpoint::base(get("target").and_then(At::text), around, notes, line).unwrap_or_else(|| {
+        Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one")
+    });
     let url = endpoint::url(place, said, Path::AddsV1, "write target=http://HOST:PORT", notes, line)?;
     let is_tls = url.value.starts_with("https") || url.value.starts_with("\"https");
     let origin = format!("{kind}which server answers is not said; write it here, it decides about ignore_eos");
@@ -114,7 +110,7 @@ pub(super) fn read(
         body.add("max_tokens", said.value.into(), said.origin);
     }
     unneeded(backend);
-    let model = model(get("model"), place, around)?;
+    let model = model(get("model"), place, around, notes, line)?;
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
@@ -179,15 +175,18 @@ fn unneeded(backend: Option<At>) {
 }
 
 /// The model that is asked for.
-fn model(said: Option<At>, place: &str, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let id = match (said.and_then(At::text).filter(|said| !said.value.trim().is_empty()), &around.model) {
-        (Some(said), _) => said,
-        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
-        (None, None) => {
-            let what = "no model is named: guidellm asks the server for its first one";
-            let remedy = "add model=ID to the backend, or give it to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, what, remedy));
-        }
+fn model(
+    said: Option<At>,
+    place: &str,
+    around: &Around,
+    notes: &Notes,
+    line: usize,
+) -> Result<(String, Vec<Field>), ImportError> {
+    let named = said.and_then(At::text).filter(|said| !said.value.trim().is_empty());
+    let Some(id) = endpoint::model_id(named, around, notes, line) else {
+        let what = "no model is named: guidellm asks the server for its first one";
+        let remedy = "add model=ID to the backend, or give it to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, what, remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))

@@ -110,7 +110,7 @@ fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Dec
         match said.value.is_positive() && said.value <= Decimal::from(BOUNDS.1) {
             true if all.iter().all(|known| known.value != said.value) => all.push(said),
             true => one.needless("it stands there twice"),
-            false => one.missing("it is no number above 0; correct it and import again"),
+            false => one.unreadable("it is no number above 0"),
         }
     }
     if all.is_empty() {

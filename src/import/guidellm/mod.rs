@@ -72,8 +72,8 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let around = context.around();
     let jobs = of_tree(&root, input.name, &command, &around, context)?;
     if jobs.is_empty() {
-        let seen = context.notes.listed.borrow().iter().map(super::write::sentence).collect::<Vec<_>>().join("; ");
-        return Err(ImportError::unknown(input.name, super::text::one_line(&seen)));
+        let why = super::write::reasons(&context.notes.listed.borrow());
+        return Err(ImportError::nothing(input.name, super::text::one_line(&why)));
     }
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
@@ -96,7 +96,11 @@ fn of_tree(
     root.enter(notes);
     let at = root.at(notes);
     let made = measured(at, place, command, around, context);
-    root.list_rest(&[], notes);
+    match &made {
+        // It is left out, for a reason that is listed: what else it says counts for nothing.
+        Ok(jobs) if jobs.is_empty() => at.skip_rest(),
+        _ => root.list_rest(&[], notes),
+    }
     made
 }
 

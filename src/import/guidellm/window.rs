@@ -17,28 +17,48 @@ fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
 fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let one = of_kind(at, &[kind]).into_iter().next()?;
     one.get("kind")?.text();
-    let value = one.get(key)?;
+    let Some(value) = of_benchmarks(at, kind, key).or_else(|| one.get(key)) else { return None };
     if !value.is_list() {
         return Some(value);
     }
-    let all = value.list();
-    all.iter().skip(1).for_each(|other| other.missing("all loads of a sweep have one window: the first is taken"));
-    all.first().copied()
+    fewest(value.list())
+}
+
+/// Of values for each benchmark the least: all loads of a sweep have one window.
+fn fewest(all: Vec<At>) -> Option<At> {
+    let number = |at: &At| at.peek().json().as_f64().unwrap_or(f64::MAX);
+    let least = all.iter().copied().min_by(|a, b| number(a).total_cmp(&number(b)))?;
+    let why = "all loads of a sweep have one window, with the least of these: a sweep of its own has another, `phases` \
+               beside its matrix";
+    all.iter().filter(|one| number(one) != number(&least)).for_each(|one| one.differs(why));
+    for one in &all {
+        one.take();
+    }
+    Some(least)
+}
+
+/// What stands in `benchmarks` for each of them in the place of a constraint's value.
+fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
+    let constraints = at.get("constraints").map(At::list).unwrap_or_default();
+    let is_kind = |one: &At| one.get("kind").is_some_and(|word| word.peek().word() == Some(kind));
+    let path = format!("constraints[{}].{key}", constraints.iter().position(is_kind)?);
+    let benchmarks = at.get("benchmarks").map(At::list).unwrap_or_default();
+    fewest(benchmarks.iter().filter_map(|one| one.get(&path)).collect())
 }
 
 /// How long each load is measured: guidellm ends at the first of its constraints.
 pub(super) fn read(at: At, is_trace: bool) -> Lasts {
+    let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
+    let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());
     for one in at.get("benchmarks").map(At::list).unwrap_or_default() {
         for (key, value) in one.entries() {
-            if key.starts_with("constraint") {
+            if key.starts_with("constraint") && !value.peek().is_taken() {
                 value.missing(
                     "all loads of a sweep have one window; a sweep of its own has another: `phases` beside its matrix",
                 );
             }
         }
     }
-    let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
-    let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());
     let count = count.map(|said| said.map(|count| (count.to_f64() as u32).max(1)));
     match (time, count) {
         (Some(time), Some(count)) => Lasts::First(time, count),

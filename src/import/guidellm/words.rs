@@ -42,7 +42,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
             // A word alone is the kind.
             None if !said.value.contains(['=', '{']) => json!({ kind: said.value }),
             None => {
-                arguments.missing(&said.origin, "it is neither KEY=VALUE,… nor JSON; correct it and import again");
+                notes.wrong(&said.origin, "it is neither KEY=VALUE,… nor JSON", line);
                 return None;
             }
         };
@@ -66,7 +66,12 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         let one = |text: &String| match (pairs::read(text, notes.secrets), name) {
             (Some(value), _) => value,
             (None, "data") => legacy::data(text),
-            (None, _) => json!({ "kind": text }),
+            (None, _) => {
+                if text.contains(['=', '{']) {
+                    notes.wrong(&format!("--{name} {text}"), "it is neither KEY=VALUE,… nor JSON", line);
+                }
+                json!({ "kind": text })
+            }
         };
         let items: Vec<Value> = said.value.iter().map(one).collect();
         root.lay(key, Item::of_json(&Value::Array(items), format!("--{name}")).lined(line));

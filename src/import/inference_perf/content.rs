@@ -40,7 +40,8 @@ pub(super) fn scenario(
     let word = kind.as_ref().map_or("mock", |said| said.value.as_str());
     let (hint, mut fields) = match (word, data) {
         ("shareGPT" | "cnn_dailymail" | "infinity_instruct" | "billsum_conversations", Some(data)) => {
-            texts(word, data, folder)
+            let api = root.path(&["api", "type"]).and_then(|at| at.peek().word());
+            texts(word, data, folder, api.is_none_or(|api| api == "completion"))
         }
         ("synthetic" | "random", Some(data)) => synthetic(file, data, folder, load)?,
         ("shared_prefix", Some(data)) => shared(data, load),
@@ -85,21 +86,44 @@ fn stream(root: At) -> Field {
 }
 
 /// A data set that is a file.
-fn texts(word: &str, data: At, folder: &Path) -> (String, Vec<Field>) {
+fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, Vec<Field>) {
     let path = data.get("path").and_then(At::text);
     let (name, origin) = match &path {
         Some(said) => (said.value.clone(), said.origin.clone()),
         None => (SHAREGPT.to_owned(), data.get("type").map(At::origin).unwrap_or_default()),
     };
     let form = if word == "shareGPT" { "as: sharegpt, " } else { "" };
+    let filter = if word == "shareGPT" && of_completions { kept(data) } else { Vec::new() };
+    let chosen: Vec<String> = filter.iter().map(|(key, range, _)| format!("{key}: {range}")).collect();
+    let chosen = if chosen.is_empty() { String::new() } else { format!(", filter: {{ {} }}", chosen.join(", ")) };
     let read = match (word, &path) {
         ("shareGPT", _) | (_, Some(_)) => named(folder, &name).and_then(|file| {
-            let value = format!("{{ file: {}, {form}on_bad: skip }}", scalar(&file));
+            let value = format!("{{ file: {}, {form}on_bad: skip{chosen} }}", scalar(&file));
             fits(folder, "", &format!(", data: {value}")).map(|()| value)
         }),
         _ => Err("nothing is downloaded".to_owned()),
     };
     let base = Field::new("base", "B1", "texts of a data set");
+    let is_there = read.is_ok();
+    for key in ["input_distribution", "output_distribution"] {
+        let Some(at) = data.get(key) else { continue };
+        match filter.iter().any(|(_, _, of)| *of == key) {
+            true if is_there => {
+                at.differs(
+                    "texts outside of min and max are left out, as there; the filter counts four characters as a \
+                     token",
+                );
+            }
+            true => at.differs(
+                "it bounds the lengths of the data set: `filter` of `data` does; until then all prompts have one \
+                 length",
+            ),
+            false if word == "shareGPT" => {
+                at.needless("inference-perf sends conversations whole: it filters for completions only")
+            }
+            false => at.needless("inference-perf does not use it with a data set of this kind"),
+        }
+    }
     match read {
         Ok(value) => {
             let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
@@ -124,6 +148,18 @@ fn texts(word: &str, data: At, folder: &Path) -> (String, Vec<Field>) {
             (name_of(word, "data"), fields)
         }
     }
+}
+
+/// Which texts of ShareGPT are sent: a filter's key, its range, and the table that says it. Its other fields decide nothing
+/// (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are its defaults).
+fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
+    let sides = [("prompt_tokens", "input_distribution"), ("output_tokens", "output_distribution")];
+    let range = |(key, of): (&'k str, &'k str)| {
+        let at = data.get(of).filter(|at| at.is_table())?;
+        let bound = |name: &str, default: u32| at.get(name).and_then(At::whole).map_or(default, |said| said.value);
+        Some((key, format!("{{ min: {}, max: {} }}", bound("min", 10), bound("max", 1024)), of))
+    };
+    sides.into_iter().filter_map(range).collect()
 }
 
 /// Prompts of lengths that are drawn, or those of a trace.

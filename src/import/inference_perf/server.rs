@@ -55,7 +55,7 @@ fn url(file: &str, root: At, around: &Around) -> Result<Field, ImportError> {
     let at = root.path(&["server", "base_url"]);
     if let Some((url, origin)) = &around.url {
         if let Some(at) = at {
-            at.needless("`import --url` says where it is");
+            at.needless("`import --url` gives the server's address");
         }
         return Ok(Field::new("url", text_value(url), origin.clone()));
     }

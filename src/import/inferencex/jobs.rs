@@ -3,7 +3,6 @@
 use super::entry::{Entry, Lengths};
 use super::row::{Drafts, ROUTER, Row};
 use super::server::{Flags, Framework, config, framework, settings};
-use crate::import::address::{address, base};
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
@@ -61,7 +60,7 @@ fn endpoint(
 ) -> Result<Vec<Field>, ImportError> {
     let origin = entry.said("framework").map_or_else(String::new, |said| said.origin);
     let mut fields = vec![
-        url(context)?,
+        url(context),
         Field::new("engine", made.engine, origin),
         Field::new("api", "completions", "its scripts ask with --backend vllm"),
     ];
@@ -128,13 +127,11 @@ fn defaults(entry: &Entry, lengths: &[Lengths], context: &Context) {
     }
 }
 
-fn url(context: &Context) -> Result<Field, ImportError> {
-    let Some(url) = &context.wishes.url else { return Ok(Field::new("url", URL, "the port of its runners")) };
-    let read = address(url).map_err(|reason| {
-        let what = format!("`{}` is no URL of a server: {reason}", context.notes.secrets.hide(url));
-        ImportError::shape("--url", what, "write http://HOST:PORT/v1")
-    })?;
-    Ok(Field::new("url", text_value(&base(&read.url).0), "import --url"))
+fn url(context: &Context) -> Field {
+    match &context.wishes.url {
+        Some(url) => Field::new("url", text_value(url), "import --url"),
+        None => Field::new("url", URL, "the port of its runners"),
+    }
 }
 
 /// The accelerators.

@@ -1,6 +1,5 @@
 //! Places that llm-d-benchmark fills when it renders a profile: `REPLACE_ENV_LLMDBENCH_…`.
 
-use crate::import::address::address;
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
 
@@ -28,13 +27,7 @@ pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportErro
         None => String::new(),
     };
     let url = match &wishes.url {
-        Some(url) => {
-            let read = address(url).map_err(|reason| {
-                let what = format!("`{}` is no URL of a server: {reason}", context.notes.secrets.hide(url));
-                ImportError::shape("--url", what, "write http://HOST:PORT")
-            })?;
-            read.url.trim_end_matches('/').trim_end_matches("/v1").to_owned()
-        }
+        Some(url) => url.trim_end_matches("/v1").to_owned(),
         None => URL.to_owned(),
     };
     let text = model.iter().fold(text.to_owned(), |text, place| replaced(&text, place, &id));

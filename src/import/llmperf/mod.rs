@@ -11,6 +11,7 @@ use super::error::ImportError;
 use super::files;
 use super::importer::{Asked, CommandReader, Context, Importer};
 use super::job::{Around, Job, Lasts, Load};
+use super::launch;
 use super::loads::bounded;
 use super::program::module;
 use super::said::Said;
@@ -29,6 +30,9 @@ pub(super) const IMPORTER: Importer = Importer {
 fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &["token_benchmark_ray.py"])
 }
+
+/// The shortest prompt of llmperf, in tokens: its instruction, by `token_benchmark_ray.py`.
+const INSTRUCTION: u32 = 41;
 
 /// The variable with the address.
 const BASE: &str = "OPENAI_API_BASE";
@@ -52,8 +56,9 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
     }
-    let endpoint = at(asked, &arguments, &api)?;
+    let mut endpoint = at(asked, &arguments, &api)?;
     let mut model = model(place, &arguments, around)?;
+    launch::add(&mut endpoint, &model.1[0].value, around, arguments.noted());
     model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, "openai"));
     let mut body = Body::default();
     body.add_text(arguments.text("additional-sampling-params"), notes, command.line);
@@ -62,7 +67,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         Some(said) => said.map(Spread::One),
         None => spread(&arguments, "mean-output-tokens", 150, "stddev-output-tokens", 80),
     };
-    let prompt = spread(&arguments, "mean-input-tokens", 550, "stddev-input-tokens", 150);
+    let prompt = with_instruction(spread(&arguments, "mean-input-tokens", 550, "stddev-input-tokens", 150), &arguments);
     let name = format!("sonnets-{}-{}", mean(&prompt.value), mean(&output.value));
     let (fields, told) = lengths(prompt, Some(output));
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
@@ -95,15 +100,12 @@ fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
 
 fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let said = match (&around.url, endpoint::variable(command, BASE, arguments.notes)) {
-        (Some((url, origin)), _) => Said { value: url.clone(), origin: origin.clone() },
-        (None, Some(said)) if !said.value.trim().is_empty() => said,
-        _ => {
-            let what = format!("the command has no address: {BASE} is not set in what was imported");
-            let remedy =
-                "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
-            return Err(ImportError::shape(place, what, remedy));
-        }
+    let said = endpoint::variable(command, BASE, arguments.notes).filter(|said| !said.value.trim().is_empty());
+    let Some(said) = endpoint::base(said, around, arguments.notes, command.line) else {
+        let what = format!("the command has no address: {BASE} is not set in what was imported");
+        let remedy =
+            "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
+        return Err(ImportError::shape(place, what, remedy));
     };
     let remedy = format!("write {BASE}=http://HOST:PORT/v1");
     let url = endpoint::url(place, said, Path::IsBase, &remedy, arguments.notes, command.line)?;
@@ -114,14 +116,11 @@ fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Fi
 }
 
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let named = arguments.needed(place, "model")?.filter(|said| !said.value.trim().is_empty());
-    let said = match (named, &around.model) {
-        (Some(said), _) => said,
-        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
-        (None, None) => {
-            let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, "the command names no model", remedy));
-        }
+    let named =
+        arguments.needed_unless(around.is_given_model(), place, "model")?.filter(|said| !said.value.trim().is_empty());
+    let Some(said) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
+        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     // LiteLLM's name of the provider is no part of what the server knows.
     let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
@@ -140,6 +139,25 @@ fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32)
     let mean = or(arguments, mean, of_mean);
     let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));
     Said { value: Spread::around(mean.value, sd.value, 1), origin: format!("{}, {}", mean.origin, sd.origin) }
+}
+
+/// Lengths of prompts: one that is shorter than llmperf's own instruction in it is drawn again.
+fn with_instruction(said: Said<Spread>, arguments: &Arguments) -> Said<Spread> {
+    let Spread::Normal { mean, sd, max, .. } = said.value else { return said };
+    let around = mean.max(INSTRUCTION);
+    if around != mean {
+        let why = format!(
+            "llmperf draws until a prompt holds its instruction, {INSTRUCTION} tokens: so the mean is {INSTRUCTION} here"
+        );
+        arguments.differs(said.origin.split(',').next().unwrap_or_default(), &why);
+    }
+    let max = max.max(around.saturating_add(sd.saturating_mul(5)));
+    said.map(|_| Spread::Normal {
+        mean: around,
+        sd,
+        min: INSTRUCTION.max(mean.saturating_sub(sd.saturating_mul(5))),
+        max,
+    })
 }
 
 fn mean(spread: &Spread) -> u32 {

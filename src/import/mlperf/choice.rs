@@ -1,7 +1,7 @@
 //! Which model of a file is imported, and which of its scenarios: a plan has one objective, and that is a model's.
 
 use super::conf::Setting;
-use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, sends};
+use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, other_of_path, sends};
 use crate::import::error::ImportError;
 use crate::import::input::Wishes;
 use crate::import::text::one_line;
@@ -113,6 +113,11 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
         ([one], ..) => Ok(((*one).to_owned(), Vec::new(), "the model of the file's keys".to_owned())),
         ([], Some(one), _) => {
             Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry says another".to_owned()))
+        }
+        ([], None, None) if other_of_path(&wishes.name).is_some() => {
+            let (name, sends) = other_of_path(&wishes.name).unwrap_or_default();
+            let what = format!("{name} sends {sends}, and sweepline measures servers of language models");
+            Err(wrong(wishes, &what, "import the file of a language model"))
         }
         ([], None, Some(id)) => {
             let name = by_id(id).map_or("*", |one| one.name);

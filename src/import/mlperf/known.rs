@@ -115,6 +115,29 @@ pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     }
 }
 
+/// Folders of benchmarks that are called otherwise than these in LoadGen.
+const FOLDERS: [(&str, &str); 8] = [
+    ("classification_and_detection", "pictures"),
+    ("recommendation", "features of clicks"),
+    ("text_to_image", "texts that become pictures"),
+    ("text_to_video", "texts that become films"),
+    ("speech2text", "sound"),
+    ("medical_imaging", "scans"),
+    ("automotive", "pictures and points of a lidar"),
+    ("graph", "nodes of a graph"),
+];
+
+/// The benchmark that a path names which sends no text, and what it sends.
+pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
+    let parts = || path.split(['/', '\\']);
+    let is_named = |part: &str, name: &str| {
+        let (part, name) = (part.to_ascii_lowercase().replace('_', "-"), name.replace('_', "-"));
+        part == name || part.strip_prefix(&name).is_some_and(|rest| ["-99", "-99.9", ".conf"].contains(&rest))
+    };
+    let all = || OTHERS.iter().chain(&FOLDERS);
+    parts().rev().find_map(|part| Some((part, all().find(|(name, _)| is_named(part, name))?.1)))
+}
+
 /// A setting of `mlperf.conf`, in the words of that file.
 pub(super) fn default(benchmark: Option<&Benchmark>, scenario: &str, name: &str) -> Option<f64> {
     let of_model = benchmark.and_then(|one| match (scenario, name) {
@@ -151,6 +174,15 @@ mod tests {
             ("user.conf", None),
         ] {
             assert_eq!(of_path(path).map(|one| one.name), name, "{path}");
+        }
+        for (path, sends) in [
+            ("inference/language/bert/user.conf", true),
+            ("recommendation/dlrm_v2/pytorch/user.conf", true),
+            ("text_to_image/user.conf", true),
+            ("results/bert-99.9/Server/user.conf", true),
+            ("language/gpt-j/user.conf", false),
+        ] {
+            assert_eq!(other_of_path(path).is_some(), sends, "{path}");
         }
     }
 }

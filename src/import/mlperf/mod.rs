@@ -8,7 +8,6 @@ mod known;
 mod scenario;
 mod settings;
 
-use super::address::{address, base};
 use super::draft::{Draft, Field, Section};
 use super::error::ImportError;
 use super::importer::{Context, FileReader, Importer, Input};
@@ -25,6 +24,9 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
+/// Tokens of a prompt until the data set is named: those of the built-in scenario.
+const PROMPT: u32 = 50;
+
 /// The plan of a configuration.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let conf = conf::read(input.name, input.text, context.notes)?;
@@ -37,7 +39,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let model = model(&mut draft, &choice);
     phases(&mut draft);
     for scenario in &choice.scenarios {
-        let content = content(&mut draft, &settings, &choice, scenario);
+        let content = content(&mut draft, &settings, &choice, scenario, context);
         let is_interactive = *scenario == "Server" && choice.model.ends_with("-interactive");
         let mut made =
             scenario::made(&settings, scenario, if is_interactive { "interactive" } else { named(scenario) });
@@ -85,17 +87,11 @@ fn seed(draft: &mut Draft, settings: &Settings, choice: &Choice) {
 
 fn endpoint(draft: &mut Draft, context: &Context) -> Result<String, ImportError> {
     let (url, origin) = match &context.wishes.url {
-        None => ("http://127.0.0.1:8000/v1".to_owned(), "LoadGen's file names no server: --url names yours"),
-        Some(url) => {
-            let read = address(url).map_err(|reason| {
-                let what = format!("`{}` is no URL of a server: {reason}", context.notes.secrets.hide(url));
-                ImportError::shape("--url", what, "write http://HOST:PORT/v1")
-            })?;
-            (base(&read.url).0, "import --url")
-        }
+        None => ("http://127.0.0.1:8000/v1", "LoadGen's file names no server: --url names yours"),
+        Some(url) => (url.as_str(), "import --url"),
     };
     let fields = vec![
-        Field::new("url", text_value(&url), origin),
+        Field::new("url", text_value(url), origin),
         Field::new("engine", "openai", "not said: any server; write the one that answers, so that ignore_eos is sent"),
         Field::new(
             "api",
@@ -112,7 +108,7 @@ fn model(draft: &mut Draft, choice: &Choice) -> String {
 }
 
 /// What is sent.
-fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str) -> String {
+fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str, context: &Context) -> String {
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;
         if !is_same {
@@ -124,7 +120,15 @@ fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &s
         Some(said) => ("A1", format!("{}: the same prompt every time", said.origin)),
         None => ("B1", "prompts that differ, of one length: LoadGen's file names no data set".to_owned()),
     };
-    let mut fields = vec![Field::new("base", base, origin)];
+    let data = choice.benchmark.map_or("its data set", |one| one.data);
+    context.notes.differs(
+        &format!("prompts of {scenario}"),
+        &format!("LoadGen's file does not hold {data}: prompts of {PROMPT} tokens stand in until `data: {{ file: … }}` of the \
+             scenario sends it"),
+        0,
+    );
+    let stands_in = "stands in: LoadGen's file says no length; `data: { file: … }` sends the data set in its place";
+    let mut fields = vec![Field::new("base", base, origin), Field::new("prompt_tokens", PROMPT.to_string(), stands_in)];
     if let Some(output) = choice.benchmark.and_then(|one| one.output) {
         let origin = "tokens per sample that MLPerf's rules expect";
         fields.push(Field::new("output_tokens", output.to_string(), origin));

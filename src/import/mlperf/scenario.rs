@@ -13,6 +13,8 @@ const MOST_PER_SECOND: f64 = 1_000_000.0;
 const SHORTEST: f64 = 60.0;
 /// The longest, in seconds.
 const LONGEST: f64 = 31_536_000.0;
+/// How much longer LoadGen makes the query of Offline than its time takes.
+const SLACK: f64 = 1.1;
 /// LoadGen's `min_query_count` where nothing says one.
 const QUERIES: f64 = 100.0;
 /// Percentiles that an objective can have.
@@ -33,7 +35,10 @@ pub(super) struct Made {
 
 /// The sweep of a scenario.
 pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
-    let window = Window::of(settings, scenario);
+    let mut window = Window::of(settings, scenario);
+    if scenario == "Offline" {
+        window.count = Some(samples(settings, &window));
+    }
     let (axis, slo) = match scenario {
         "Server" => server(settings),
         "Offline" => (offline(settings, &window), None),
@@ -164,12 +169,36 @@ fn millis(value: f64) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// All samples at once: as many are kept in flight as the one query holds at least.
+/// How many samples the one query of Offline has: `min_query_count`, and a tenth more than `min_duration` takes at
+/// `target_qps` (`loadgen/test_settings_internal.cc`, `kSlack`).
+fn samples(settings: &Settings, window: &Window) -> Said {
+    let least = window.count.clone().unwrap_or_else(|| Said {
+        value: QUERIES,
+        text: QUERIES.to_string(),
+        origin: format!("LoadGen's default, min_query_count = {QUERIES}"),
+        line: 0,
+    });
+    let is_same = ["performance_issue_same", "performance_issue_unique"]
+        .iter()
+        .any(|name| settings.value("Offline", name).is_some_and(|said| said.value != 0.0));
+    let time = window.time.as_ref().map_or(10_000.0, |said| said.value.max(0.0)) / 1000.0;
+    let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0 && !is_same);
+    let sized = rate.map(|rate| ((SLACK * time * rate.value).trunc(), rate)).filter(|(value, _)| *value > least.value);
+    let Some((value, rate)) = sized else {
+        if let Some(said) = settings.said("Offline", "target_qps") {
+            settings.needless(&said, "it sizes LoadGen's one query, and `min_query_count` asks for no fewer samples");
+        }
+        return least;
+    };
+    let of_time =
+        window.time.as_ref().map_or_else(|| "LoadGen's default of 10 s".to_owned(), |said| said.origin.clone());
+    let origin = format!("{SLACK} × {} × {of_time}, LoadGen's query", rate.origin);
+    Said { value, text: value.to_string(), origin, line: rate.line.max(least.line) }
+}
+
+/// All samples at once: as many are kept in flight as the one query holds.
 fn offline(settings: &Settings, window: &Window) -> Axis {
     let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0);
-    if let Some(said) = settings.said("Offline", "target_qps") {
-        settings.needless(&said, "LoadGen makes its one query as long as `min_duration` takes at this rate; here the load is kept up for that time");
-    }
     not_used(settings, "Offline", "target_latency_percentile", "LoadGen does not use it: the result is a throughput");
     not_used(settings, "Offline", "target_latency", "LoadGen does not use it: the result is a throughput");
     if let Some(said) = settings.said("Offline", "max_async_queries") {
@@ -178,7 +207,7 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     let count = window.count.as_ref();
     let value = count.map_or(QUERIES, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
     if let Some(said) = count.filter(|said| said.value > MOST_IN_FLIGHT) {
-        settings.missing(said, "batch_size is at most 100000: the plan keeps as many in flight");
+        settings.differs(said, "batch_size is at most 100000: the plan keeps as many in flight");
     }
     let said = count.cloned().unwrap_or_else(|| Said {
         value: QUERIES,

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use super::conf::Setting;
-use super::known::{Benchmark, default};
+use super::known::{Benchmark, SCENARIOS, default};
 use crate::import::notes::Notes;
 
 /// Where LoadGen's own settings come from, in comments.
@@ -117,6 +117,9 @@ impl<'a> Settings<'a> {
     fn unread(&self, what: &str, setting: &Setting, scenarios: &[&str]) {
         let is_other_model = setting.model != "*" && setting.model != self.model;
         let is_other_scenario = setting.scenario != "*" && !scenarios.contains(&setting.scenario.as_str());
+        if setting.scenario != "*" && !SCENARIOS.contains(&setting.scenario.as_str()) {
+            return self.notes.missing(what, "LoadGen knows no scenario of this name", setting.line);
+        }
         if is_other_model || is_other_scenario {
             let model = if is_other_model { &setting.model } else { self.model };
             let end = if setting.scenario == "*" { String::new() } else { format!(".{}", setting.scenario) };

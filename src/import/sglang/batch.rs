@@ -90,11 +90,10 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
             "add --model ID to it, or to import: sweepline import --model ID …",
         ));
     };
-    let said = match (arguments.needed(place, "base-url")?.filter(|said| !said.value.is_empty()), &around.url) {
-        (Some(said), _) => said,
-        (None, Some((url, origin))) => Said { value: url.clone(), origin: origin.clone() },
-        (None, None) => Said::default("http://127.0.0.1:30000".to_owned(), "default port of SGLang"),
-    };
+    let named =
+        arguments.needed_unless(around.is_given_url(), place, "base-url")?.filter(|said| !said.value.is_empty());
+    let said = endpoint::base(named, &around, notes, command.line)
+        .unwrap_or_else(|| Said::default("http://127.0.0.1:30000".to_owned(), "default port of SGLang"));
     let url = endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", notes, command.line)?;
     let mut endpoint = vec![url, Field::new("engine", engine, &backend.origin)];
     endpoint.push(Field::new(
@@ -197,10 +196,10 @@ fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     for value in &said.value {
         match value.trim().parse::<u32>() {
             Ok(number) if number > 0 => all.push(Said { value: number, origin: format!("--{name} {number}") }),
-            _ => arguments.missing(
-                &format!("--{name} {value}"),
-                "this is not a whole number above 0; correct it and import again",
-            ),
+            _ => {
+                let why = "this is not a whole number above 0";
+                arguments.notes.wrong(&format!("--{name} {value}"), why, arguments.line);
+            }
         }
     }
     all

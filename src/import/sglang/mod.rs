@@ -212,22 +212,16 @@ fn at(
     backend: &Said<String>,
 ) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
-    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
-    let said = match (arguments.needed(place, "base-url")?, &around.url) {
-        (Some(base), _) => base,
-        (None, Some((url, origin))) if host.is_none() && port.is_none() => {
-            Said { value: url.clone(), origin: origin.clone() }
-        }
-        (None, _) => {
-            let words: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
-            let origin = match words.is_empty() {
-                true => format!("default host and port of {}", backend.origin),
-                false => words.join(" "),
-            };
-            let port = port.as_ref().map_or(known.port, |port| port.value.as_str());
-            Said { value: endpoint::host_and_port(host.as_ref().map(|host| host.value.as_str()), port), origin }
-        }
-    };
+    let (host, port) = (
+        arguments.needed_unless(around.is_given_url(), place, "host")?,
+        arguments.needed_unless(around.is_given_url(), place, "port")?,
+    );
+    let parts = endpoint::of_parts(host, port, known.port);
+    let named = arguments.needed_unless(around.is_given_url(), place, "base-url")?.or(parts);
+    let said = endpoint::base(named, around, arguments.notes, command.line).unwrap_or_else(|| {
+        let origin = format!("default host and port of {}", backend.origin);
+        Said::default(endpoint::host_and_port(None, known.port), origin)
+    });
     let url =
         endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", arguments.notes, command.line)?;
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
@@ -246,24 +240,17 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = |option: &str| {
-        let said = arguments.needed(place, option)?;
+        let said = arguments.needed_unless(around.is_given_model(), place, option)?;
         Ok::<_, ImportError>(said.filter(|said| !said.value.trim().is_empty()))
     };
     let (model, served) = (named("model")?, named("served-model-name")?);
-    let id = match (served, model, &around.model) {
-        (Some(served), model, _) => {
-            if let Some(model) = model {
-                arguments.needless(&model.origin, "--served-model-name is what the server calls it");
-            }
-            served
-        }
-        (None, Some(model), _) => model,
-        (None, None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
-        (None, None, None) => {
-            let what = "the command names no model: the tool asks the server for its first one";
-            let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
-            return Err(ImportError::shape(place, what, remedy));
-        }
+    if let (Some(_), Some(model)) = (&served, &model) {
+        arguments.needless(&model.origin, "--served-model-name is what the server calls it");
+    }
+    let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
+        let what = "the command names no model: the tool asks the server for its first one";
+        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        return Err(ImportError::shape(place, what, remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))

@@ -64,7 +64,7 @@ impl Reader<'_> {
         self.rest = rest.strip_prefix('}').unwrap_or(rest);
         match self.variables.get(word) {
             Some(Variable::Text(text)) => text.trim().parse().ok(),
-            Some(Variable::List(_)) => None,
+            Some(Variable::List(_) | Variable::Branched) => None,
             None => word.parse().ok(),
         }
     }

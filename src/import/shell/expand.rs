@@ -187,23 +187,58 @@ fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String
     match rest {
         "" | "[@]" | "[*]" => put(name, None, quoted, variables, done),
         _ if default.is_some() => put(name, default, quoted, variables, done),
+        _ if rest.starts_with(['%', '#']) && !name.is_empty() => {
+            let cut = match variables.get(name) {
+                Some(Variable::Text(text)) => without_part(text, rest),
+                _ => None,
+            };
+            let own = cut.map(|text| Variables::from([(name.to_owned(), Variable::Text(text))]));
+            put(name, None, quoted, &own.unwrap_or_default(), done);
+        }
         // What stands behind the name may be the text of a key: `${KEY:?…}`.
         _ => mark(if name.is_empty() { inner } else { name }, done),
     }
+}
+
+/// What `%`, `%%`, `#` and `##` leave of a text, where the pattern is a text with a `*` at its far end.
+fn without_part(text: &str, operator: &str) -> Option<String> {
+    let sign = &operator[..1];
+    let is_longest = operator[1..].starts_with(sign);
+    let pattern = &operator[1 + usize::from(is_longest)..];
+    let is_end = sign == "%";
+    let fixed = if is_end { pattern.strip_suffix('*') } else { pattern.strip_prefix('*') };
+    let word = fixed.unwrap_or(pattern);
+    if word.is_empty() || word.contains(['*', '?', '[', '$', '\\', '\'', '"']) {
+        return None;
+    }
+    let kept = match (is_end, fixed.is_some()) {
+        (true, false) => text.strip_suffix(word),
+        (false, false) => text.strip_prefix(word),
+        // The end that is cut off begins at the last word, the longest one at the first.
+        (true, true) => if is_longest { text.find(word) } else { text.rfind(word) }.map(|at| &text[..at]),
+        (false, true) => if is_longest { text.rfind(word) } else { text.find(word) }.map(|at| &text[at + word.len()..]),
+    };
+    Some(kept.unwrap_or(text).to_owned())
 }
 
 /// Writes the value of a variable, so that quotes in it are no quotes to the splitter.
 fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, done: &mut String) {
     let value = match (variables.get(name), default) {
         _ if names_secret(name) => return mark(name, done),
+        (Some(Variable::Branched), _) => return mark(name, done),
         (Some(value), _) => value.clone(),
-        (None, Some(default)) => Variable::Text(default.trim_matches(['"', '\'']).to_owned()),
+        // A default may name other variables, and those have defaults again.
+        (None, Some(default)) => {
+            let default = default.trim_matches(['"', '\'']);
+            Variable::Text(expand(default, variables).unwrap_or_default())
+        }
         (None, None) => return mark(name, done),
     };
     let between = if quoted { "\" \"" } else { " " };
     let values = match &value {
         Variable::Text(text) => std::slice::from_ref(text),
         Variable::List(values) => values.as_slice(),
+        Variable::Branched => &[],
     };
     for (number, value) in values.iter().enumerate() {
         if number > 0 {

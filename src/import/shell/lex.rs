@@ -3,6 +3,21 @@
 
 use crate::import::error::ImportError;
 
+/// What stands between a statement and the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// Nothing that decides whether it runs: a line end, `;`, `&`.
+    Any,
+    /// `&&`.
+    Success,
+    /// `||`.
+    Failure,
+    /// `|`.
+    Pipe,
+    /// `)` of a pattern of `case`, behind which its statements begin.
+    Pattern,
+}
+
 /// One statement.
 #[derive(Debug, PartialEq)]
 pub(super) struct Statement {
@@ -10,6 +25,10 @@ pub(super) struct Statement {
     pub line: usize,
     /// Its text.
     pub raw: String,
+    /// What stands before it.
+    pub after: After,
+    /// Whether `&` behind it leaves it running.
+    pub is_behind: bool,
 }
 
 /// Where the reader is.
@@ -24,6 +43,10 @@ struct Lexer<'a> {
     quote: Option<(char, usize)>,
     /// The brackets that are open: `)` and `}` that are waited for, each with its line.
     open: Vec<(char, usize)>,
+    /// Subshells that are open.
+    subshells: usize,
+    /// What stands before the statement.
+    after: After,
     found: Vec<Statement>,
 }
 
@@ -35,8 +58,9 @@ const DEEPEST: usize = 32;
 /// The statements of a script.
 pub(super) fn statements(name: &str, text: &str) -> Result<Vec<Statement>, ImportError> {
     let rest = text.chars().peekable();
-    let mut lexer =
-        Lexer { name, rest, line: 1, raw: String::new(), began: 1, quote: None, open: Vec::new(), found: Vec::new() };
+    let (raw, open, found) = Default::default();
+    let (quote, subshells, after) = (None, 0, After::Any);
+    let mut lexer = Lexer { name, rest, line: 1, raw, began: 1, quote, open, subshells, after, found };
     while let Some(c) = lexer.rest.next() {
         lexer.take(c)?;
     }
@@ -44,7 +68,7 @@ pub(super) fn statements(name: &str, text: &str) -> Result<Vec<Statement>, Impor
         let what = format!("the {}", if bracket == ')' || bracket == '}' { "bracket" } else { "quote" });
         return Err(ImportError::Unclosed { name: name.to_owned(), line, what });
     }
-    lexer.end();
+    lexer.end(After::Any);
     Ok(lexer.found)
 }
 
@@ -107,9 +131,19 @@ impl Lexer<'_> {
             '(' if substitution || arithmetic => self.open.push((')', self.line)),
             '{' if substitution => self.open.push(('}', self.line)),
             // A subshell: its commands are commands.
-            '(' if self.raw.trim().is_empty() => return Ok(()),
+            '(' if self.raw.trim().is_empty() => {
+                self.subshells += 1;
+                return Ok(());
+            }
             ')' | '}' if self.open.last().is_some_and(|(waited, _)| *waited == c) => drop(self.open.pop()),
-            ')' if self.open.is_empty() => return Ok(()),
+            ')' if self.open.is_empty() => {
+                if self.subshells == 0 && !self.raw.trim().is_empty() && !self.raw.contains('(') {
+                    self.push(c);
+                    self.end(After::Pattern);
+                }
+                self.subshells = self.subshells.saturating_sub(1);
+                return Ok(());
+            }
             _ => {}
         }
         if self.open.len() > DEEPEST {
@@ -127,20 +161,39 @@ impl Lexer<'_> {
     fn separator(&mut self, c: char) {
         // `2>&1` and `&>` send output elsewhere and separate nothing.
         let redirects = c == '&' && (self.raw.ends_with('>') || self.rest.peek() == Some(&'>'));
-        if redirects {
+        let words = || self.raw.split_whitespace();
+        let in_test = words().any(|word| word == "[[") && words().all(|word| word != "]]");
+        if redirects || (in_test && c != '\n' && c != ';') {
             return self.push(c);
         }
-        self.end();
+        let is_double = ['&', '|'].contains(&c) && self.rest.next_if_eq(&c).is_some();
+        let is_behind = c == '&' && !is_double && !self.raw.trim().is_empty();
+        self.end(match (c, is_double) {
+            ('&', true) => After::Success,
+            ('|', true) => After::Failure,
+            ('|', false) => After::Pipe,
+            _ => After::Any,
+        });
+        for statement in self.found.iter_mut().rev().take(if is_behind { usize::MAX } else { 0 }) {
+            statement.is_behind = true;
+            // All parts of `a | b &`.
+            if statement.after != After::Pipe {
+                break;
+            }
+        }
         if c == '\n' {
             self.line += 1;
         }
     }
 
-    fn end(&mut self) {
+    /// Ends the statement; a line end behind an operator ends nothing.
+    fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
-        if !raw.trim().is_empty() {
-            self.found.push(Statement { line: self.began, raw: raw.trim().to_owned() });
+        if raw.trim().is_empty() {
+            return;
         }
+        let after = std::mem::replace(&mut self.after, next);
+        self.found.push(Statement { line: self.began, raw: raw.trim().to_owned(), after, is_behind: false });
     }
 }
 
@@ -168,6 +221,26 @@ mod tests {
             (10, "p $((1;2))"),
         ];
         assert_eq!(found, expected.map(|(line, raw)| (line, raw.to_owned())));
+    }
+
+    #[test]
+    fn a_statement_knows_what_stands_before_it() {
+        let found = statements("x.sh", "[[ a && b ]] && c ||\nd | e & f; case x in\n y) g;;\n(z) h\nesac").unwrap();
+        let found: Vec<(&str, After, bool)> =
+            found.iter().map(|one| (one.raw.as_str(), one.after, one.is_behind)).collect();
+        let expected = [
+            ("[[ a && b ]]", After::Any, false),
+            ("c", After::Success, false),
+            ("d", After::Failure, true),
+            ("e", After::Pipe, true),
+            ("f", After::Any, false),
+            ("case x in", After::Any, false),
+            ("y)", After::Any, false),
+            ("g", After::Pattern, false),
+            ("z h", After::Any, false),
+            ("esac", After::Any, false),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

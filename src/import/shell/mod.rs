@@ -1,16 +1,22 @@
 //! A shell script, as far as a list of benchmark commands needs one: continued lines, quotes, comments, assignments, arrays,
-//! `for` loops over what is known, `$(( … ))`, `$(seq …)`. It is read, never run: what only running it would tell has no
+//! `for` loops over what is known, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`. It is read, never run: what only running it would tell has no
 //! value here, and its name stands for it.
 
 mod arithmetic;
+mod branch;
+#[cfg(test)]
+mod branch_tests;
 mod collect;
 mod expand;
 mod lex;
 mod mark;
+mod truth;
 mod variable;
 mod waiting;
+mod words;
 mod wrapped;
 
+pub(super) use branch::Runs;
 pub(super) use mark::{marks, shown, without_mark_names};
 pub(super) use wrapped::wrappers;
 
@@ -20,12 +26,15 @@ use super::secrets::Secrets;
 use super::text::is_no_key;
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
+use branch::Branches;
 use collect::collect;
-use expand::{expand, range};
-use lex::Statement;
-use mark::without_marks;
+use expand::expand;
+use lex::{After, Statement};
+use mark::{mark, without_marks};
+use truth::{Truth, fits, reads_arguments, truth};
 use variable::{Variable, Variables, assignment};
 use waiting::{STEERING, is_waiting};
+use words::{braces, evaluated, without_documents, without_redirections};
 
 /// More commands than a script of benchmarks has, loops unrolled.
 const MOST_COMMANDS: usize = 10_000;
@@ -35,7 +44,7 @@ const DEEPEST: usize = 16;
 const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Command {
     /// Its words, assignments before it left out.
     pub words: Vec<String>,
@@ -47,6 +56,10 @@ pub(super) struct Command {
     pub env: Vec<(String, String)>,
     /// What stands in front of the shell that is given it as a text: `ssh`, `docker run …`.
     pub behind: Vec<String>,
+    /// Whether it runs.
+    pub runs: Runs,
+    /// Whether the script goes on while it runs.
+    pub is_behind: bool,
 }
 
 /// What a script says.
@@ -56,6 +69,9 @@ pub(super) struct Script {
     pub commands: Vec<Command>,
     /// What was not understood.
     pub listed: Vec<Listed>,
+    /// Variables that get a value in a branch of which only running the script would tell whether it is taken, each with
+    /// the line of the condition.
+    pub branched: Vec<(String, usize)>,
 }
 
 /// A statement, or a loop over statements.
@@ -86,7 +102,7 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
     collect(&words[own..], secrets);
     let (words, more) = walker.given(words[own..].to_vec());
     let env = plain(&assigned).into_iter().chain(more).collect();
-    Command { words, line: 0, secrets: walker.keys, env, behind: Vec::new() }
+    Command { words, line: 0, secrets: walker.keys, env, ..Command::default() }
 }
 
 struct Walker<'a> {
@@ -100,6 +116,14 @@ struct Walker<'a> {
     behind: Vec<String>,
     /// How many shells they are inside of.
     depth: usize,
+    /// The branches that are read.
+    branches: Branches,
+    /// `{` that are open: of functions and groups.
+    braces: usize,
+    /// `continue` and, if true, `break`, which end the turn of a loop that is walked.
+    turn: Option<bool>,
+    /// Loops that are walked.
+    loops: usize,
     /// Statements walked through.
     steps: usize,
     script: Script,
@@ -115,6 +139,10 @@ impl<'a> Walker<'a> {
             exported: Vec::new(),
             behind: Vec::new(),
             depth: 0,
+            branches: Branches::default(),
+            braces: 0,
+            turn: None,
+            loops: 0,
             steps: 0,
             script: Script::default(),
             secrets,
@@ -132,7 +160,7 @@ impl<'a> Walker<'a> {
             return Err(self.too_many("loops inside each other", DEEPEST, inside.unwrap_or(1)));
         }
         let mut nodes = Vec::new();
-        while let Some(Statement { line, mut raw }) = statements.next() {
+        while let Some(Statement { line, mut raw, after, is_behind }) = statements.next() {
             while let Some(rest) = raw.strip_prefix("do").filter(|rest| rest.starts_with(char::is_whitespace)) {
                 raw = rest.trim_start().to_owned();
             }
@@ -145,16 +173,21 @@ impl<'a> Walker<'a> {
                     let body = self.nodes(statements, Some(line), depth + 1)?;
                     nodes.push(Node::For { line, variable, values, body });
                 }
+                "while" | "until" if reads_arguments(&raw) => {
+                    let why = "it reads the arguments of the script, which is read as one that is started without any";
+                    self.script.listed.push(Listed::needless(first, why, line));
+                    self.nodes(statements, Some(line), depth + 1)?;
+                }
                 "while" | "until" | "select" => {
                     let body = self.nodes(statements, Some(line), depth + 1)?;
                     if raws(&raw, &body).is_some_and(|raws| is_waiting(&raws)) {
                         self.script.listed.push(Listed::needless(first, WAITS, line));
                     } else {
                         self.list(line, first, "not unrolled: what is inside is taken once");
-                        nodes.extend(body);
+                        nodes.push(Node::For { line, variable: String::new(), values: "once".to_owned(), body });
                     }
                 }
-                _ => nodes.push(Node::One(Statement { line, raw })),
+                _ => nodes.push(Node::One(Statement { line, raw, after, is_behind })),
             }
         }
         match inside {
@@ -186,17 +219,29 @@ impl<'a> Walker<'a> {
 
     fn walk(&mut self, nodes: &[Node]) -> Result<(), ImportError> {
         for node in nodes {
+            if self.turn.is_some() {
+                return Ok(());
+            }
             match node {
                 Node::One(statement) => {
                     self.step(statement.line)?;
                     self.statement(statement)?;
                 }
                 Node::For { line, variable, values, body } => {
+                    self.branches.statement(After::Any, *line);
+                    let depth = self.branches.depth();
+                    self.loops += 1;
                     for value in self.words(values, *line)?.iter().flat_map(|word| braces(word)) {
                         self.step(*line)?;
                         self.variables.insert(variable.clone(), Variable::Text(value));
                         self.walk(body)?;
+                        self.branches.back_to(depth, false);
+                        if self.turn.take() == Some(true) {
+                            break;
+                        }
                     }
+                    self.branches.back_to(depth, true);
+                    self.loops -= 1;
                 }
             }
         }
@@ -211,11 +256,79 @@ impl<'a> Walker<'a> {
         shlex::split(&expanded).ok_or(unclosed)
     }
 
+    /// Takes the words that steer what runs, and tests; gives the rest of the statement.
+    fn steered<'s>(&mut self, statement: &'s Statement) -> Result<Option<&'s str>, ImportError> {
+        let Statement { line, raw, .. } = statement;
+        let mut after = statement.after;
+        let mut raw = raw.as_str();
+        loop {
+            let first = raw.split_whitespace().next().unwrap_or_default();
+            let mut rest = raw[first.len()..].trim_start();
+            match first {
+                "if" => self.branches.begin(*line),
+                "elif" => self.branches.elif(),
+                "then" => self.branches.then(),
+                "else" => self.branches.arm(Truth::Known(true)),
+                "fi" | "esac" => {
+                    self.branches.end();
+                    return Ok(None);
+                }
+                "case" => {
+                    let (word, pattern) = rest.split_once(" in").unwrap_or((rest, ""));
+                    let word = self.words(word, *line)?.concat();
+                    self.branches.begin_case(word, *line);
+                    rest = pattern.trim_start();
+                }
+                _ => break,
+            }
+            (after, raw) = (After::Any, rest);
+            if raw.is_empty() {
+                return Ok(None);
+            }
+        }
+        if let Some(word) = self.branches.word().filter(|_| raw.ends_with(')') && !raw.contains('(')) {
+            let holds = fits(word, raw, after);
+            self.branches.arm(holds);
+            return Ok(None);
+        }
+        self.branches.statement(after, *line);
+        let truth = truth(raw, &self.variables, &self.keys);
+        if self.branches.is_condition() {
+            self.branches.add(truth.unwrap_or(Truth::Unknown), after);
+        }
+        self.branches.held(truth);
+        Ok(if truth.is_some() { None } else { Some(raw) })
+    }
+
+    /// `exit`, `continue` and `break`; false for another command.
+    fn leaves(&mut self, word: &str, runs: Runs) -> bool {
+        match (word, runs) {
+            ("exit", Runs::Surely) => {
+                // A branch that gives up where a variable has no value is not the one that measures.
+                self.branches.has_ended |= self.braces == 0 && !self.branches.is_assumed();
+            }
+            ("continue" | "break", Runs::Surely) => self.turn = Some(word == "break").filter(|_| self.loops > 0),
+            ("continue" | "break", Runs::Unsure(line)) => self.branches.doubt(line, word == "break"),
+            ("exit" | "continue" | "break", _) => {}
+            _ => return false,
+        }
+        true
+    }
+
     fn statement(&mut self, statement: &Statement) -> Result<(), ImportError> {
-        let Statement { line, raw } = statement;
+        let Some(raw) = self.steered(statement)? else { return Ok(()) };
+        let Statement { line, is_behind, .. } = statement;
+        for word in raw.split_whitespace() {
+            self.braces = match word {
+                "{" => self.braces + 1,
+                "}" => self.braces.saturating_sub(1),
+                _ => self.braces,
+            };
+        }
+        let runs = self.branches.runs();
         if let Some((name, inner)) = array(raw) {
             let values = self.words(inner, *line)?;
-            self.variables.insert(name.to_owned(), Variable::List(values));
+            self.set(name, Variable::List(values), runs);
             return Ok(());
         }
         let mut words = self.words(raw, *line)?;
@@ -225,6 +338,9 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         words.drain(..steering);
+        if words.first().is_some_and(|word| self.leaves(word, runs)) {
+            return Ok(());
+        }
         let exported =
             words.first().is_some_and(|word| ["export", "local", "declare", "readonly"].contains(&word.as_str()));
         let begins = usize::from(exported);
@@ -233,22 +349,30 @@ impl<'a> Walker<'a> {
         let before = self.keys.len();
         let assigned: Vec<(&str, &str)> = words.iter().filter_map(|word| assignment(word)).collect();
         for (name, value) in &assigned {
-            self.assign(name, value);
+            self.assign_if(runs, name, value);
         }
-        if words.first().is_some_and(|word| word == "export") {
-            self.export(plain(&assigned));
+        if command.is_empty() && !raw.contains(['`', '(']) {
+            self.branches.held(Some(Truth::Known(true)));
+        }
+        if words.first().is_some_and(|word| word == "export") && !matches!(runs, Runs::Not | Runs::NotUnset(_)) {
+            let unsure = |(name, value): (String, String)| {
+                let value = if matches!(runs, Runs::Unsure(_)) { marked(&name) } else { value };
+                (name, value)
+            };
+            self.export(plain(&assigned).into_iter().map(unsure).collect());
             // Names of what was set before.
             self.export(command.iter().filter_map(|name| self.known(name)).collect());
         }
         if !command.is_empty() && !exported {
-            let command = without_redirections(command);
+            let command = evaluated(without_redirections(command));
             collect(&command, self.secrets);
             let (command, more) = self.given(command);
             let own: Vec<(String, String)> = plain(&assigned).into_iter().chain(more).collect();
             if !self.inside(&command, &own, *line)? {
                 let env = self.exported.iter().cloned().chain(own).collect();
-                let (secrets, behind) = (self.keys.clone(), self.behind.clone());
-                self.script.commands.push(Command { words: command, line: *line, secrets, env, behind });
+                let (secrets, behind, is_behind) = (self.keys.clone(), self.behind.clone(), *is_behind);
+                let command = Command { words: command, line: *line, secrets, env, behind, runs, is_behind };
+                self.script.commands.push(command);
             }
             // Set for this command alone.
             self.keys.truncate(before);
@@ -303,7 +427,31 @@ impl<'a> Walker<'a> {
     fn known(&self, name: &str) -> Option<(String, String)> {
         match self.variables.get(name)? {
             Variable::Text(value) => Some((name.to_owned(), value.clone())),
-            Variable::List(_) => None,
+            Variable::List(_) | Variable::Branched => None,
+        }
+    }
+
+    /// Gives a variable a value, as far as that statement runs.
+    fn set(&mut self, name: &str, value: Variable, runs: Runs) {
+        match runs {
+            Runs::Not | Runs::NotUnset(_) => {}
+            Runs::Surely => drop(self.variables.insert(name.to_owned(), value)),
+            Runs::Unsure(line) => {
+                let same =
+                    |known: &Variable| matches!((known, &value), (Variable::Text(a), Variable::Text(b)) if a == b);
+                if !self.variables.get(name).is_some_and(same) {
+                    self.variables.insert(name.to_owned(), Variable::Branched);
+                    self.script.branched.push((name.to_owned(), line));
+                }
+            }
+        }
+    }
+
+    /// Takes an assignment, as far as it runs. A key that may be set is one.
+    fn assign_if(&mut self, runs: Runs, name: &str, value: &str) {
+        match names_secret(name) {
+            true => self.assign(name, value),
+            false => self.set(name, Variable::Text(value.to_owned()), runs),
         }
     }
 
@@ -336,6 +484,13 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// A word that stands for a variable without a value.
+fn marked(name: &str) -> String {
+    let mut word = String::new();
+    mark(name, &mut word);
+    word
+}
+
 /// Assignments that hold no secret by their name.
 fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
     let kept = assigned.iter().filter(|(name, _)| !names_secret(name));
@@ -351,60 +506,11 @@ fn raws<'a>(condition: &'a str, body: &'a [Node]) -> Option<Vec<&'a str>> {
     std::iter::once(Some(condition)).chain(body.iter().map(of)).collect()
 }
 
-/// Statements without the lines of `<<END … END`, which are another program's text.
-fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
-    let mut end: Option<String> = None;
-    let mut is_kept = |statement: &Statement| {
-        if let Some(word) = &end {
-            if statement.raw == *word {
-                end = None;
-            }
-            return false;
-        }
-        let opened = statement.raw.split("<<").nth(1).filter(|rest| !rest.starts_with(['<', '=']));
-        let word = opened.and_then(|rest| rest.trim_start_matches('-').split_whitespace().next());
-        end = word.map(|word| word.trim_matches(['"', '\'', '\\']).to_owned()).filter(|word| is_variable(word));
-        true
-    };
-    statements.into_iter().filter(|statement| is_kept(statement)).collect()
-}
-
 /// `NAME=(…)`.
 fn array(raw: &str) -> Option<(&str, &str)> {
     let (name, rest) = raw.split_once('=')?;
     let name = name.rsplit(char::is_whitespace).next().unwrap_or(name);
     Some((name, rest.strip_prefix('(')?.strip_suffix(')')?)).filter(|(name, _)| is_variable(name))
-}
-
-/// `{1..8}` and `{1,2,4}` as their values.
-fn braces(word: &str) -> Vec<String> {
-    let Some(inner) = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) else {
-        return vec![word.to_owned()];
-    };
-    let parts: Vec<&str> = inner.split("..").collect();
-    let numbers: Option<Vec<i64>> = parts.iter().map(|part| part.parse().ok()).collect();
-    match numbers.as_deref() {
-        Some(&[first, last]) => range(first, last, 1).iter().map(i64::to_string).collect(),
-        Some(&[first, last, step]) if step > 0 => range(first, last, step).iter().map(i64::to_string).collect(),
-        _ if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
-        _ => vec![word.to_owned()],
-    }
-}
-
-/// Words without `> file`, `2>&1` and the like.
-fn without_redirections(words: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::with_capacity(words.len());
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let sign = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
-        match sign.strip_prefix(">>").or_else(|| sign.strip_prefix(['>', '<'])) {
-            // The file is the next word.
-            Some("") => drop(words.next()),
-            Some(_) => {}
-            None => kept.push(word),
-        }
-    }
-    kept
 }
 
 #[cfg(test)]

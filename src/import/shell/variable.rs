@@ -11,6 +11,8 @@ pub(super) enum Variable {
     Text(String),
     /// An array.
     List(Vec<String>),
+    /// A value that a branch gave it of which only running the script would tell whether it is taken.
+    Branched,
 }
 
 /// The variables of a script so far.

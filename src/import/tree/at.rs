@@ -140,7 +140,7 @@ impl<'a> At<'a> {
         match said.value.trim().parse() {
             Ok(value) => Some(Said { value, origin: said.origin }),
             Err(_) => {
-                self.missing(&format!("this is not {wanted}; correct it and import again"));
+                self.unreadable(&format!("this is not {wanted}"));
                 None
             }
         }
@@ -151,7 +151,7 @@ impl<'a> At<'a> {
         let said = self.number::<Decimal>("a whole number")?;
         let whole = said.value.to_string().parse().ok();
         if whole.is_none() {
-            self.missing("this is not a whole number; correct it and import again");
+            self.unreadable("this is not a whole number");
         }
         Some(Said { value: whole?, origin: said.origin })
     }
@@ -168,7 +168,7 @@ impl<'a> At<'a> {
             "true" | "yes" | "on" => Some(Said { value: true, origin: said.origin }),
             "false" | "no" | "off" => Some(Said { value: false, origin: said.origin }),
             _ => {
-                self.missing("this is not true or false; correct it and import again");
+                self.unreadable("this is not true or false");
                 None
             }
         }
@@ -190,7 +190,7 @@ impl<'a> At<'a> {
         match number.zip(unit) {
             Some((number, unit)) => Some(Said { value: number * unit, origin: said.origin }),
             None => {
-                self.missing("this is no number of seconds; correct it and import again");
+                self.unreadable("this is no number of seconds");
                 None
             }
         }
@@ -208,6 +208,12 @@ impl<'a> At<'a> {
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
+    /// Notes that its value cannot be read, of which no plan comes.
+    pub(crate) fn unreadable(self, why: &str) {
+        self.take();
+        self.notes.wrong(&self.what(), why, self.item.line);
+    }
+
     /// Lists a whole table, by its name alone, as something without a counterpart.
     pub(crate) fn refused(self, why: &str) {
         self.take();
@@ -219,6 +225,11 @@ impl<'a> At<'a> {
     pub(crate) fn skip(self) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
+    }
+
+    /// Skips all of it that nobody took.
+    pub(crate) fn skip_rest(self) {
+        self.rest(At::skip);
     }
 
     /// Lists it as something that sweepline does anyway, or in another way.

@@ -282,7 +282,7 @@ impl Item {
     }
 
     /// Whether everything in it is taken.
-    fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         self.all(|leaf| leaf.taken.get())
     }
 

@@ -1,4 +1,4 @@
-# A public script for AMD's GPUs (found by text, its repository is not stored; November 2026): its facts.
+# cwortman-amd/llmperf-benchmark, test.sh (0bed4b6f, August 2025): its facts.
 PROJECT="llmperf"
 MODEL=${MODEL:-"amd/Llama-3.1-70B-Instruct-FP8-KV"}
 ITERATIONS=${ITERATIONS:-"3"}

@@ -1,4 +1,4 @@
-# A public script that runs llmperf over two lists (found by text, its repository is not stored; November 2026): its facts.
+# A public script that runs llmperf over two lists (found by its text, which names no repository; November 2026): its facts.
 export OPENAI_API_KEY="random"
 export OPENAI_API_BASE="http://localhost:46221/v1/chat/completions"
 concurrent_requests_list=(1 2 4 8 16 20)

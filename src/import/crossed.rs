@@ -1,0 +1,74 @@
+//! Scenarios that differ in their two lengths alone, each length of one side with each of the other: one scenario, and two
+//! axes.
+
+use super::draft::{Entries, Entry, Field};
+
+/// Fewer combinations are as short as scenarios.
+const FEWEST: usize = 4;
+
+/// One scenario in the place of several.
+pub(super) struct Crossed {
+    /// A hint for its name.
+    pub name: String,
+    /// Its fields, without the lengths.
+    pub fields: Vec<Field>,
+    /// The axes `prompt_tokens` and `output_tokens`.
+    pub axes: Vec<Field>,
+}
+
+/// The values of one side, each once, and the words that said them.
+#[derive(Default)]
+struct Side {
+    values: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Side {
+    fn add(&mut self, field: &Field) {
+        if !self.values.contains(&field.value) {
+            self.values.push(field.value.clone());
+            self.origins.push(field.origin.clone());
+        }
+    }
+
+    fn axis(&self, key: &str, together: fn(&[String]) -> String) -> Field {
+        Field::new(key, format!("[{}]", self.values.join(", ")), together(&self.origins))
+    }
+}
+
+fn is_length(field: &Field) -> bool {
+    ["prompt_tokens", "output_tokens"].contains(&field.key.as_str()) && field.value.parse::<u32>().is_ok()
+}
+
+/// The scenario and the axes that these are, where they are all combinations of their lengths. `together` joins the words
+/// that said the values of an axis.
+pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -> String) -> Option<Crossed> {
+    let find = |name: &String| all.all.iter().find(|entry| entry.name == *name);
+    let entries: Vec<&Entry> = names.iter().map(find).collect::<Option<_>>()?;
+    let rest =
+        |entry: &Entry| -> Vec<Field> { entry.fields.iter().filter(|field| !is_length(field)).cloned().collect() };
+    let pairs = |fields: &[Field]| -> Vec<(String, String)> {
+        fields.iter().map(|field| (field.key.clone(), field.value.clone())).collect()
+    };
+    let first = *entries.first()?;
+    let fields = rest(first);
+    let (mut prompts, mut outputs) = (Side::default(), Side::default());
+    for entry in &entries {
+        let side = |key: &str| entry.fields.iter().find(|field| field.key == key && is_length(field));
+        let (prompt, output) = (side("prompt_tokens")?, side("output_tokens")?);
+        if pairs(&rest(entry)) != pairs(&fields) {
+            return None;
+        }
+        prompts.add(prompt);
+        outputs.add(output);
+    }
+    // Entries are all different: as many as there are combinations are all of them.
+    let is_all = prompts.values.len() * outputs.values.len() == entries.len();
+    if !is_all || entries.len() < FEWEST || prompts.values.len() < 2 || outputs.values.len() < 2 {
+        return None;
+    }
+    let end = format!("-{}-{}", prompts.values[0], outputs.values[0]);
+    let name = first.name.strip_suffix(&end).filter(|name| !name.is_empty()).unwrap_or("lengths").to_owned();
+    let axes = vec![prompts.axis("prompt_tokens", together), outputs.axis("output_tokens", together)];
+    Some(Crossed { name, fields, axes })
+}
