@@ -12,6 +12,9 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
+/// Options that name a run and decide nothing of it: without a value they are left out.
+const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
+
 /// One option as it was given.
 #[derive(Debug)]
 struct Given {
@@ -160,7 +163,10 @@ impl<'a> Arguments<'a> {
             && name != "header"
             && !names_secret(name)
         {
-            self.notes.add_unset(&words, unset, self.line);
+            match IN_WORDS.contains(&name) {
+                true => self.missing(&words, &format!("`{unset}` has no value in what was imported; write it there")),
+                false => self.notes.add_unset(&words, unset, self.line),
+            }
             return None;
         }
         Some(Said { value: values, origin: words })

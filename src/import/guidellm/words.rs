@@ -42,7 +42,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
             // A word alone is the kind.
             None if !said.value.contains(['=', '{']) => json!({ kind: said.value }),
             None => {
-                notes.wrong(&said.origin, "it is neither KEY=VALUE,… nor JSON", line);
+                notes.wrong(&said.origin, "it is neither `name=value,…` nor JSON", line);
                 return None;
             }
         };
@@ -68,7 +68,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
             (None, "data") => legacy::data(text),
             (None, _) => {
                 if text.contains(['=', '{']) {
-                    notes.wrong(&format!("--{name} {text}"), "it is neither KEY=VALUE,… nor JSON", line);
+                    notes.wrong(&format!("--{name} {text}"), "it is neither `name=value,…` nor JSON", line);
                 }
                 json!({ "kind": text })
             }

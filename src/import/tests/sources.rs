@@ -117,7 +117,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
     for (text, parts) in [
         (
             "guidellm run --backend target=http://h,model=m --profile kind=constant,rate=[1,2,5] --data prompt_tokens=9",
-            &["x.sh:1", "--profile", "neither KEY=VALUE,… nor JSON"][..],
+            &["x.sh:1", "--profile", "neither `name=value,…` nor JSON"][..],
         ),
         ("\nvllm bench serve --model m --num-prompts many", &["x.sh:2", "--num-prompts many", "a whole number"]),
         ("vllm bench serve --model m --max-concurrency 0", &["--max-concurrency 0", "no request in flight"]),
