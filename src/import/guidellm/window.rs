@@ -17,7 +17,7 @@ fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
 fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let one = of_kind(at, &[kind]).into_iter().next()?;
     one.get("kind")?.text();
-    let Some(value) = of_benchmarks(at, kind, key).or_else(|| one.get(key)) else { return None };
+    let value = of_benchmarks(at, kind, key).or_else(|| one.get(key))?;
     if !value.is_list() {
         return Some(value);
     }
