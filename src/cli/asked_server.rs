@@ -145,8 +145,12 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
                 true => "if the server does not use TLS, write http://",
                 false => "start the server, or use --model ID to make the plan without it",
             };
-            let text = text.trim_end_matches('?');
-            Err(Failure::Usage(format!("{text}; {remedy}")))
+            // Such a text ends with a question or with a statement.
+            let remedy = match text.ends_with('?') {
+                true => format!(" {}{}", remedy[..1].to_uppercase(), &remedy[1..]),
+                false => format!("; {remedy}"),
+            };
+            Err(Failure::Usage(format!("{text}{remedy}")))
         }
     }
 }
