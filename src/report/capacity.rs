@@ -205,7 +205,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     let is_single = |at: &usize| rung(*at).is_some_and(|rung| rung.runs.len() == 1);
     let all_single = !holding.is_empty() && holding.iter().all(is_single);
     let single = "based on one run: `repeats` would show the variation between runs";
-    let mut notes: Vec<String> = all_single.then(|| format!("each of these {single}")).into_iter().collect();
+    let mut notes: Vec<String> = all_single.then(|| format!("each of these is {single}")).into_iter().collect();
     for at in holding {
         let mut parts = Vec::new();
         if is_single(at) && !all_single {
