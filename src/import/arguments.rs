@@ -57,9 +57,9 @@ impl<'a> Arguments<'a> {
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
                 // Such a word may be a key whose option was mistyped, so that it is not repeated.
-                let before = arguments.given.borrow().last().map(|given| format!("a word behind --{}", given.name));
-                let what = before.unwrap_or_else(|| "a word before all options".to_owned());
-                arguments.missing(&what, "not an option, and this command takes nothing else");
+                let before = arguments.given.borrow().last().map(|given| format!("a word after --{}", given.name));
+                let what = before.unwrap_or_else(|| "a word before any option".to_owned());
+                arguments.missing(&what, "not an option, and this command takes no other arguments");
                 continue;
             };
             let (name, inline) = match option.split_once('=') {
@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
         if let Some(before) = all.iter().position(|known| known.name == given.name) {
             let earlier = all.remove(before);
             if earlier.values != given.values {
-                self.missing(&self.words(&earlier), "given again later in the same command, and the last one counts");
+                self.missing(&self.words(&earlier), "overridden later in the same command: the last value counts");
             }
         }
         all.push(given);
@@ -250,10 +250,8 @@ impl<'a> Arguments<'a> {
             match one.fate {
                 Some(Fate::Needless(why)) => self.needless(&words, why),
                 Some(Fate::Lost(why)) => self.missing(&words, why),
-                Some(Fate::Read) => {
-                    self.needless(&words, "it decides nothing beside the other options of this command")
-                }
-                None => self.missing(&words, "this option is not known here"),
+                Some(Fate::Read) => self.needless(&words, "it has no effect with the other options of this command"),
+                None => self.missing(&words, "unknown option"),
             }
         }
     }

@@ -35,7 +35,7 @@ impl Body {
         let Some(Said { value, origin }) = said else { return };
         let option = origin.split(' ').next().unwrap_or_default().to_owned();
         match serde_json::from_str::<Value>(&value) {
-            Ok(Value::Object(object)) if object.is_empty() => notes.needless(&origin, "there is nothing in it", line),
+            Ok(Value::Object(object)) if object.is_empty() => notes.needless(&origin, "it is empty", line),
             Ok(Value::Object(object)) => {
                 notes.secrets.add_json(&Value::Object(object.clone()));
                 object.into_iter().for_each(|(key, value)| {

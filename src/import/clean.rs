@@ -14,7 +14,7 @@ use crate::plan::foreign::{self, Placed, Value as Written};
 
 /// What was left out of an address, and why.
 pub(super) const CREDENTIALS: &str = "user name, password or query of the address";
-pub(super) const WHY_CREDENTIALS: &str = "the plan holds no secret: add api_key: { secret: env:NAME }";
+pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: { secret: env:NAME }";
 /// Fields without which an entry is none.
 const NEEDED: [&str; 5] = ["url", "id", "base", "engine", "api"];
 
@@ -90,13 +90,13 @@ fn cleaned(field: Field, file: &str, notes: &Notes) -> Result<Option<Field>, Imp
         ("name", _) => Ok(Some(Field::new("name", name_of("", "imported"), ""))),
         // Nobody is sent the notes of a plan.
         ("notes", Value::String(text)) => {
-            notes.differs("notes", "what may be a secret in them is `***`", 0);
+            notes.differs("notes", "possible secrets in them are shown as `***`", 0);
             Ok(Some(Field { value: scalar(&notes.secrets.hide(text)), ..field }))
         }
         (key, _) if NEEDED.contains(&key) => {
             let option = field.origin.split(' ').next().unwrap_or_default();
-            let what = format!("`{key}` of {option} holds a user name, a password or a key");
-            Err(ImportError::shape(file, what, "write it there without the secret, and import again"))
+            let what = format!("`{key}` of {option} contains a user name, a password or a key");
+            Err(ImportError::shape(file, what, "remove the secret there and import again"))
         }
         (_, Value::Object(entries)) => {
             let (bad, good): (Vec<_>, Vec<_>) = entries

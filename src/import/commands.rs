@@ -23,8 +23,12 @@ pub(super) fn draft(
 ) -> Result<(Draft, &'static str), ImportError> {
     let (notes, name) = (context.notes, &context.wishes.name);
     if commands.is_empty() {
-        let what = "it is empty: there is no command and no setting in it";
-        return Err(ImportError::shape(name, what, "give the file that holds the benchmark's commands or settings"));
+        let what = "it is empty: no command and no setting";
+        return Err(ImportError::shape(
+            name,
+            what,
+            "specify the file that contains the benchmark's commands or settings",
+        ));
     }
     let mut taken = Taken::new(context, only);
     for command in commands {
@@ -68,11 +72,11 @@ fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
         let url = field(job, "url");
         let Some(other) = launched(&url) else { continue };
         let what = format!(
-            "this benchmark asks {}, where the plan starts a server for the one of line {}, and not for this one",
+            "this benchmark sends requests to {}, but the plan only starts the server for the benchmark of line {}",
             url.unwrap_or_default(),
             other.line
         );
-        let remedy = "write the command that starts the server in front of both, or import each by itself";
+        let remedy = "put the command that starts the server before both, or import each separately";
         return Err(ImportError::shape(context.place_of(job.line), what, remedy));
     }
     Ok(())
@@ -113,24 +117,23 @@ impl<'a> Taken<'a> {
         match command.runs {
             Runs::Surely => {}
             Runs::Not => {
-                let why = "it does not run: its condition does not hold, or the script ends before it";
+                let why = "it does not run: its condition is false, or the script ends before it";
                 notes.needless(&shown, why, command.line);
             }
             Runs::NotUnset(line) => {
                 let why = format!(
-                    "it runs where a variable in the condition of line {line} is set, and here it has no value: set it in \
-                     front of that line"
+                    "it only runs if a variable in the condition of line {line} is set, and that variable has no \
+                     value here: set it before that line"
                 );
                 notes.missing(&shown, &why, command.line);
             }
             Runs::Unsure(line) => {
                 let what = format!(
-                    "only running the script would tell whether the condition here holds, and with it whether `{shown}` of \
-                     line {} runs",
+                    "whether the condition here holds, and so whether `{shown}` of line {} runs, is only known when \
+                     the script runs",
                     command.line
                 );
-                let remedy =
-                    "set the variables of the condition in front of it, or import the commands that count alone";
+                let remedy = "set the variables of the condition before it, or import only the commands that count";
                 return Err(ImportError::shape(self.context.place_of(line), what, remedy));
             }
         }
@@ -156,8 +159,8 @@ impl<'a> Taken<'a> {
     fn beside(&mut self, command: &Command) {
         if let Some(other) = self.behind {
             let why = format!(
-                "the script runs it at the same time as that of line {other} (`&`), and the plan runs one after the other: \
-                 `mix` sends several kinds of requests together"
+                "the script runs it in parallel with the command of line {other} (`&`); the plan runs them one after \
+                 the other: `mix` sends several kinds of requests together"
             );
             let what = command.words.iter().take(3).map(|word| shell::shown(word)).collect::<Vec<_>>().join(" ");
             self.context.notes.differs(&what, &why, command.line);
@@ -207,7 +210,7 @@ impl<'a> Taken<'a> {
             }
             Program::Offline(name) if self.is_vllm() => {
                 self.tool.get_or_insert("vllm bench");
-                let why = "this command is left out: it asks no server, and a plan measures servers";
+                let why = "this command is skipped: it sends no requests to a server, and a plan measures servers";
                 notes.missing(name, why, command.line);
             }
             _ => self.others.extend(command.words.first().cloned()),
@@ -242,7 +245,7 @@ impl<'a> Taken<'a> {
     fn server(&mut self, command: &Command, words: &[String]) {
         let notes = self.context.notes;
         if let Some(line) = self.unmeasured.replace(command.line) {
-            let why = "another server is started in front of the same benchmark: the plan starts the last one alone";
+            let why = "another server is started for the same benchmark: the plan starts only the last one";
             notes.missing("vllm serve", why, line);
         }
         let origin = serve::origin(&command.words, command.line);
@@ -252,7 +255,7 @@ impl<'a> Taken<'a> {
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),
             Some(_) => {
-                let why = "`import --url` names a server that runs: the plan starts none";
+                let why = "`import --url` names a running server: the plan starts none";
                 notes.needless(&origin, why, command.line);
                 None
             }

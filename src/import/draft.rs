@@ -104,7 +104,7 @@ fn content(fields: &[Field]) -> String {
 pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
     let mut free = name.to_owned();
     while names.contains_key(&free) {
-        let count = names.get_mut(name).expect("a name that is taken is known, and so is what it was made of");
+        let count = names.get_mut(name).expect("the source of a taken name is recorded");
         *count += 1;
         free = format!("{name}-{count}");
     }

@@ -31,20 +31,20 @@ pub(super) fn url(
 ) -> Result<Field, ImportError> {
     let shown = super::shell::shown(&notes.secrets.hide(&said.value));
     if said.value.contains(';') {
-        let what = format!("`{shown}` holds several addresses");
+        let what = format!("`{shown}` contains several addresses");
         return Err(ImportError::shape(
             place,
             what,
-            "a plan has an endpoint for each: import a command for each of them",
+            "a plan has one endpoint per address: import one command for each",
         ));
     }
     if said.value.contains('$') || !marks(&said.value).is_empty() {
-        let what = format!("the address `{shown}` holds a variable that has no value in what was imported");
-        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        let what = format!("the address `{shown}` contains a variable that has no value in the imported text");
+        let remedy = "write the address itself, or pass it to import: sweepline import --url http://HOST:PORT …";
         return Err(ImportError::shape(place, what, remedy));
     }
     let read = address(&said.value).map_err(|reason| {
-        ImportError::shape(place, format!("`{shown}` is no base URL of a server: {reason}"), remedy)
+        ImportError::shape(place, format!("`{shown}` is not a server's base URL: {reason}"), remedy)
     })?;
     if read.had_secret {
         clean::credentials(notes, line);
@@ -88,7 +88,7 @@ fn first(
     match (around, said) {
         (Some(given), Some(said)) if given.origin.starts_with("import --") => {
             let instead = cell_text(&notes.secrets.hide(&super::shell::shown(&said.value)));
-            let why = format!("`{}` gives {what}, in place of {instead}", given.origin);
+            let why = format!("`{}` sets {what}, instead of {instead}", given.origin);
             notes.needless(said.origin.split(' ').next().unwrap_or_default(), &why, line);
             Some(given)
         }
@@ -122,13 +122,13 @@ pub(super) fn api_key(
     if let Some(Said { value, origin }) = option {
         let name = origin.split([' ', '=']).next().unwrap_or_default().to_owned();
         if marks(&value).is_empty() && is_no_key(&value) {
-            notes.needless(&format!("{name} ***"), "it is no key: nothing is sent", command.line);
+            notes.needless(&format!("{name} ***"), "not a key: none is sent", command.line);
             return None;
         }
         let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
         let origin = match &variable {
             Some(variable) => format!("{name}, from ${variable}"),
-            None => format!("{name}: put that key into the variable {usual}"),
+            None => format!("{name}: put the key into the variable {usual}"),
         };
         return Some(Field::new("api_key", secret(variable.as_deref().unwrap_or(usual)), origin));
     }
@@ -148,7 +148,7 @@ pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let usual = "OPENAI_API_KEY";
     let origin = match variable {
         Some(variable) => format!("{origin}, from ${variable}"),
-        None => format!("{origin}: put that key into the variable {usual}"),
+        None => format!("{origin}: put the key into the variable {usual}"),
     };
     Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
 }

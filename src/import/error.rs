@@ -6,7 +6,7 @@ use crate::plan::PlanErrors;
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// More text than a benchmark's configuration has.
-    #[error("{name} has {bytes} bytes; at most {most} are read: import the part that names the benchmarks")]
+    #[error("{name} has {bytes} bytes; at most {most} are read: import only the part with the benchmarks")]
     TooLarge {
         /// The file.
         name: String,
@@ -28,9 +28,7 @@ pub enum ImportError {
         remedy: &'static str,
     },
     /// Neither a file of a known kind nor a command.
-    #[error(
-        "{name}: not known as a configuration or a command: {seen}; import takes {takes}; --format says which it is"
-    )]
+    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; --format selects one")]
     Unknown {
         /// The file.
         name: String,
@@ -40,7 +38,7 @@ pub enum ImportError {
         takes: String,
     },
     /// JSON with a mistake.
-    #[error("{name}:{line}:{column}: this is not JSON: {reason}; correct it there")]
+    #[error("{name}:{line}:{column}: invalid JSON: {reason}; fix it there")]
     Json {
         /// The file.
         name: String,
@@ -62,7 +60,7 @@ pub enum ImportError {
         remedy: String,
     },
     /// A script that breaks off inside a quote, a loop or a substitution.
-    #[error("{name}:{line}: {what} is not closed; close it, or import the commands alone")]
+    #[error("{name}:{line}: {what} is not closed; close it, or import only the commands")]
     Unclosed {
         /// The file.
         name: String,
@@ -72,7 +70,9 @@ pub enum ImportError {
         what: String,
     },
     /// A file that the command names.
-    #[error("{place}: {path} cannot be read: {reason}; give the path as seen from the script's folder or from here")]
+    #[error(
+        "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or to the current one"
+    )]
     File {
         /// Where it is named.
         place: String,
@@ -82,7 +82,7 @@ pub enum ImportError {
         reason: String,
     },
     /// What was made is no plan.
-    #[error("what {name} says makes no valid plan:\n{}\ncorrect it in {name}", .errors.render(false))]
+    #[error("the plan imported from {name} is not valid:\n{}\nfix it in {name}", .errors.render(false))]
     Plan {
         /// The file.
         name: String,
@@ -100,11 +100,11 @@ impl ImportError {
     /// Something that is known, and of which nothing can be measured; `why` says each reason.
     pub(super) fn nothing(name: impl Into<String>, why: impl Into<String>) -> ImportError {
         let why = why.into();
-        let what = if why.is_empty() { "nothing in it can be measured".to_owned() } else { why };
+        let what = if why.is_empty() { "it contains nothing that can be measured".to_owned() } else { why };
         ImportError::shape(
             name,
             what,
-            "nothing else is in it: import a benchmark that asks a server over HTTP for text",
+            "it contains nothing else: import a benchmark that requests text from a server over HTTP",
         )
     }
 

@@ -13,12 +13,12 @@ use crate::plan;
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let found = std::fs::canonicalize(file).or_else(|_| std::fs::canonicalize(here.join(file)));
-    let found = found.map_err(|_| format!("there is no file `{file}` here"))?;
+    let found = found.map_err(|_| format!("file `{file}` not found here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
     // The folder itself.
     let inside = inside.map(|inside| if inside.is_empty() { "." } else { inside });
-    inside.map(str::to_owned).ok_or_else(|| format!("`{file}` does not lie in the plan's folder"))
+    inside.map(str::to_owned).ok_or_else(|| format!("`{file}` is not in the plan's folder"))
 }
 
 /// Whether a plan in `folder` can be loaded whose one model and one scenario have these fields; an error is the first
@@ -47,11 +47,11 @@ pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Re
     match read {
         Ok(path) => Ok(Field::new("tokenizer", path, &said.origin)),
         Err(_) if COUNTING.contains(&engine) => {
-            Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own", said.origin)))
+            Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own tokenizer", said.origin)))
         }
         Err(why) => Err(format!(
-            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompts are \
-             estimated at four characters per token"
+            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompt tokens are \
+             estimated at four characters each"
         )),
     }
 }
@@ -73,8 +73,8 @@ pub(super) fn tokenizer(arguments: &Arguments, folder: &Path) -> Option<Field> {
         Ok(path) => Some(Field::new("tokenizer", path, origin)),
         Err(why) => {
             let why = format!(
-                "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`, `tokenizer: server` asks the \
-                 server, and without either prompts are estimated at four characters per token"
+                "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`, `tokenizer: server` counts \
+                 with the server; without either prompt tokens are estimated at four characters each"
             );
             arguments.missing(&origin, &why);
             None

@@ -178,10 +178,10 @@ fn answer(wish: &Fresh) -> String {
     match (task, wish.longest, &wish.server) {
         (Task::Generate, longest, Some(_)) => {
             let tokens = longest.map_or(256, |longest| (longest / 2).clamp(1, 256));
-            format!("output_tokens: {tokens}   # asked for with max_tokens")
+            format!("output_tokens: {tokens}   # requested with max_tokens")
         }
-        (Task::Generate, _, None) => "output_tokens: 32   # asked for with max_tokens".to_owned(),
-        (Task::Embed, ..) => "inputs: 1   # texts of one request, each with prompt_tokens".to_owned(),
-        (Task::Rank, ..) => "documents: 10   # of one request, each with prompt_tokens".to_owned(),
+        (Task::Generate, _, None) => "output_tokens: 32   # requested with max_tokens".to_owned(),
+        (Task::Embed, ..) => "inputs: 1   # texts per request, each with prompt_tokens".to_owned(),
+        (Task::Rank, ..) => "documents: 10   # per request, each with prompt_tokens".to_owned(),
     }
 }

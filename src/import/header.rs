@@ -6,8 +6,8 @@ use crate::plan::is_sent_by_itself;
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !is_name {
-        return Some("this is not the name of a header: letters, digits, `-`, `_` and `.`");
+        return Some("not a header name: expected letters, digits, `-`, `_` and `.`");
     }
     let is_own = name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name);
-    is_own.then_some("sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`")
+    is_own.then_some("sweepline sets this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`")
 }

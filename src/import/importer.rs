@@ -53,7 +53,7 @@ pub(super) struct Input<'a> {
 impl<'a> Input<'a> {
     /// The file's table.
     pub(super) fn root(&'a self, context: &Context<'a>) -> Result<At<'a>, ImportError> {
-        let none = || ImportError::unknown(self.name, "it is no table in YAML, JSON or TOML");
+        let none = || ImportError::unknown(self.name, "not a table in YAML, JSON or TOML");
         self.tree.as_ref().map(|tree| tree.at(context.notes)).ok_or_else(none)
     }
 }

@@ -30,12 +30,14 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) 
     let why = match &serve.behind {
         _ if around.setting.is_some() => return true,
         Some(program) => format!(
-            "started behind `{program}`, where it may not end with the command: the plan measures the server that runs there; to \
-             have it started, write `launch: {{ command: […], stop: {{ command: […] }} }}` of the endpoint"
+            "started under `{program}`, which may keep running after the command ends: the plan measures the server \
+             that runs there; to start it from the plan, write `launch: {{ command: […], stop: {{ command: […] }} }}` \
+             of the endpoint"
         ),
         None if !is_here => format!(
-            "the benchmark asks {host}, and this command starts a server on the host where it is typed: the plan measures the one \
-             that runs there; to have it started, write `launch: {{ command: […] }}` of the endpoint"
+            "the benchmark sends requests to {host}, but this command starts a server on the local host: the plan \
+             measures the server that runs there; to start one from the plan, write `launch: {{ command: […] }}` of \
+             the endpoint"
         ),
         None => return true,
     };
@@ -75,7 +77,7 @@ fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let is_none = |field: &Field| field.value == "{ within: 0s }";
     if let Some(at) = of_client.filter(|at| around.ready.is_some() || is_none(&fields[*at])) {
         let field = fields.remove(at);
-        notes.needless(&field.origin, "a server that the plan starts is waited for at each start");
+        notes.needless(&field.origin, "the plan waits for a server that it starts, at every start");
     }
     fields.extend(around.ready.clone());
 }
@@ -88,7 +90,7 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
         None => Some(Field::new("api_key", reference, format!("the key of {}", serve.origin))),
         Some(known) if known.value == reference => None,
         Some(known) => {
-            let why = "the server is given the key that the plan sends: put one key into that variable";
+            let why = "the server gets the key that the plan sends: put one key into that variable";
             notes.needless(&format!("the key of {}", serve.origin), why);
             env.insert(SERVER_KEY.to_owned(), known.value.clone());
             None
@@ -103,7 +105,7 @@ fn hardware(serve: &Serve) -> Option<Field> {
     let known = SPREAD.iter().filter(|flag| is_on_axis(flag) || serve.flags.contains_key(**flag));
     let factors: Vec<String> = known.map(|flag| format!("server.{flag}")).collect();
     let value = format!("{{ gpus: \"{{{{ {} }}}}\" }}", factors.join(" * "));
-    (varied > 0).then(|| Field::new("hardware", value, "each setting takes so many accelerators"))
+    (varied > 0).then(|| Field::new("hardware", value, "accelerators per setting"))
 }
 
 /// A word in YAML: what the plan says elsewhere becomes a template.

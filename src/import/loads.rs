@@ -13,9 +13,12 @@ pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 /// Requests in flight within what a plan takes.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
-        arguments.notes.wrong(&said.origin, "nothing is sent with no request in flight", arguments.line);
+        arguments.notes.wrong(&said.origin, "with no request in flight nothing is sent", arguments.line);
     } else if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+        arguments.differs(
+            &said.origin,
+            &format!("batch_size must be from 1 to {MOST_IN_FLIGHT}: the nearest value is used"),
+        );
     }
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }

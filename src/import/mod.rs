@@ -153,8 +153,8 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     draft.change_comments(|text| secrets.hide_quoted(text));
     let plan = write::text(&draft, &from);
     if secrets.hide_known(&plan) != plan {
-        let what = "the same secret stands where a plan takes no reference";
-        return Err(ImportError::shape(name, what, "write it there without the secret, and import again"));
+        let what = "the same secret occurs where a plan takes no reference";
+        return Err(ImportError::shape(name, what, "remove the secret there and import again"));
     }
     plan::parse(&wishes.folder.join("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
@@ -175,7 +175,7 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
 /// The base address that `--url` gives, without credentials and with `/v1` if it has no path.
 fn given_address(url: &str, notes: &Notes) -> Result<String, ImportError> {
     let (base, had_secret) = address::api_base(url).map_err(|reason| {
-        let what = format!("`{}` is not the URL of a server: {reason}", notes.secrets.hide(url));
+        let what = format!("`{}` is not a server's URL: {reason}", notes.secrets.hide(url));
         ImportError::shape("--url", what, "write http://HOST:PORT")
     })?;
     if had_secret {
@@ -202,7 +202,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     };
     let name = found.map_or("", |(importer, _)| importer.name);
     if !wishes.command.is_empty() && !formats::takes_command(name) {
-        let what = "it is read by itself, and a command stands behind `--` too";
+        let what = "a file is imported separately from a command after `--`";
         return Err(ImportError::shape(&wishes.name, what, "import one of the two"));
     }
     has_entries(name, wishes)?;
@@ -226,7 +226,7 @@ fn has_entries(format: &str, wishes: &Wishes) -> Result<(), ImportError> {
         return Ok(());
     }
     let what = format!("--entry {}: this source has no entries to choose from", one_line(&wishes.entries.join(", ")));
-    Err(ImportError::shape(&wishes.name, what, "leave --entry out"))
+    Err(ImportError::shape(&wishes.name, what, "remove --entry"))
 }
 
 /// The plan of a file, with all of it that its reader left.
@@ -246,7 +246,7 @@ fn seen(tree: &tree::Item) -> String {
     let keys = tree.keys();
     match tree.is_table() {
         true => format!("a table with the keys {}", keys.into_iter().take(8).collect::<Vec<_>>().join(", ")),
-        false => "a list of something else".to_owned(),
+        false => "a list of other values".to_owned(),
     }
 }
 

@@ -85,18 +85,18 @@ impl<'a> Notes<'a> {
         others.dedup();
         if let Some((_, condition)) = self.branched.borrow().iter().find(|(name, _)| name == variable) {
             let what = format!(
-                "`{words}`: `{variable}` gets its value behind a condition (line {condition}), and only running the script \
-                 would tell whether that holds"
+                "`{words}`: `{variable}` is set under a condition (line {condition}) whose result is only known when \
+                 the script runs"
             );
-            let remedy = "set the variables of the condition in front of it, or keep the branch alone that counts";
+            let remedy = "set the variables of the condition before it, or keep only the branch that counts";
             return Some(ImportError::shape(place(*line), what, remedy));
         }
-        let others = if others.is_empty() { String::new() } else { format!(", and so for {}", others.join(", ")) };
-        let what = format!("`{words}`: `{variable}` has no value in what is imported");
+        let others = if others.is_empty() { String::new() } else { format!(", and so on for {}", others.join(", ")) };
+        let what = format!("`{words}`: `{variable}` has no value in the imported text");
         Some(ImportError::shape(
             place(*line),
             what,
-            format!("give it one in front of the command{others}, or write the value itself"),
+            format!("set it before the command{others}, or write the value itself"),
         ))
     }
 
@@ -109,7 +109,7 @@ impl<'a> Notes<'a> {
     pub(super) fn first_wrong(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
         let wrong = self.wrong.borrow();
         let (what, why, line) = wrong.first()?;
-        Some(ImportError::shape(place(*line), one_line(&format!("{what}: {why}")), "correct it there and import again"))
+        Some(ImportError::shape(place(*line), one_line(&format!("{what}: {why}")), "fix it there and import again"))
     }
 
     /// Lists something that is in the plan and measures something else than there.

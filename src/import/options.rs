@@ -30,10 +30,10 @@ pub(crate) type Known = (&'static str, Arity, Fate);
 /// Results of a run.
 pub(crate) const STORED: Fate = Fate::Needless("every run is stored, one row per request");
 /// Where results go.
-pub(crate) const FOLDER: Fate = Fate::Needless("`sweepline run --results DIR` says where results go");
+pub(crate) const FOLDER: Fate = Fate::Needless("`sweepline run --results DIR` sets the results folder");
 /// Which percentiles are told.
 pub(crate) const PERCENTILES: Fate =
-    Fate::Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
+    Fate::Needless("every latency has its mean, p50 to p99.9 and maximum, in `show` and `export`");
 
 /// The option of this name, or the only one that it begins (as Python's argparse takes it).
 pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {

@@ -35,7 +35,7 @@ const PROMPTS: u32 = 1000;
 /// How often `vllm bench sweep` runs each combination.
 const RUNS: u32 = 3;
 
-const OWN_SEARCH: Fate = Needless("the search has a method and a bound of its own");
+const OWN_SEARCH: Fate = Needless("sweepline's search has its own method and bound");
 
 /// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
 const OPTIONS: [Known; 22] = [
@@ -54,16 +54,12 @@ const OPTIONS: [Known; 22] = [
     ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
-    (
-        "warmup-num-prompts",
-        One,
-        Needless("load rises in `fill` and settles in `stabilize` before anything is measured"),
-    ),
+    ("warmup-num-prompts", One, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
     ("server-ready-timeout", One, Read),
-    ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
-    ("continue-on-error", Flag, Needless("a run that fails stops no other, unless `--fail-fast` says so")),
-    ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
-    ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
+    ("show-stdout", Flag, Needless("`sweepline run -v` prints more")),
+    ("continue-on-error", Flag, Needless("a failed run does not stop the others, unless `--fail-fast` is set")),
+    ("dry-run", Flag, Needless("`sweepline preview` shows the planned runs")),
+    ("resume", Many, Needless("`sweepline run` continues where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
@@ -88,7 +84,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Context { wishes, notes, .. } = context;
     let is_talk = |one: &Item| ["conversations", "messages"].iter().any(|key| one.peek(key).is_some());
     if input.tree.as_ref().is_some_and(|tree| tree.children().into_iter().any(is_talk)) {
-        let what = "it is a data set of conversations, and says nothing of a benchmark";
+        let what = "it is a data set of conversations and contains no benchmark";
         let remedy =
             "import the command that sends it, with --dataset-path, or name it in a plan: data: { file: FILE }";
         return Err(ImportError::shape(&wishes.name, what, remedy));
@@ -108,7 +104,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let jobs = bench::each(&command, &command.words, each, context)?;
     if jobs.is_empty() {
         let why = write::reasons(&notes.listed.borrow());
-        let why = if why.is_empty() { "it has no combination".to_owned() } else { why };
+        let why = if why.is_empty() { "it contains no combination".to_owned() } else { why };
         return Err(ImportError::nothing(&wishes.name, why));
     }
     Ok(tables::draft(jobs, context.name.clone(), notes))
@@ -173,7 +169,7 @@ pub(super) fn sweep(
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
         let what = format!("vllm bench sweep {kind}");
-        notes.missing(&what, "this command is left out: it measures no serving", command.line);
+        notes.missing(&what, "this command is skipped: it measures no serving", command.line);
         return Ok(None);
     }
     let words = long_forms(words);
@@ -221,23 +217,20 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
         "request_rate" => ("request_rate", true),
         _ => {
             let origin = said.map(|said| said.origin).unwrap_or_default();
-            arguments.missing(&origin, "the load is request_rate or max_concurrency: request_rate is taken");
+            arguments.missing(&origin, "the load is either request_rate or max_concurrency: request_rate is used");
             ("request_rate", true)
         }
     };
     let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
-    let why = "there the levels lie between the throughput of one request at a time and of all at once; here requests in \
-               flight rise from 1 to all prompts, each level as many times the one before, and rates double up to the one \
-               that the server does not answer any more (`stop: saturated`)";
+    let why = "vLLM spreads the levels between the throughput of one request at a time and of all at once; here \
+               requests in flight rise from 1 to all prompts by a constant factor per level, and rates double until \
+               the server no longer keeps up (`stop: saturated`)";
     arguments.differs("serve_workload", why);
     let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
     let mut all = Vec::new();
     for around in each {
         if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-            arguments.missing(
-                &format!("serve_workload with {option}"),
-                "--bench-params give the load that is to be explored",
-            );
+            arguments.missing(&format!("serve_workload with {option}"), "--bench-params set the load that is explored");
             continue;
         }
         let own = around.instead.iter().find(|(key, _)| key.replace('-', "_") == "num_prompts");
@@ -277,7 +270,7 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
 
 /// The range of a search, and why it is that one.
 const RANGE: (&str, &str) =
-    ("from: 1, to: 1000, within: 5%", "there up to 65536; raise `to` where the answer lies above it");
+    ("from: 1, to: 1000, within: 5%", "vLLM searches up to 65536; raise `to` if the result lies above it");
 
 /// The words that asked for a search, without what is said of them.
 fn said_by(search: &Searched) -> &str {
@@ -287,12 +280,12 @@ fn said_by(search: &Searched) -> &str {
 /// Has the load of one combination searched; any load stands in for the one that is looked for until then.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
-        arguments.missing(said_by(search), "a search needs an objective that `slo` knows");
+        arguments.missing(said_by(search), "a search needs an objective that `slo` supports");
         return;
     }
     let option = if search.axis == "qps" { "request_rate" } else { "max_concurrency" };
     if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-        arguments.missing(said_by(search), "the load that is searched is given by --bench-params");
+        arguments.missing(said_by(search), "--bench-params set the load that is searched");
         return;
     }
     around.instead.push((option.to_owned(), Value::String("1".to_owned())));
@@ -387,14 +380,14 @@ fn combinations(
     }
     for bench in benches.iter().filter(|bench| !settings.iter().any(|(record, _)| is_linked(record, bench, &links))) {
         if !settings.is_empty() {
-            arguments.missing(&said_of(bench, arguments.secrets()), "--link-vars ties it to no setting of the server");
+            arguments.missing(&said_of(bench, arguments.secrets()), "--link-vars links it to no server setting");
         }
     }
     for (record, _) in
         settings.iter().filter(|(record, _)| !benches.iter().any(|bench| is_linked(record, bench, &links)))
     {
         let what = format!("serve-params {}", said_of(record, arguments.secrets()));
-        arguments.missing(&what, "--link-vars ties it to no combination of --bench-params");
+        arguments.missing(&what, "--link-vars links it to no combination of --bench-params");
     }
     Ok(Combinations { command: bench, each, name })
 }
@@ -402,7 +395,8 @@ fn combinations(
 /// What is done after each benchmark, as the hook that it is.
 fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
     if arguments.secrets().are_in(&words.join(" ")) {
-        let why = "it holds a secret: write a script that takes it from a variable into hooks: { after_run: { command: […] } }";
+        let why = "it contains a secret: write a script that reads the secret from a variable into hooks: { \
+            after_run: { command: […] } }";
         arguments.missing("--after-bench-cmd", why);
         return None;
     }
@@ -469,7 +463,7 @@ fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field
     for record in sla.iter().skip(1) {
         arguments.missing(
             &format!("sla-params {}", said_of(record, arguments.secrets())),
-            "a plan has one `slo`: the first combination's",
+            "a plan has one `slo`: that of the first combination",
         );
     }
     for (key, value) in sla.first().map(|record| &record.values).into_iter().flatten() {
@@ -490,7 +484,7 @@ fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field
                 values.push(format!("{percentile}: {millis}ms"));
                 keys.push(key);
             }
-            _ => arguments.missing(&format!("sla-params {key} = {value}"), "not an objective that `slo` knows"),
+            _ => arguments.missing(&format!("sla-params {key} = {value}"), "not an objective that `slo` supports"),
         }
     }
     let field = |(metric, (values, keys)): (&str, (Vec<String>, Vec<&str>))| {

@@ -34,8 +34,8 @@ pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     (runs * each > LOOK).then(|| {
         let (minutes, rest) = (runs * each / 60, runs * each % 60);
         format!(
-            "--quick: the first look takes {minutes}m{rest:02}s, not 2 minutes: {runs} runs of {each}s, and no run is shorter; take \
-             values of the axes out of the plan"
+            "--quick: the first look takes {minutes}m{rest:02}s, not 2 minutes: {runs} runs of {each}s, the shortest \
+             run; remove values of the axes from the plan"
         )
     })
 }
@@ -114,7 +114,7 @@ impl Variables {
         let total =
             if time <= LOOK { "at most 2 minutes".to_owned() } else { format!("about {} minutes", time.div_ceil(60)) };
         let counted = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-        let choice = "--quick: a first look; --set vars.quick=false takes the full phases";
+        let choice = "--quick: a first look; --set vars.quick=false runs the full phases";
         let fields = vec![
             Field::new("quick", "true", choice),
             Field::new("look", look, format!("{counted} of {each}s: {total}")),

@@ -75,7 +75,7 @@ pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secre
     body
 }
 
-const TWICE: &str = "something else says it too, and is taken";
+const TWICE: &str = "another setting specifies the same, and is used";
 
 /// Whether a scenario has a word of its own for a field of a body.
 fn is_own(field: &str) -> bool {
@@ -90,12 +90,12 @@ fn asks_for_length(field: &str) -> bool {
 /// A field that a scenario has a word for.
 fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
     let number = || value.to_string().trim_matches('"').parse::<Decimal>().ok();
-    let wrong = || "this is no value that it can have".to_owned();
+    let wrong = || "not an allowed value".to_owned();
     match key {
         key if asks_for_length(key) => {
             let tokens = number().and_then(|number| number.to_string().parse::<u32>().ok()).ok_or_else(wrong)?;
             if !(1..=LONGEST).contains(&tokens) {
-                return Err(format!("an answer has from 1 to {LONGEST} tokens"));
+                return Err(format!("a response has from 1 to {LONGEST} tokens"));
             }
             Ok(Field::new("output_tokens", tokens.to_string(), origin))
         }
@@ -110,7 +110,7 @@ fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
             let number = number().ok_or_else(wrong)?;
             match (low..=high).contains(&number) {
                 true => Ok(Field::new(key, number.to_string(), origin)),
-                false => Err(format!("{key} is from {low} to {high} here, and is left out")),
+                false => Err(format!("{key} must be from {low} to {high} here: skipped")),
             }
         }
     }
@@ -121,7 +121,7 @@ fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, S
     let fits = |value: &Value| serde_json::from_value::<Json>(value.clone());
     let name = engine.map_or("the server's engine", Engine::name);
     if takes(key).is_none() && is_secret_name(key) {
-        return Err("a plan takes this for the name of a secret, and holds none".to_owned());
+        return Err("a plan reads this as the name of a secret, and contains none".to_owned());
     }
     if let Some((reason, remedy)) = refused(key) {
         return Err(format!("{reason}: {remedy}"));
@@ -134,10 +134,10 @@ fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, S
     // Of a server that is only known to speak OpenAI's API every field may be one.
     if engine != Some(Engine::Openai) && !engine.is_some_and(|engine| names(engine, key)) {
         return Err(format!(
-            "whether `{name}` takes {key} is not known: write it under `extra` of the endpoint if it does"
+            "whether `{name}` accepts {key} is unknown: write it under `extra` of the endpoint if it does"
         ));
     }
-    flow(value).ok_or_else(|| "a null says nothing".to_owned())
+    flow(value).ok_or_else(|| "null sets nothing".to_owned())
 }
 
 /// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.

@@ -12,8 +12,8 @@ use super::shell::without_mark_names;
 use crate::units::secrecy::{SCHEMES, keys_in, names_secret};
 
 /// Why a value is not in the plan.
-pub(super) const WHY: &str = "it holds a secret, and a plan holds none: write `{ secret: env:NAME }` where the plan takes a \
-                              reference (`api_key`, `headers`, `env` of `launch`)";
+pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write `{ secret: env:NAME }` where the \
+                              plan takes a reference (`api_key`, `headers`, `env` of `launch`)";
 /// The shortest text that is looked for elsewhere: with digits and letters in it, so that no word is one.
 const SHORTEST: usize = 8;
 /// The shortest one whose name does not say that it is a secret: with small and big letters as well.

@@ -47,7 +47,7 @@ const SHORT: [(&str, &str); 4] = [
 ];
 /// Why a word of a command is not in the plan.
 const HOLDS: &str =
-    "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
+    "it contains a secret: pass it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
 /// Parts of names of variables that say where something is on a host.
 const OF_HOST: [&str; 9] = ["DEVICES", "HOME", "PATH", "DIR", "CACHE", "ROOT", "TMP", "TEMP", "LOG"];
 
@@ -96,7 +96,7 @@ impl Serve {
             words,
             is_vllm: true,
             port: VLLM_PORT,
-            origin: "no command was given: correct it".to_owned(),
+            origin: "no command was specified: fix it".to_owned(),
             ..Serve::default()
         }
     }
@@ -197,7 +197,7 @@ impl Reader<'_> {
 
     fn variable(&mut self, name: &str, value: &str) {
         if !is_variable(name) {
-            return self.missing(&format!("variable {name}"), "this is no name of a variable: letters, digits and `_`");
+            return self.missing(&format!("variable {name}"), "not a variable name: expected letters, digits and `_`");
         }
         // A plan takes more names for those of secrets.
         if names_secret(name) || is_secret_name(name) {
@@ -206,7 +206,7 @@ impl Reader<'_> {
                 false => self.secret(name, name),
             }
         } else if let Some(unset) = marks(value).first() {
-            let why = format!("`{unset}` has no value in what was imported: write it into `env` of `launch`");
+            let why = format!("`{unset}` has no value in the imported text: write it into `env` of `launch`");
             self.missing(&format!("variable {name}"), &why);
         } else if self.notes.secrets.are_in(value) {
             self.secret(name, name);
@@ -240,7 +240,7 @@ impl Reader<'_> {
 
     fn is_sayable(&mut self, what: &str, text: &str) -> bool {
         if let Some(unset) = marks(text).first() {
-            let why = format!("`{unset}` has no value in what was imported: write it into `command` of `launch`");
+            let why = format!("`{unset}` has no value in the imported text: write it into `command` of `launch`");
             self.missing(what, &why);
             return false;
         }
@@ -298,7 +298,8 @@ impl Reader<'_> {
         match marks(word).first() {
             Some(unset) => {
                 let why = format!(
-                    "`{unset}` has no value in what was imported: the server is started with the model that the benchmark asks for"
+                    "`{unset}` has no value in the imported text: the server is started with the model that the \
+                     benchmark requests"
                 );
                 self.needless("the model of vllm serve", &why);
                 self.serve.words.push(Word::Model(String::new()));
@@ -353,15 +354,19 @@ impl Reader<'_> {
         let of_mark = values.first().and_then(|value| marks(value).first().map(|name| (*name).to_owned()));
         match variable {
             _ if values.first().is_none_or(|value| is_no_key(value)) => {
-                self.needless(dashed, "it is no key: the launched server asks for none");
+                self.needless(dashed, "not a key: the launched server requires none");
             }
             Some(variable) => {
                 self.secret(variable, of_mark.as_deref().filter(|name| is_variable(name)).unwrap_or(variable));
-                self.needless(&format!("{dashed} ***"), &format!("the server takes it from the variable {variable}: see `env` of `launch`"));
+                self.needless(
+                    &format!("{dashed} ***"),
+                    &format!("the server reads it from the variable {variable}: see `env` of `launch`"),
+                );
             }
             None => self.missing(
                 &format!("{dashed} ***"),
-                "a plan holds no secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`",
+                "a plan holds no secret: pass it to the server as a variable, env: { NAME: { secret: env:NAME } } of \
+                 `launch`",
             ),
         }
     }

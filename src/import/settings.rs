@@ -13,8 +13,8 @@ use crate::units::secrecy::names_secret;
 
 /// Options of the server that the plan says elsewhere.
 const ELSEWHERE: [(&str, &str); 2] = [
-    ("port", "the port is one for all settings: `port` of `launch`"),
-    ("host", "the host is one for all settings: `url` of the endpoint"),
+    ("port", "all settings share one port: `port` of `launch`"),
+    ("host", "all settings share one host: `url` of the endpoint"),
 ];
 
 /// One combination of a parameter file.
@@ -42,7 +42,7 @@ pub(super) fn settings(records: &[Record], origin: String, arguments: &Arguments
             Ok(flags) => {
                 let setting = Setting { flags, name: record.name.clone(), origin: origin.clone() };
                 match all.iter().find(|(_, known)| known.flags == setting.flags) {
-                    Some(_) => arguments.needless(&what(record, arguments), "the same setting stands there already"),
+                    Some(_) => arguments.needless(&what(record, arguments), "the same setting is already listed"),
                     None => all.push((record.clone(), setting)),
                 }
             }
@@ -70,13 +70,13 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
         let text = text(value);
         let is_secret = names_secret(&name) || text.as_ref().is_some_and(|text| arguments.secrets().are_in(text));
         if is_secret {
-            let why = "a plan holds no secret: give it to the server as a variable, env: { VLLM_API_KEY: { secret: env:VLLM_API_KEY } } \
-                       of `launch`";
+            let why = "a plan holds no secret: pass it to the server as a variable, env: { VLLM_API_KEY: { secret: \
+                       env:VLLM_API_KEY } } of `launch`";
             arguments.missing(&format!("{shown} ***"), why);
             continue;
         }
         if !is_flag_name(&name) {
-            return Err(format!("left out: `{key}` cannot be the name of a flag"));
+            return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
             // Inside of an option's value there is no --no-KEY.
@@ -86,7 +86,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
         };
         let yaml = yaml.ok_or_else(|| {
             format!(
-                "left out: `{key}` has no value that a flag can have; leave the key out where the flag is not given"
+                "skipped: the value of `{key}` cannot be the value of a flag; remove the key where the flag is not set"
             )
         })?;
         match name.strip_prefix("no_").map(|name| (name, &yaml)) {
@@ -136,7 +136,8 @@ pub(super) fn server(
     let mut started = match is_said {
         true => serve(command, &varied, "--serve-cmd", arguments.notes),
         false => {
-            let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts yours into `launch`";
+            let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts your \
+                server into `launch`";
             arguments.missing("the command that starts the server", why);
             Serve::usual()
         }

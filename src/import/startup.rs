@@ -21,7 +21,8 @@ use super::text::{name_of, text_value};
 const WARM: u32 = 3;
 
 const COLD: super::options::Fate = Lost(
-    "each start finds the caches that the ones before it left; for cold ones point VLLM_CACHE_ROOT at an empty folder, in `host_env` of `launch`",
+    "each start finds the caches of the earlier ones; for cold starts point VLLM_CACHE_ROOT at an empty folder, in \
+     `host_env` of `launch`",
 );
 
 /// The options of `vllm bench startup` itself; all others are the server's.
@@ -31,7 +32,7 @@ const OWN: [Known; 4] = [
     (
         "num-iters-warmup",
         One,
-        Needless("starts before the first one that counts: leave out the first repeat, or run once before"),
+        Needless("starts before the first one that counts: ignore the first repeat, or run once before"),
     ),
     ("output-json", One, FOLDER),
 ];
@@ -42,12 +43,12 @@ const OPTIONS: [Known; 11] = [
     ("serve-params", One, Read),
     ("startup-params", One, Read),
     ("num-runs", One, Read),
-    ("strict-params", Flag, Needless("what the plan cannot say is listed; `import --strict` fails then")),
+    ("strict-params", Flag, Needless("settings that a plan cannot express are listed; `import --strict` then fails")),
     ("output-dir", One, FOLDER),
     ("experiment-name", One, Read),
-    ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
-    ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
-    ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
+    ("show-stdout", Flag, Needless("`sweepline run -v` prints more")),
+    ("dry-run", Flag, Needless("`sweepline preview` shows the planned runs")),
+    ("resume", Many, Needless("`sweepline run` continues where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
@@ -145,7 +146,7 @@ fn jobs(
     around.model = context.around().model.or(named);
     arguments.list_unused();
     let Some((model, said)) = around.model.clone() else {
-        let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(context.place(command), "the command names no model", remedy));
     };
     let one = |setting: Option<Setting>| {

@@ -32,7 +32,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// Fields that `read` does not read.
-const KNOWN: &[Known] = &[("defaults", Fate::Needless("every test says it itself"))];
+const KNOWN: &[Known] = &[("defaults", Fate::Needless("every test specifies it itself"))];
 
 fn tests(root: &Item) -> Vec<&Item> {
     if root.is_list() { root.children() } else { root.peek("tests").map(Item::children).unwrap_or_default() }
@@ -55,7 +55,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         let why = write::reasons(&context.notes.listed.borrow());
         return Err(ImportError::nothing(
             input.name,
-            if why.is_empty() { "it has no test that measures anything".to_owned() } else { why },
+            if why.is_empty() { "no test in it measures anything".to_owned() } else { why },
         ));
     }
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
@@ -76,7 +76,7 @@ impl<'a> Test<'a> {
         let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
         let loads = said.take().list();
         if loads.is_empty() {
-            said.missing("it is empty, so that this test measures nothing: it is left out");
+            said.missing("it is empty, so this test measures nothing: skipped");
         }
         loads.into_iter().map(Some).collect()
     }
@@ -103,7 +103,7 @@ impl<'a> Test<'a> {
         };
         if self.test.get("server_parameters").is_none() && self.test.get("client_parameters").is_none() {
             let name = name.map_or_else(|| "a test".to_owned(), |name| name.value);
-            let why = "this test is left out: it asks no server, and a plan measures servers";
+            let why = "this test is skipped: it sends no requests to a server, and a plan measures servers";
             notes.missing(&one_line(&name), why, self.test.line());
             self.test.skip();
             return Ok(Vec::new());

@@ -153,13 +153,13 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
         return Field::new(
             "measure",
             seconds(longest),
-            format!("{}: the whole time, whatever {requests} says", time.origin),
+            format!("{}: the full time, regardless of {requests}", time.origin),
         );
     }
     let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
     let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
     let value = format!("{{ for: {}, min_requests: {fewest}, at_most: {} }}", seconds(SHORTEST), seconds(longest));
-    let origin = format!("{}, {requests}{how}: a minute, and until one of the two is reached", time.origin);
+    let origin = format!("{}, {requests}{how}: a minute, and then until one of the two is reached", time.origin);
     Field::new("measure", value, origin)
 }
 
@@ -172,7 +172,7 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
         };
         match fields.iter().find(|known| known.key == field.key) {
             Some(known) if known.value != field.value => {
-                let why = format!("a plan has one {}: {} of an earlier command is taken", field.key, known.value);
+                let why = format!("a plan has one {}: {} of an earlier command is used", field.key, known.value);
                 notes.missing(&field.origin, &why, job.line);
             }
             Some(_) => {}
@@ -186,7 +186,7 @@ fn one_seed(jobs: &[Job], notes: &Notes) {
     let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
     let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
     if jobs.iter().any(|job| of(job).is_none()) {
-        notes.differs(&seed.origin, "a plan has one seed: here it is that of the other commands too", line);
+        notes.differs(&seed.origin, "a plan has one seed: that of the other commands is used here too", line);
     }
 }
 
@@ -197,7 +197,7 @@ fn fewest(group: &Group, notes: &Notes) {
     let is_counted = group.measure().is_some_and(|field| field.value.contains("min_requests"));
     if is_counted && counts.iter().any(|said| said.value != fewest) {
         let why =
-            format!("a sweep has one window: it holds {fewest} requests of each load at least, the fewest of these");
+            format!("a sweep has one window: it holds at least {fewest} requests of each load, the minimum of these");
         notes.differs(&together(counts.iter().map(|said| said.origin.as_str())), &why, 0);
     }
 }
@@ -251,9 +251,9 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
 
 /// Load that no tool of the field settles before it measures.
 fn phases(draft: &mut Draft) {
-    let note = "The tool measures from its first request to its last answer. Here load rises (fill) and settles (stabilize) \
-                first, and is kept up while the measured requests end (drain). These are sweepline's defaults: shorten them \
-                for a first look.";
+    let note = "The tool measures from its first request to its last response. Here load rises (fill) and settles \
+                (stabilize) first, and is kept up while the measured requests end (drain). These are sweepline's \
+                defaults: shorten them for a first look.";
     let known: Vec<Field> = std::mem::take(draft.section("phases"));
     draft.sections.retain(|section| section.key != "phases");
     let defaults = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")]
@@ -353,7 +353,7 @@ impl Group {
         if !self.is_open || self.search.is_some() || points.is_empty() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
-            let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
+            let origin = format!("{prompts}{how}: 2 minutes, or until it holds that number, at most 10");
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();

@@ -117,7 +117,7 @@ fn masks_leave_a_plan_one() {
     assert!(!dashed.contains("A0a!aa+A-0"), "{dashed}");
     let key = words("vllm bench serve --model s3cr3t-k3y/m --header X-Key=s3cr3t-k3y");
     let error = made("the command line", None, &key).unwrap_err().to_string();
-    assert!(!error.contains("s3cr3t-k3y") && error.contains("`id` of --model holds"), "{error}");
+    assert!(!error.contains("s3cr3t-k3y") && error.contains("`id` of --model contains"), "{error}");
 }
 
 /// A header that the plan cannot have is listed, and the rest becomes a plan.
@@ -128,7 +128,7 @@ fn a_header_that_cannot_be_sent_is_listed() {
     let made = made("the command line", None, &words).unwrap_or_else(|error| panic!("{error}"));
     assert!(made.plan.contains("headers: { x-tenant: { secret: env:X_TENANT } }"), "{}", made.plan);
     let listed = made.missing.join("\n");
-    for part in ["sweepline sends this header itself", "it stands there twice: the last one counts"] {
+    for part in ["sweepline sets this header itself", "it occurs twice: the last one counts"] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
 }

@@ -14,9 +14,9 @@ const MOST_LINES: usize = 8;
 
 /// What is listed, under which title.
 const TITLES: [(Kind, &str); 3] = [
-    (Kind::Missing, "Without a counterpart here:"),
-    (Kind::Differs, "In the plan, and not quite the same there:"),
-    (Kind::Needless, "Not needed here, or done in another way:"),
+    (Kind::Missing, "Without an equivalent here:"),
+    (Kind::Differs, "In the plan, with a different meaning:"),
+    (Kind::Needless, "Not needed here, or done differently:"),
 ];
 /// The first line, by which an editor knows the plan's fields.
 const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n\
@@ -29,7 +29,7 @@ pub(super) fn text(draft: &Draft, from: &str) -> String {
     comment(
         &mut text,
         "",
-        &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."),
+        &format!("Made by `sweepline import` from {from}. The comment after each value names its source."),
     );
     let listed = merged(&draft.listed);
     for (kind, title) in TITLES {
@@ -73,7 +73,7 @@ fn names_line(what: &str) -> bool {
 
 /// Why commands or tests are left out, for the message that nothing else is left.
 pub(super) fn reasons(listed: &[Listed]) -> String {
-    let is_reason = |one: &&Listed| one.why.contains("left out");
+    let is_reason = |one: &&Listed| one.why.contains("skipped");
     let all = merged(listed);
     let mut chosen: Vec<&Listed> = all.iter().filter(is_reason).collect();
     if chosen.is_empty() {

@@ -119,7 +119,7 @@ fn every_documented_option_is_mapped_or_listed() {
                 .any(|(at, _)| !plan[at + option.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
             assert!(named, "{option} of `{line}` is nowhere in:\n{plan}");
         }
-        assert!(!plan.contains("this option is not known here"), "{line}\n{plan}");
+        assert!(!plan.contains("unknown option"), "{line}\n{plan}");
     }
 }
 
@@ -162,7 +162,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     let lab = Lab::new();
     let bench = "vllm bench serve --model m";
     let cases: [(&str, &str, &[&str]); 17] = [
-        ("a.json", "{\"endpoints\": [\"http://h/v1\"],\n \"models\": [\"m\"]]", &["a.json:2:", "not JSON"]),
+        ("a.json", "{\"endpoints\": [\"http://h/v1\"],\n \"models\": [\"m\"]]", &["a.json:2:", "invalid JSON"]),
         (
             "b.json",
             "{\"endpoints\": [], \"models\": [\"m\"], \"batch_sizes\": [1]}",
@@ -188,14 +188,14 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
             "{\"endpoints\": [\"ftp://h:1\"], \"models\": [\"m\"], \"batch_sizes\": [1]}",
             &["f.json: endpoints[0]", "neither http nor https"],
         ),
-        ("g.json", "{\"foo\": 1, \"bar\": 2}", &["g.json: not known", "the keys foo, bar", "`vllm bench serve`"]),
-        ("h.json", "[1, 2]", &["h.json: not known", "--format"]),
+        ("g.json", "{\"foo\": 1, \"bar\": 2}", &["g.json: unknown configuration or command", "the keys foo, bar", "`vllm bench serve`"]),
+        ("h.json", "[1, 2]", &["h.json: unknown configuration or command", "--format"]),
         (
             "i.json",
             "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [1], \"measure_seconds\": \"soon\"}",
             &["i.json: measure_seconds", "number of seconds"],
         ),
-        ("j.sh", "echo hi\nls -l\n", &["j.sh: not known", "no benchmark among 2 commands (echo, ls)"]),
+        ("j.sh", "echo hi\nls -l\n", &["j.sh: unknown configuration or command", "no benchmark among 2 commands (echo, ls)"]),
         ("k.sh", "x\nvllm bench serve --model 'm\n", &["k.sh:2: the quote is not closed"]),
         ("l.sh", "\nvllm bench serve --request-rate 3\n", &["l.sh:2: the command names no model", "--model ID"]),
         (
@@ -207,12 +207,12 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
         (
             "o.sh",
             &format!("{bench} --base-url ftp://h"),
-            &["o.sh:1: `ftp://h` is no base URL", "--base-url http://HOST:PORT"],
+            &["o.sh:1: `ftp://h` is not a server's base URL", "--base-url http://HOST:PORT"],
         ),
         (
             "p.sh",
             "vllm bench sweep serve --serve-cmd 'vllm serve m' --bench-cmd 'vllm bench serve --model m' --bench-params no.json",
-            &["p.sh:1: --bench-params: no.json cannot be read"],
+            &["p.sh:1: --bench-params: cannot read no.json"],
         ),
         ("q.sh", "for r in 1 2; do\n vllm bench serve --model m\n", &["q.sh:1: the loop is not closed"]),
     ];
@@ -228,7 +228,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     let ended = import(&lab, &["g.json", "--format", "closed-loop", "--model", "m", "--url", "http://h"]);
     assert!(ended.stderr.contains("g.json: batch_sizes"), "{}", ended.stderr);
     let ended = import(&lab, &["j.sh", "--format", "vllm-sweep-params"]);
-    assert!(ended.stderr.contains("j.sh:1:1: this is not JSON"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("j.sh:1:1: invalid JSON"), "{}", ended.stderr);
     assert_eq!(import(&lab, &["absent.sh"]).code, Some(2));
     assert_eq!(import(&lab, &[]).code, Some(2));
 }
@@ -351,10 +351,10 @@ fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
          0,GPT-4,1000,200,1200,API log\n3,ChatGPT,400,18,418,API log\n6,GPT-4,900,0,900,API log\n9,GPT-4,50,7,57,API log\n",
     );
     let (plan, listed) = of_data(&lab, "--dataset-name burstgpt --dataset-path burst.csv");
-    assert!(plan.contains("of GPT-4 with an answer") && !listed.contains("burstgpt"), "{plan}{listed}");
+    assert!(plan.contains("of GPT-4 with a response") && !listed.contains("burstgpt"), "{plan}{listed}");
     let read = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 left out"), "{read}");
-    assert!(!plan.contains("nonce:"), "its prompts are prose of ours: {plan}");
+    assert!(!plan.contains("nonce:"), "its prompts are sweepline's prose: {plan}");
 }
 
 #[timed_test]
@@ -373,7 +373,7 @@ fn minus_one_asks_for_the_answers_that_records_declare() {
     // Where records declare none, vLLM has nothing to ask for either.
     lab.write("bare.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
     let (plan, listed) = of_data(&lab, "--dataset-name custom --dataset-path bare.jsonl --custom-output-len -1");
-    assert!(plan.contains("-1 asks for what each record says"), "{plan}");
+    assert!(plan.contains("with -1 each record specifies it"), "{plan}");
     assert!(listed.contains("1 no answer"), "{listed}");
 }
 
@@ -397,7 +397,7 @@ fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
     );
     // The record of 900 and 1500 tokens is what the list is about.
     assert!(kept().contains("2 records of chats.json"), "{}", kept());
-    assert!(listed.contains("more than 2048 tokens of prompt and answer together"), "{listed}");
+    assert!(listed.contains("more than 2048 tokens of prompt and response together"), "{listed}");
     assert!(!plan.contains("of the lengths that vLLM keeps"), "{plan}");
     // One length for all answers: the recorded ones do not count, and what is left for prompts is a bound.
     let (plan, listed) = of_data(&lab, "--dataset-name sharegpt --dataset-path chats.json --sharegpt-output-len 1500");
@@ -433,14 +433,14 @@ fn a_chat_template_that_the_plan_does_not_apply_is_listed() {
         "{completions}"
     );
     let (_, twice) = of_data(&lab, &format!("{custom} {chat}"));
-    assert!(twice.contains("the plan leaves it to the server alone"), "{twice}");
+    assert!(twice.contains("the plan leaves the template to the server"), "{twice}");
     for options in [format!("{custom} --skip-chat-template"), format!("{custom} {chat} --skip-chat-template")] {
         let (plan, listed) = of_data(&lab, &options);
         assert!(!listed.contains("template"), "{listed}");
-        assert!(plan.contains("--skip-chat-template: texts as they stand"), "{plan}");
+        assert!(plan.contains("--skip-chat-template: texts as they are"), "{plan}");
     }
     let (_, listed) = of_data(&lab, &format!("{custom} --skip-chat-template --no-oversample"));
-    assert!(listed.contains("--no-oversample: a run lasts a length of time"), "{listed}");
+    assert!(listed.contains("--no-oversample: a run lasts for a set time"), "{listed}");
 }
 
 #[timed_test]
@@ -450,9 +450,9 @@ fn what_a_plan_cannot_say_is_named_with_what_can() {
     let (_, listed) = of_data(&lab, "--dataset-name timed_trace --dataset-path trace.jsonl");
     assert!(listed.contains("`trace: { file: FILE }`") && !listed.contains("`data: {"), "{listed}");
     let (_, listed) = of_data(&lab, "--tokenizer .");
-    assert!(listed.contains("`.` is no tokenizer"), "{listed}");
+    assert!(listed.contains("`.` is not a tokenizer"), "{listed}");
     let (_, listed) = of_data(&lab, "--dataset-name prefix_repetition --prefix-repetition-num-prefixes 0");
-    assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve ends with an error"), "{listed}");
+    assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve fails with an error"), "{listed}");
 }
 
 #[timed_test]
@@ -592,7 +592,7 @@ fn of_two_servers_in_front_of_one_benchmark_the_first_is_listed() {
     assert_eq!(ended.stdout.matches("launch: { command: [vllm, serve, ").count(), 2, "{}", ended.stdout);
     // A server that a user says is there is not started.
     let there = import(&lab, &["each.sh", "--url", "http://gpu-7:8000/v1"]).stdout;
-    assert!(!there.contains("    launch: ") && there.contains("`import --url` names a server that runs"), "{there}");
+    assert!(!there.contains("    launch: ") && there.contains("`import --url` names a running server"), "{there}");
 }
 
 #[timed_test]
@@ -603,7 +603,7 @@ fn files_are_not_overwritten_unasked() {
         let ended = lab.run(command);
         assert_eq!(ended.code, Some(2), "{command:?}");
         assert!(
-            ended.stderr.contains("mine.yaml is there already") && ended.stderr.contains("--force"),
+            ended.stderr.contains("mine.yaml already exists") && ended.stderr.contains("--force"),
             "{}",
             ended.stderr
         );

@@ -64,7 +64,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     let mut fields = Vec::new();
     match (lengths.prefix.filter(|prefix| prefix.value > 0), lengths.groups) {
         (Some(prefix), Some(groups)) => {
-            fields.push(Field::new("base", "B1", format!("{}: prefixes, and the rest differs", dataset.origin)));
+            fields.push(Field::new("base", "B1", format!("{}: prefixes, the rest differs", dataset.origin)));
             let value = format!("{{ tokens: {}, groups: {} }}", prefix.value.min(LONGEST), groups.value);
             fields.push(Field::new("prefix", value, format!("{}, {}", prefix.origin, groups.origin)));
         }
@@ -86,7 +86,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
                 arguments.flag("disable-shuffle");
             }
             if of_texts {
-                let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+                let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other \
+                    runs";
                 fields.push(Field::new("nonce", "run", why));
             }
             let output = from_extra("output_tokens");
@@ -122,7 +123,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
-        arguments.differs(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
+        arguments.differs(&said.origin, &format!("{key} must be from {least} to {LONGEST}: the plan requests {value}"));
     }
     Field::new(key, value.to_string(), said.origin)
 }
@@ -133,7 +134,7 @@ fn within(said: Said<Decimal>, key: &str, low: i64, high: i64, arguments: &Argum
     if (low..=high).contains(&said.value) {
         return Some(Field::new(key, said.value.to_string(), said.origin));
     }
-    arguments.missing(&said.origin, &format!("{key} is from {low} to {high} here, and is left out"));
+    arguments.missing(&said.origin, &format!("{key} must be from {low} to {high} here: skipped"));
     None
 }
 
@@ -165,7 +166,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             random(arguments)
         }
         "random-rerank" => {
-            let why = "vLLM counts query and document together; the plan's documents have that length, the query `query_tokens`";
+            let why = "vLLM counts query and document together; the plan's documents have that length, and the query \
+                has `query_tokens`";
             arguments.differs(&dataset.origin, why);
             random(arguments)
         }
@@ -176,9 +178,11 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
             if let Some(path) = arguments.text("dataset-path") {
-                arguments.needless(&path.origin, "the poem is text to cut prompts of, as sweepline's own prose is");
+                arguments
+                    .needless(&path.origin, "the poem is only the source text of prompts, like sweepline's own prose");
             }
-            let why = "its prompts are cut out of a poem; the plan's are prose of its own, with these lengths and one shared prefix";
+            let why = "vLLM cuts its prompts from a poem; the plan uses its own prose, with these lengths and one \
+                shared prefix";
             arguments.differs(&dataset.origin, why);
             Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }
@@ -189,7 +193,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let output =
                 arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
             if count.value == 0 {
-                arguments.missing(&count.origin, "vllm bench serve ends with an error; the plan has one shared prefix");
+                arguments
+                    .missing(&count.origin, "vllm bench serve fails with an error; the plan has one shared prefix");
             }
             let groups = Some(count).filter(|count| count.value > 1);
             Lengths { prefix: Some(prefix), groups, ..Lengths::new("prefixes", prompt, output) }
@@ -220,7 +225,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     let output = given.unwrap_or_else(|| {
         let why = match output {
             338 => origin,
-            _ if of_records => "stands in: the tool's default; -1 asks for what each record says",
+            _ if of_records => "stands in: the tool's default; with -1 each record specifies it",
             _ => "the tool's default",
         };
         Said::default(output, why)
@@ -231,19 +236,20 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     match file(other, arguments, folder, (asks, fixed)) {
         Ok(mut file) => {
             match template {
-                Some(Some(flag)) => file.origin = format!("{}, {}: texts as they stand", file.origin, flag.origin),
+                Some(Some(flag)) => file.origin = format!("{}, {}: texts as they are", file.origin, flag.origin),
                 Some(None) => untemplated(dataset, arguments, is_chat),
                 None => {}
             }
             if other == "sharegpt" {
                 let why = match fixed {
                     Some(_) => {
-                        "vLLM counts with the model's tokenizer which prompts it keeps; the filter counts four characters as a token"
+                        "vLLM uses the model's tokenizer to decide which prompts it keeps; the filter counts four \
+                         characters as a token"
                     }
                     None => {
-                        "vLLM counts with the model's tokenizer which records it keeps, and leaves out those of more than \
-                         2048 tokens of prompt and answer together; the filter counts four characters as a token, and \
-                         bounds the prompt and the answer each by itself"
+                        "vLLM uses the model's tokenizer to decide which records it keeps, and drops those of more \
+                         than 2048 tokens of prompt and response together; the filter counts four characters as a \
+                         token, and bounds prompt and response separately"
                     }
                 };
                 arguments.differs(&dataset.origin, why);
@@ -252,7 +258,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
         }
         Err(why) => {
             if let Some(Some(flag)) = template {
-                arguments.needless(&flag.origin, "the plan sends its own prompts as they are");
+                arguments.needless(&flag.origin, "the plan sends its own prompts unchanged");
             }
             stand_in(dataset, arguments, (&prompt, &output), &why);
             Lengths::new(name, prompt, output)
@@ -263,11 +269,11 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
 /// Lists that vLLM puts its own form into the model's chat template.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
-        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it, and the \
-         server does so again; the plan leaves it to the server alone"
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
+         server does so again; the plan leaves the template to the server"
     } else {
-        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it; the plan \
-         sends the prompt as it stands, and `api: chat` of the endpoint has the server put it into the template"
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it; the \
+         plan sends the prompt unchanged, and with `api: chat` of the endpoint the server applies the template"
     };
     arguments.differs(&dataset.origin, why);
 }
@@ -287,7 +293,7 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             };
             if prompt < 4 {
                 return Err(
-                    "no prompt is left: vLLM leaves out what has more than 2048 tokens with its answer".to_owned()
+                    "no prompt remains: vLLM drops records of more than 2048 tokens with their response".to_owned()
                 );
             }
             let more = format!(
@@ -302,13 +308,14 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
              on_bad: skip, filter: { languages: [GPT-4], output_tokens: { min: 1 } }"
                 .to_owned(),
-            ": its lengths, in prose of ours; of GPT-4 with an answer, as vLLM takes them (the filter reads Model as `language`)",
+            ": its lengths, in sweepline's prose; of GPT-4 with a response, as vLLM takes them (the filter reads \
+             Model as `language`)",
         ),
         "hf" => return Err(to_fetch(&value, arguments)),
         "timed_trace" => {
             ("trace", format!(", as: mooncake{}", speed(arguments)), ": its arrivals, lengths and sharing")
         }
-        _ => return Err("its form is not known here".to_owned()),
+        _ => return Err("its format is unknown here".to_owned()),
     };
     let file = scalar(&named(folder, &value)?);
     let field = |order: &str| match key {
@@ -324,12 +331,13 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
 fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&Said<u32>, &Said<u32>), reason: &str) {
     let remedy = match dataset.value.as_str() {
         "timed_trace" => {
-            "`trace: { file: FILE }` in the scenario replays the arrivals and lengths of a trace that lies in the plan's folder"
+            "`trace: { file: FILE }` in the scenario replays the arrivals and lengths of a trace in the plan's folder"
         }
-        _ => "`data: { file: FILE }` in the scenario sends a data set that lies in the plan's folder",
+        _ => "`data: { file: FILE }` in the scenario sends a data set in the plan's folder",
     };
     let why = format!(
-        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and asks for {}, all of one length",
+        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and requests {}, all of one \
+         length",
         prompt.value.max(SHORTEST),
         output.value
     );
@@ -350,7 +358,7 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
 /// How much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and Mooncake's are milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
-        let why = format!("a block of the trace that is shared has {BLOCK} tokens here");
+        let why = format!("a shared block of the trace has {BLOCK} tokens here");
         arguments.differs(&size.origin, &why);
     }
     let multiplier = arguments.number::<f64>("timed-trace-sec-multiplier", "a number");

@@ -25,12 +25,13 @@ impl Ratio {
         let Some((prompt, output)) = both.or_else(|| each(&value)).filter(|(a, b)| is_ratio(*a) && is_ratio(*b)) else {
             arguments.missing(
                 &origin,
-                "it is a number from 0 to below 1, or {\"input\": …, \"output\": …} of such: lengths do not vary",
+                "expected a number from 0 to below 1, or {\"input\": …, \"output\": …} of such numbers: lengths do \
+                 not vary",
             );
             return None;
         };
         if prompt == 0.0 && output == 0.0 {
-            arguments.needless(&origin, "every request has the lengths that are asked for, as here without `lengths`");
+            arguments.needless(&origin, "every request has the requested lengths, as here without `lengths`");
             return None;
         }
         Some(Ratio { prompt, output, origin })

@@ -18,18 +18,20 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
     let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
     if let Some(ramp) = Ramp::of(arguments) {
         if let Some(said) = rate(place, "request-rate", arguments)? {
-            let what = format!("{} beside --ramp-up-strategy: vLLM refuses it, for the ramp is the rate", said.origin);
-            return Err(ImportError::shape(place, what, "leave one of the two out"));
+            let what =
+                format!("{} with --ramp-up-strategy: vLLM refuses it, because the ramp sets the rate", said.origin);
+            return Err(ImportError::shape(place, what, "remove one of them"));
         }
         let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
         return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
     }
     if let Some(strategy) = arguments.text("ramp-up-strategy") {
         let what = format!(
-            "{}: a ramp is linear or exponential, has --ramp-up-start-rps and --ramp-up-end-rps of at least 0.01, and lasts",
+            "{}: a ramp is linear or exponential, has --ramp-up-start-rps and --ramp-up-end-rps of at least 0.01, and \
+             has a duration",
             strategy.origin
         );
-        return Err(ImportError::shape(place, what, "correct it, or leave it out for the rate of --request-rate"));
+        return Err(ImportError::shape(place, what, "fix it, or remove it to use the rate of --request-rate"));
     }
     let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {
@@ -51,7 +53,8 @@ pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
     let why = format!(
-        "{} sends all prompts at the same instant and measures until the last answer; here as many are kept in flight",
+        "{} sends all prompts at the same instant and measures until the last response; here that number is kept in \
+         flight",
         tool.name()
     );
     arguments.differs("--request-rate inf without --max-concurrency", &why);
@@ -63,7 +66,8 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
 pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     match arguments.flag("self-timed") {
         None => {
-            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays its arrivals";
+            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays \
+                the trace's arrivals";
             arguments.differs("--dataset-name timed_trace", why);
         }
         Some(_) => {
@@ -181,7 +185,7 @@ fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
         _ => {
             arguments.missing(
                 &said.origin,
-                "gaps this bursty are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+                "arrivals this bursty are not supported; the plan's arrivals are Poisson (burstiness 1)",
             );
             return None;
         }

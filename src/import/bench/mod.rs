@@ -63,7 +63,7 @@ pub(super) fn job(
     match texts {
         Some(texts) => scenario.1 = content::without_tokens(scenario.1, texts, &arguments),
         None => arguments.text("random-batch-size").iter().for_each(|said| {
-            arguments.needless(&said.origin, "one request asks for one answer");
+            arguments.needless(&said.origin, "one request gets one response");
         }),
     }
     let is_trace = scenario.1.iter().any(|field| field.key == "trace");
@@ -77,7 +77,7 @@ pub(super) fn job(
     let (setting, repeats) = (around.setting.clone(), around.repeats.clone());
     let mut search = around.search.clone();
     if search.as_ref().is_some_and(|search| search.axis == "batch_size" && !load.qps.is_empty()) {
-        arguments.missing("--sla-variable max_concurrency", "beside a rate it is a cap, and a cap is not searched");
+        arguments.missing("--sla-variable max_concurrency", "with a rate it is a cap, and a cap is not searched");
         search = None;
     }
     // What it measures is as long as its ramp, where it has one; a trace has an end of its own.
@@ -114,7 +114,7 @@ pub(super) fn each(
 ) -> Result<Vec<Job>, ImportError> {
     let Program::Measure(tool, words) = program(words) else {
         let program = words.first().map(|word| context.notes.secrets.hide(word)).unwrap_or_default();
-        let seen = format!("`{}` is no benchmark command", one_line(&program));
+        let seen = format!("`{}` is not a benchmark command", one_line(&program));
         return Err(ImportError::unknown(&context.wishes.name, seen));
     };
     let before = context.around();

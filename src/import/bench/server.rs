@@ -58,15 +58,12 @@ pub(super) fn endpoint(
     if arguments.text("backend").is_some()
         && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
     {
-        arguments.needless("--backend", "--endpoint-type says more");
+        arguments.needless("--backend", "--endpoint-type is more specific");
     }
     let default = if tool == Tool::Script { "vllm" } else { "openai" };
     let named = named.unwrap_or_else(|| Said::default(default.to_owned(), format!("default of {}", tool.name())));
     let Some((engine, api)) = backend(&named.value) else {
-        arguments.missing(
-            &named.origin,
-            "this command is left out: text, embeddings and rankings are measured, nothing else",
-        );
+        arguments.missing(&named.origin, "this command is skipped: only text, embeddings and rankings are measured");
         return Ok(None);
     };
     let path = arguments.text("endpoint");
@@ -92,7 +89,7 @@ pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
         arguments
-            .missing(&said.origin, "it is no whole number of seconds: write `ready: { within: 60s }` of the endpoint");
+            .missing(&said.origin, "not a whole number of seconds: write `ready: { within: 60s }` of the endpoint");
         None
     })?;
     // Nobody waits for longer than a year.
@@ -103,7 +100,8 @@ pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
-            let origin = format!("{}; write the one that answers: it decides about ignore_eos", named.origin);
+            let origin =
+                format!("{}; write the engine that responds: it determines whether ignore_eos is sent", named.origin);
             Field::new("engine", "vllm", origin)
         }
         engine => Field::new("engine", engine, &named.origin),
@@ -137,12 +135,12 @@ fn url(
     };
     let shown = arguments.secrets().hide(&base.value);
     let read = address(&base.value).map_err(|reason| {
-        let what = format!("`{shown}` is no base URL of a server: {reason}");
+        let what = format!("`{shown}` is not a server's base URL: {reason}");
         ImportError::shape(place, what, "write --base-url http://HOST:PORT")
     })?;
     if base.value.contains('$') {
-        let what = format!("the address `{shown}` holds a variable of the shell");
-        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        let what = format!("the address `{shown}` contains a shell variable");
+        let remedy = "write the address itself, or pass it to import: sweepline import --url http://HOST:PORT …";
         return Err(ImportError::shape(place, what, remedy));
     }
     if read.had_secret {
@@ -171,7 +169,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
         }
         (None, path) => {
             let what = path.map_or(call, |path| path.origin.as_str());
-            arguments.missing(what, "this API is not spoken; the plan asks the server's OpenAI API under /v1");
+            arguments.missing(what, "this API is not supported; the plan uses the server's OpenAI API under /v1");
             Said { value: format!("{base}/v1"), origin }
         }
     }
@@ -189,17 +187,17 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                 let is_whole = !name.is_empty() && !value.is_empty() && !arguments.secrets().are_in(&name);
                 let is_name = is_whole && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
                 if !is_name {
-                    arguments.missing("--header ***", "it is no NAME=VALUE");
+                    arguments.missing("--header ***", "not NAME=VALUE");
                     continue;
                 }
                 if is_sent_by_itself(&name) {
-                    arguments.missing(&format!("--header {name}"), "sweepline sends this header itself");
+                    arguments.missing(&format!("--header {name}"), "sweepline sets this header itself");
                     continue;
                 }
                 // The last one counts, as in the tool that sends them.
                 if let Some(at) = further.iter().position(|(one, _)| one.eq_ignore_ascii_case(&name)) {
                     further.remove(at);
-                    arguments.missing(&format!("--header {name}"), "it stands there twice: the last one counts");
+                    arguments.missing(&format!("--header {name}"), "it occurs twice: the last one counts");
                 }
                 // What stands in a header is rarely known to be no secret: it goes into the environment, not into the plan.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
@@ -214,7 +212,7 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
             let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
             let origin = match &variable {
                 Some(variable) => format!("--header Authorization, from ${variable}"),
-                None => format!("--header Authorization: put that key into the variable {KEY}"),
+                None => format!("--header Authorization: put the key into the variable {KEY}"),
             };
             found = reference(variable.as_deref().unwrap_or(KEY), origin);
         }
@@ -226,7 +224,7 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let headers = (!further.is_empty()).then(|| {
         let one = |(name, variable): &(String, String)| format!("{name}: {}", secret(variable));
         let variables: Vec<&str> = further.iter().map(|(_, variable)| variable.as_str()).collect();
-        let origin = format!("--header: put what they hold into {}", variables.join(", "));
+        let origin = format!("--header: put their values into {}", variables.join(", "));
         Field::new("headers", format!("{{ {} }}", further.iter().map(one).collect::<Vec<_>>().join(", ")), origin)
     });
     key.into_iter().chain(headers).collect()
@@ -245,10 +243,10 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
     };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
     if let (Some(_), Some(model)) = (&served, &model) {
-        arguments.needless(&model.origin, "the server knows the model by --served-model-name");
+        arguments.needless(&model.origin, "the server lists the model under --served-model-name");
     }
     let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
-        let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

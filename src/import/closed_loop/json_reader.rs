@@ -54,7 +54,7 @@ impl JsonReader<'_> {
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));
         let others: Vec<String> = found.map(|(key, _)| key.to_owned()).collect();
         for other in others {
-            self.list_missing(other, format!("`{}` says the same, and is taken", keys[0]));
+            self.list_missing(other, format!("`{}` sets the same value, and is used", keys[0]));
         }
         first
     }
@@ -79,15 +79,15 @@ impl JsonReader<'_> {
                 let shown = text::one_line(&self.secrets.hide(&text));
                 return Err(self.wrong(
                     &format!("{key}[{at}]"),
-                    &format!("`{shown}` is none of {wanted}"),
-                    "correct it",
+                    &format!("`{shown}` is not one of {wanted}"),
+                    "fix it",
                 ));
             };
             let number = number.to_string();
             if numbers.contains(&number) {
                 self.list_missing(
                     format!("{key}[{at}] = {number}"),
-                    "it is there twice; `repeats` runs a cell several times",
+                    "it is listed twice; `repeats` runs a cell several times",
                 );
             } else {
                 numbers.push(number);
@@ -107,11 +107,7 @@ impl JsonReader<'_> {
         let mut values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         values.dedup();
         if values.is_empty() || values.len() > MOST || !values.iter().all(fits) {
-            return Err(self.wrong(
-                key,
-                &format!("it must be {wanted}, or a list of such"),
-                "correct it, or take it out",
-            ));
+            return Err(self.wrong(key, &format!("expected {wanted}, or a list of them"), "fix it, or remove it"));
         }
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))

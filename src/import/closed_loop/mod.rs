@@ -67,7 +67,7 @@ fn is(input: &Input) -> bool {
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Context { wishes, notes, .. } = context;
     let Value::Object(object) = json(&wishes.name, input.text)? else {
-        return Err(ImportError::unknown(&wishes.name, "JSON that is no object"));
+        return Err(ImportError::unknown(&wishes.name, "JSON, but not an object"));
     };
     // It has a list of its own of what was not read.
     input.tree.iter().for_each(Item::take);
@@ -117,7 +117,7 @@ impl JsonReader<'_> {
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(
                     format!("max_tokens = [{}]", tokens.values.join(", ")),
-                    "scenarios say their own lengths",
+                    "scenarios set their own lengths",
                 );
             }
             tokens => axes.extend(tokens.map(|tokens| tokens.field("output_tokens"))),
@@ -147,7 +147,7 @@ impl JsonReader<'_> {
         }
         if let Some(seed) = self.object.get("seed") {
             let Some(seed) = seed.as_u64() else {
-                return Err(self.wrong("seed", "it must be a whole number of 0 or more", "correct it, or take it out"));
+                return Err(self.wrong("seed", "expected a whole number of 0 or more", "fix it, or remove it"));
             };
             head.push(Field::new("seed", seed.to_string(), "seed"));
         }
@@ -176,11 +176,11 @@ impl JsonReader<'_> {
                     draft.sections.push(Section { key: "timeouts", fields, ..Section::default() });
                 }
                 Some(number) => fields.push(Field::new(phase, seconds(number), key)),
-                None => return Err(self.wrong(key, "it must be a number of seconds", "write one, like 60")),
+                None => return Err(self.wrong(key, "expected a number of seconds", "write one, like 60")),
             }
         }
-        let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests end (drain); \
-                    it flows across every border.";
+        let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests \
+                    end (drain); requests cross every border.";
         draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });
         Ok(())
     }
@@ -193,7 +193,7 @@ impl JsonReader<'_> {
             match key.as_str() {
                 "output_dir" => {
                     let folder = value.as_str().unwrap_or("DIR");
-                    let why = format!("type `sweepline run PLAN --results {folder}`");
+                    let why = format!("run `sweepline run PLAN --results {folder}`");
                     self.listed.push(Listed::needless(format!("output_dir = {shown}"), why, 0));
                 }
                 key if known.clone().any(|known| known == key) => {}
@@ -201,8 +201,7 @@ impl JsonReader<'_> {
                     let folded = key.to_lowercase().replace('-', "_");
                     let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, &folded));
                     let near = near.filter(|near| strsim::damerau_levenshtein(near, &folded) <= 1 + folded.len() / 4);
-                    let why =
-                        near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
+                    let why = near.map_or("unknown".to_owned(), |near| format!("unknown; did you mean `{near}`?"));
                     self.list_missing(format!("{key} = {shown}"), why);
                 }
             }

@@ -26,14 +26,14 @@ pub(super) struct Scenarios {
 impl JsonReader<'_> {
     /// Reads `endpoints` into the plan; gives their names.
     pub(super) fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or give import --url URL";
+        let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or pass --url URL to import";
         let items = self.items_or(&["endpoints", "endpoint"], ("--url", &wishes.url), remedy)?;
         self.entries(&items, JsonReader::endpoint, &mut draft.endpoints)
     }
 
     /// Reads `models`.
     pub(super) fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let remedy = "add \"models\": [\"ID\"], or give import --model ID";
+        let remedy = "add \"models\": [\"ID\"], or pass --model ID to import";
         let items = self.items_or(&["models", "model"], ("--model", &wishes.model), remedy)?;
         self.entries(&items, JsonReader::model, &mut draft.models)
     }
@@ -74,7 +74,7 @@ impl JsonReader<'_> {
     pub(super) fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError> {
         let items = self.items(&["scenarios", "scenario"])?;
         if items.is_empty() {
-            let origin = "none given: short prompts that differ".to_owned();
+            let origin = "none specified: short prompts that differ".to_owned();
             return Ok(Scenarios { names: vec!["B1".to_owned()], origin, has_output: false });
         }
         let mut scenarios = Scenarios { names: Vec::new(), origin: "scenarios".to_owned(), has_output: false };
@@ -147,7 +147,7 @@ impl JsonReader<'_> {
                 place,
                 what: "entries",
                 most: MOST,
-                remedy: "take out what is not measured",
+                remedy: "remove the entries that are not measured",
             });
         }
         Ok(items)
@@ -155,7 +155,7 @@ impl JsonReader<'_> {
 
     fn not_understood(&mut self, at: &str, key: &str, value: &Value) {
         let shown = one_line(&self.secrets.shown(key, &value.to_string()));
-        self.list_missing(format!("{at}.{key} = {shown}"), "not understood");
+        self.list_missing(format!("{at}.{key} = {shown}"), "unknown");
     }
 
     fn model(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
@@ -168,7 +168,7 @@ impl JsonReader<'_> {
         let Some(id) = id.or_else(|| name.clone()).filter(|id| !id.trim().is_empty()) else {
             return Err(self.wrong(
                 &item.at,
-                "a model is an id, or an object with one",
+                "a model is an ID, or an object with one",
                 "write \"meta-llama/Llama-3.1-8B-Instruct\"",
             ));
         };
@@ -196,7 +196,7 @@ impl JsonReader<'_> {
         let known = text.as_deref().and_then(upper).or_else(|| upper(&name));
         if known.is_none() && object.is_empty() {
             let what = format!("{} = {}", item.at, one_line(&name));
-            let why = "no scenario that is known here: the plan sends B1, short prompts that differ, under its name";
+            let why = "unknown scenario: the plan sends B1, short prompts that differ, under its name";
             self.list_missing(what, why);
         }
         let fields = self.lengths(item, object, known);
@@ -221,7 +221,7 @@ impl JsonReader<'_> {
             (None, Some(_)) => "C",
             (None, None) => "B1",
         };
-        let origin = if known.is_some() { item.at.clone() } else { "by what it says of lengths".to_owned() };
+        let origin = if known.is_some() { item.at.clone() } else { "from its lengths".to_owned() };
         let mut fields = vec![Field::new("base", known.unwrap_or_else(|| by_lengths.to_owned()), origin)];
         for (key, said, least, most) in [
             ("system_tokens", system, 0, 4_000_000),
@@ -232,7 +232,7 @@ impl JsonReader<'_> {
             let Some((said, value)) = said else { continue };
             let fits = value.clamp(least, most);
             if fits != value {
-                let why = format!("{key} is from {least} to {most}: the plan has {fits}");
+                let why = format!("{key} must be from {least} to {most}: the plan uses {fits}");
                 self.list_missing(format!("{}.{said} = {value}", item.at), why);
             }
             fields.push(Field::new(key, fits.to_string(), format!("{}.{said}", item.at)));

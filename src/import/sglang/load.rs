@@ -39,8 +39,8 @@ pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>
 
 /// All prompts at once, which is the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
-    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here \
-               as many are kept in flight";
+    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last response; here \
+               that number is kept in flight";
     arguments.differs("--request-rate inf without --max-concurrency", why);
     Said { value: prompts.value.clamp(1, MOST_IN_FLIGHT), origin: format!("{}, all at once", prompts.origin) }
 }
@@ -50,7 +50,7 @@ fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>
     let (multi, said) = (arguments.flag("multi"), arguments.text("request-rate-range"));
     if multi.is_none() {
         if let Some(said) = said {
-            arguments.needless(&said.origin, "it decides nothing without --multi");
+            arguments.needless(&said.origin, "it has no effect without --multi");
         }
         return Ok(None);
     }
@@ -64,7 +64,7 @@ fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>
     };
     let rates: Vec<u32> = rates.into_iter().filter(|rate| *rate > 0).collect();
     if rates.is_empty() {
-        let what = format!("{} is no range of rates", said.origin);
+        let what = format!("{} is not a range of rates", said.origin);
         return Err(ImportError::shape(place, what, "write --request-rate-range FROM,TO,STEP or a list of rates"));
     }
     Ok(Some(rates.into_iter().map(|rate| Said { value: Decimal::from(rate), origin: said.origin.clone() }).collect()))

@@ -63,7 +63,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
 /// What runs the engine in its own process.
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
-    let why = "this command is left out: it runs the engine in its own process, without a server; \
+    let why = "this command is skipped: it runs the engine in its own process, without a server; \
                `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
                server";
     context.notes.missing(program, why, asked.command.line);
@@ -108,7 +108,7 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let said =
         arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
     let Some(known) = backend(&said.value) else {
-        let why = "this command is left out: its server is asked neither over OpenAI's API nor over SGLang's";
+        let why = "this command is skipped: it uses neither OpenAI's API nor SGLang's";
         arguments.missing(&said.origin, why);
         return Ok(Vec::new());
     };
@@ -123,7 +123,7 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         Field::new("api", known.api, &said.origin)
     };
     if ["sglang", "sglang-native"].contains(&said.value.as_str()) {
-        let why = "it asks /generate of the server; the plan asks the same server's OpenAI API";
+        let why = "it uses /generate of the server; the plan uses the same server's OpenAI API";
         arguments.differs(&said.origin, why);
     }
     let mut endpoint = at(asked, &arguments, &known, &said)?;
@@ -171,7 +171,7 @@ fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     }
     match arguments.flag("disable-ignore-eos") {
         Some(said) => body.add_default("ignore_eos", false.into(), &said.origin),
-        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving asks for whole answers"),
+        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving requests non-streamed responses"),
     }
     for (option, key) in [("temperature", "temperature"), ("top-p", "top_p")] {
         if let Some(said) = arguments.number::<serde_json::Number>(option, "a number") {
@@ -196,8 +196,7 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
         }
         [name] => Some(Field::new("model", text_value(name), said.origin)),
         _ => {
-            let why =
-                "one adapter answers a scenario (`model: NAME`); a `mix` of such scenarios shares the requests out";
+            let why = "a scenario uses one adapter (`model: NAME`); a `mix` of such scenarios divides the requests";
             arguments.missing(&said.origin, why);
             None
         }
@@ -233,7 +232,7 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     if known.engine == "sglang" {
         return Some(Field::new("reset", "prefix_cache", said.origin));
     }
-    arguments.needless(&said.origin, "only a server of SGLang knows the request");
+    arguments.needless(&said.origin, "only SGLang servers support this request");
     None
 }
 
@@ -245,11 +244,11 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
     };
     let (model, served) = (named("model")?, named("served-model-name")?);
     if let (Some(_), Some(model)) = (&served, &model) {
-        arguments.needless(&model.origin, "--served-model-name is what the server calls it");
+        arguments.needless(&model.origin, "--served-model-name is the server's name for it");
     }
     let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
-        let what = "the command names no model: the tool asks the server for its first one";
-        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        let what = "the command names no model: the tool uses the server's first one";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(place, what, remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

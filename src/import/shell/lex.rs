@@ -149,9 +149,9 @@ impl Lexer<'_> {
         if self.open.len() > DEEPEST {
             return Err(ImportError::TooMany {
                 place: format!("{}:{}", self.name, self.line),
-                what: "brackets inside each other",
+                what: "nested brackets",
                 most: DEEPEST,
-                remedy: "import the commands alone",
+                remedy: "import only the commands",
             });
         }
         self.push(c);

@@ -157,7 +157,7 @@ impl<'a> Walker<'a> {
         depth: usize,
     ) -> Result<Vec<Node>, ImportError> {
         if depth > DEEPEST {
-            return Err(self.too_many("loops inside each other", DEEPEST, inside.unwrap_or(1)));
+            return Err(self.too_many("nested loops", DEEPEST, inside.unwrap_or(1)));
         }
         let mut nodes = Vec::new();
         while let Some(Statement { line, mut raw, after, is_behind }) = statements.next() {
@@ -174,7 +174,8 @@ impl<'a> Walker<'a> {
                     nodes.push(Node::For { line, variable, values, body });
                 }
                 "while" | "until" if reads_arguments(&raw) => {
-                    let why = "it reads the arguments of the script, which is read as one that is started without any";
+                    let why = "it depends on the script's arguments; import reads the script as started without \
+                        arguments";
                     self.script.listed.push(Listed::needless(first, why, line));
                     self.nodes(statements, Some(line), depth + 1)?;
                 }
@@ -183,7 +184,7 @@ impl<'a> Walker<'a> {
                     if raws(&raw, &body).is_some_and(|raws| is_waiting(&raws)) {
                         self.script.listed.push(Listed::needless(first, WAITS, line));
                     } else {
-                        self.list(line, first, "not unrolled: what is inside is taken once");
+                        self.list(line, first, "not unrolled: its body is read once");
                         nodes.push(Node::For { line, variable: String::new(), values: "once".to_owned(), body });
                     }
                 }
@@ -202,7 +203,7 @@ impl<'a> Walker<'a> {
         match (words.next(), words.next(), words.next()) {
             (Some(variable), Some("in"), Some(values)) => (variable.to_owned(), values.to_owned()),
             _ => {
-                self.list(line, raw, "not unrolled: what is inside is taken once");
+                self.list(line, raw, "not unrolled: its body is read once");
                 (String::new(), "once".to_owned())
             }
         }
@@ -212,7 +213,7 @@ impl<'a> Walker<'a> {
     fn step(&mut self, line: usize) -> Result<(), ImportError> {
         self.steps += 1;
         if self.steps > MOST_COMMANDS {
-            return Err(self.too_many("commands, loops unrolled", MOST_COMMANDS, line));
+            return Err(self.too_many("commands, with loops unrolled", MOST_COMMANDS, line));
         }
         Ok(())
     }
@@ -480,7 +481,7 @@ impl<'a> Walker<'a> {
 
     fn too_many(&self, what: &'static str, most: usize, line: usize) -> ImportError {
         let place = format!("{}:{line}", self.name);
-        ImportError::TooMany { place, what, most, remedy: "import the benchmark commands alone" }
+        ImportError::TooMany { place, what, most, remedy: "import only the benchmark commands" }
     }
 }
 

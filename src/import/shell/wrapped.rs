@@ -21,14 +21,14 @@ const KNOWN: [(&str, bool, &str); 14] = [
     ("taskset", false, CORES),
     ("chrt", false, CORES),
     ("nice", false, CORES),
-    ("srun", false, "`sweepline run` starts where it is typed: put `srun` in front of it"),
+    ("srun", false, "`sweepline run` runs where you start it: put `srun` before it"),
     ("timeout", false, "a run ends with its phases"),
-    ("stdbuf", false, "output is written as it comes"),
+    ("stdbuf", false, "output is written immediately"),
 ];
 const ON_HOST: &str = "the benchmark runs on another host there: write the server's address, as seen from here, into `url` of the \
                        endpoint, or run sweepline on that host";
 const IN_CONTAINER: &str = "sweepline sends the requests itself, without a container";
-const CORES: &str = "`sweepline run` is not pinned: put this in front of it where the client's cores matter";
+const CORES: &str = "`sweepline run` is not pinned: put this before it if the client's cores matter";
 
 /// The name of a program, without its folder.
 fn file(word: &str) -> &str {
@@ -41,7 +41,7 @@ pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     let known = |word: &String| KNOWN.iter().find(|(name, ..)| *name == file(word));
     let mut found: Vec<(String, bool, &'static str)> = Vec::new();
     for (name, is_lost, why) in words.iter().filter_map(known) {
-        let what = format!("{name} in front of the command");
+        let what = format!("{name} before the command");
         if !found.iter().any(|(known, ..)| *known == what) {
             found.push((what, *is_lost, why));
         }

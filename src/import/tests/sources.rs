@@ -53,7 +53,7 @@ fn a_client_keeps_its_address_beside_a_server_of_the_script() {
     ] {
         let made = ok(&format!("vllm serve m --port 8000 --max-num-seqs 7 &\n{client}\n"));
         assert!(made.plan.contains("url: http://router:8080/v1"), "{client}: {}", made.plan);
-        lists(&made.missing, "this command starts a server on the host where it is typed");
+        lists(&made.missing, "this command starts a server on the local host");
     }
 }
 
@@ -80,7 +80,7 @@ fn import_url_and_model_count_before_what_a_source_names() {
 #[test]
 fn a_variable_without_a_value_makes_no_plan() {
     for (text, parts) in [
-        ("aiperf profile -m m -u http://h --concurrency $C --isl $I", &["x.sh:1", "$C", "and so for I"][..]),
+        ("aiperf profile -m m -u http://h --concurrency $C --isl $I", &["x.sh:1", "$C", "and so on for I"][..]),
         ("\nvllm bench serve --model m --random-input-len ${p%,*}", &["x.sh:2", "--random-input-len"]),
         ("vllm bench serve --model m --num-prompts $N", &["x.sh:1", "`N` has no value"]),
     ] {
@@ -96,7 +96,7 @@ fn a_branch_that_only_running_would_choose_makes_no_plan() {
     const BENCH: &str = "vllm bench serve --model m --max-concurrency 2 --random-input-len $LEN\n";
     let choice = "if [ \"$MODE\" = long ]; then LEN=4096; else LEN=128; fi\n";
     let text = error(&format!("{choice}{BENCH}"));
-    for part in ["x.sh:2", "`LEN` gets its value behind a condition (line 1)", "set the variables of the condition"] {
+    for part in ["x.sh:2", "`LEN` is set under a condition (line 1)", "set the variables of the condition"] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
     assert!(ok(&format!("MODE=long\n{choice}{BENCH}")).plan.contains("prompt_tokens: 4096"));
@@ -105,7 +105,7 @@ fn a_branch_that_only_running_would_choose_makes_no_plan() {
     let made = ok(
         "vllm bench serve --model m --max-concurrency 2\nif [ -n \"$MORE\" ]; then\n  vllm bench serve --model n\nfi\n",
     );
-    lists(&made.missing, "it runs where a variable in the condition of line 2 is set");
+    lists(&made.missing, "it only runs if a variable in the condition of line 2 is set");
     assert!(!made.plan.contains("id: n"), "{}", made.plan);
     // A branch of what measures nothing is nobody's concern.
     let made = ok(&format!("LEN=64\nif [ ! -d logs ]; then mkdir logs; fi\ncd logs || exit 1\n{BENCH}"));
@@ -140,7 +140,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
 fn what_is_typed_and_not_used_is_an_error() {
     let words = ["vllm", "bench", "serve", "--model", "x"].map(str::to_owned);
     let both = made("x.sh", Some("vllm bench serve --model m"), &words).map(|made| made.plan).unwrap_err().to_string();
-    assert!(both.contains("a command stands behind `--` too"), "{both}");
+    assert!(both.contains("a file is imported separately from a command after `--`"), "{both}");
     let entry = with("x.sh", "vllm bench serve --model m", None, None, &["y"]).map(|made| made.plan).unwrap_err();
     assert!(entry.to_string().contains("--entry y: this source has no entries"), "{entry}");
 }
@@ -150,13 +150,13 @@ fn benchmarks_without_a_server_and_side_by_side_are_listed() {
     let made = ok(
         "vllm bench latency --model m\nvllm bench serve --model m --max-concurrency 2\neval \"vllm bench throughput --model m\"\n",
     );
-    lists(&made.missing, "vllm bench latency (line 1): this command is left out");
-    lists(&made.missing, "vllm bench throughput (line 3): this command is left out");
+    lists(&made.missing, "vllm bench latency (line 1): this command is skipped");
+    lists(&made.missing, "vllm bench throughput (line 3): this command is skipped");
     let text = "vllm bench serve --model m --max-concurrency 2 &\nvllm bench serve --model m --max-concurrency 4 | tee l &\nwait\nvllm bench \
                 serve --model m --max-concurrency 8\n";
     let made = ok(text);
-    lists(&made.differs, "at the same time as that of line 1");
-    assert_eq!(made.differs.iter().filter(|one| one.contains("at the same time")).count(), 1, "{:?}", made.differs);
+    lists(&made.differs, "in parallel with the command of line 1");
+    assert_eq!(made.differs.iter().filter(|one| one.contains("in parallel")).count(), 1, "{:?}", made.differs);
 }
 
 /// The reason stands alone where something is known and cannot be measured.
@@ -165,17 +165,17 @@ fn what_is_known_and_not_measured_says_why_alone() {
     for (text, reason) in [
         ("python3 -m sglang.bench_serving --model m --dataset-name mooncake", "trace: { file: FILE, as: mooncake }"),
         ("guidellm run --backend target=http://h,model=m --data kind=huggingface,source=a/b", "nothing is downloaded"),
-        ("vllm bench latency --model m", "it asks no server"),
+        ("vllm bench latency --model m", "it sends no requests to a server"),
     ] {
         let error = error(text);
-        assert!(error.contains(reason) && !error.contains("import takes"), "{error}");
+        assert!(error.contains(reason) && !error.contains("import accepts"), "{error}");
     }
     let made = ok(
         "guidellm run --backend target=http://h,model=m --profile kind=synchronous --data prompt_tokens=90,output_tokens=9\n\
                    guidellm run --backend target=http://h,model=m --profile kind=concurrent,streams=7 --constraint \
                    kind=max_requests,count=5 --data kind=huggingface,source=a/b\n",
     );
-    assert!(!made.missing.iter().any(|one| one.contains("not known here")), "{:?}", made.missing);
+    assert!(!made.missing.iter().any(|one| one.contains("unknown option")), "{:?}", made.missing);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn several_numbers_of_requests_and_one_seed_are_told() {
     let text = "for n in 1 2 4; do vllm bench serve --model m --max-concurrency $n --num-prompts $((n * 100)); done\nvllm bench serve \
                 --model m --max-concurrency 8 --num-prompts 100 --seed 7\n";
     let made = ok(text);
-    lists(&made.differs, "it holds 100 requests of each load at least, the fewest of these");
+    lists(&made.differs, "it holds at least 100 requests of each load, the minimum of these");
     lists(&made.differs, "a plan has one seed");
     let even = ok("for n in 1 2; do vllm bench serve --model m --max-concurrency $n --num-prompts 100 --seed 7; done");
     assert!(!even.differs.iter().any(|one| one.contains("fewest") || one.contains("seed")), "{:?}", even.differs);
@@ -280,7 +280,7 @@ fn several_tools_measure_one_server_of_the_script() {
     assert_eq!(made.plan.matches("launch: {").count(), 2, "{}", made.plan);
     let text = error(&format!("{}{server}{}", clients[0], clients[1]).replace("localhost", "127.0.0.1"));
     assert!(
-        text.starts_with("x.sh:1: ") && text.contains("where the plan starts a server for the one of line 3"),
+        text.starts_with("x.sh:1: ") && text.contains("the plan only starts the server for the benchmark of line 3"),
         "{text}"
     );
 }

@@ -73,7 +73,7 @@ fn every_option_of_every_tool_is_in_the_plan_or_in_the_list() {
 #[test]
 fn what_cannot_be_measured_is_refused_with_the_reason() {
     for (command, reason) in [
-        ("python3 -m sglang.bench_serving --backend trt --model m", "neither over OpenAI's API nor over SGLang's"),
+        ("python3 -m sglang.bench_serving --backend trt --model m", "neither OpenAI's API nor SGLang's"),
         ("python3 -m sglang.bench_serving --model m --dataset-name mmmu", "`data: { file: FILE }`"),
         ("python3 -m sglang.bench_serving --model m --dataset-name mooncake", "`trace: { file: FILE, as: mooncake }`"),
         ("python3 -m sglang.bench_one_batch --model-path m --batch 1", "without a server"),

@@ -126,7 +126,7 @@ impl<'a> At<'a> {
             Kind::Bool(value) => value.to_string(),
             Kind::Null => return None,
             Kind::List(_) | Kind::Table(_) => {
-                self.missing("this is a list or a table, and must be one value");
+                self.missing("expected one value, not a list or a table");
                 return None;
             }
         };
@@ -190,7 +190,7 @@ impl<'a> At<'a> {
         match number.zip(unit) {
             Some((number, unit)) => Some(Said { value: number * unit, origin: said.origin }),
             None => {
-                self.unreadable("this is no number of seconds");
+                self.unreadable("this is not a number of seconds");
                 None
             }
         }

@@ -247,15 +247,15 @@ impl Item {
             _ if self.is_taken() => {}
             (_, Some(Fate::Needless(why))) => at.rest(|one| one.needless(why)),
             (_, Some(Fate::Lost(why))) => at.rest(|one| one.missing(why)),
-            (_, Some(Fate::Read)) => at.rest(|one| one.needless("it decides nothing beside the other fields")),
+            (_, Some(Fate::Read)) => at.rest(|one| one.needless("it has no effect with the other fields")),
             // One sentence for a table of which nothing is known, unless something is known of a part of it.
             (_, None) if is_untouched && !self.path.is_empty() && !self.is_known_inside(known) => {
-                at.missing("this field is not known here");
+                at.missing("unknown field");
             }
             (Kind::List(_) | Kind::Table(_), None) => {
                 self.children().iter().for_each(|child| child.list_rest(known, notes));
             }
-            (_, None) => at.missing("this field is not known here"),
+            (_, None) => at.missing("unknown field"),
         }
     }
 
@@ -342,8 +342,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "load.stages[1].odd = \"x\" (line 3): this field is not known here",
-                "server = {\"a\":1,\"b\":{\"c\":2}} (line 4): this field is not known here",
+                "load.stages[1].odd = \"x\" (line 3): unknown field",
+                "server = {\"a\":1,\"b\":{\"c\":2}} (line 4): unknown field",
                 "skip = \"no\" (line 7): it is off"
             ]
         );
