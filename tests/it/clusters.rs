@@ -134,7 +134,7 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     refused(&format!("  a: {{ {url} }}"), "kubernetes", "endpoint `a` has no image for Kubernetes: add resources");
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
     let key = format!("  a: {{ {url}, {pod}, api_key: {{ secret: \"env:KEY\" }} }}");
-    refused(&key, "kubernetes", "the plan takes a secret from KEY, and endpoint `a` has no secret for Kubernetes");
+    refused(&key, "kubernetes", "the plan reads a secret from KEY, but endpoint `a` has no secret for Kubernetes");
     refused(&format!("  a: {{ {url}, resources: {{ memory: 200 }} }}"), "slurm", "amount of memory");
     refused(&format!("  a: {{ {url}, resources: {{ gpus: 9999 }} }}"), "slurm", "`gpus` must be 0 to 1024, not 9999");
     refused(&format!("  a: {{ {url}, resources: {{ slurm: [--mem=1G] }} }}"), "slurm", "write `memory`");
@@ -146,7 +146,7 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
         &plan(mock, "sweeps:\n  s: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [1] } }\n"),
     );
     let ended = lab.run(&["run", "plan.yaml", "--part", "x"]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("its parts are `a`"), "{}", ended.stderr);
+    assert!(ended.code == Some(2) && ended.stderr.contains("the plan has the parts `a`"), "{}", ended.stderr);
 }
 
 /// Keeps what is applied, and answers with it. How a Job stands is what lies in the file with its name.

@@ -141,7 +141,7 @@ fn a_store_that_lets_every_writer_win_is_refused_by_name() {
     for args in [&["push", URL][..], &["run", "plan.yaml", "--results", URL]] {
         let refused = at(&s3, &lab, args);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("s3://bench/chat ignores \"create, if absent\""), "{}", refused.stderr);
+        assert!(refused.stderr.contains("s3://bench/chat ignores \"create if absent\""), "{}", refused.stderr);
     }
     assert!(s3.keys("chat/runs/").is_empty(), "nothing was sent");
 }

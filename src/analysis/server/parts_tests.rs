@@ -112,7 +112,7 @@ fn what_a_page_does_not_have_is_unknown() {
     let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
     is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
     assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));
-    assert_eq!(ms(&ttft, "server_unassigned"), Err("not known without outside server, prefill".to_owned()));
+    assert_eq!(ms(&ttft, "server_unassigned"), Err("unknown without outside server, prefill".to_owned()));
     is(&e2e, &[("outside_server", 5.0), ("queue", 20.0), ("unknown", 135.0)]);
     assert!((e2e.assigned_share().unwrap() - 28.0 / 163.0).abs() < 1e-9);
     // llama.cpp has no histogram: the client's parts are still known.
@@ -311,7 +311,7 @@ fn what_answers_tell_goes_before_histograms_and_without_them() {
 fn what_some_answers_tell_is_not_that_of_all() {
     let some = rows_told(|request| [(request % 2 == 0).then_some(21), None, None, None]);
     let [ttft, _]: [Whole; 2] = of_samples(&[], &some, &facts()).try_into().unwrap();
-    assert_eq!(ms(&ttft, "queue"), Err("no page has queue_seconds; 50 of 100 answers tell it".to_owned()));
+    assert_eq!(ms(&ttft, "queue"), Err("no page has queue_seconds; only 50 of 100 responses report it".to_owned()));
     let [ttft, _]: [Whole; 2] = of_samples(&samples(&told()), &some, &facts()).try_into().unwrap();
     is(&ttft, &[("queue", 20.0)]);
 }
@@ -357,7 +357,7 @@ fn stalls_are_taken_out_of_the_decode() {
     // More than the decode that they are in: they were another's.
     let e2e = of(&samples(&told()), |_| 140);
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0)]);
-    let why = "they come to 140.0 ms, the server's decode to 100.0 ms";
+    let why = "stalls are 140.0 ms, the server's decode only 100.0 ms";
     assert_eq!(ms(&e2e, "stalls"), Err(why.to_owned()));
 }
 
@@ -368,5 +368,5 @@ fn stalls_without_a_pace_are_in_the_decode() {
     assert!(ms(&e2e, "stalls").unwrap_err().contains("have no pace"));
     let facts = Facts { stream: false, ..facts() };
     let whole = of_samples(&samples(&told()), &rows(), &facts).remove(0);
-    assert_eq!(ms(&whole, "stalls"), Err("answers came whole".to_owned()));
+    assert_eq!(ms(&whole, "stalls"), Err("responses were not streamed".to_owned()));
 }
