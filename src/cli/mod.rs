@@ -96,7 +96,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The command line as it was typed, with the results that its plan names where it names none.
+/// Parses the command line; if it names no results, those named in its plan are used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;

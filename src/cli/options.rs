@@ -32,12 +32,12 @@ impl Folder {
         Ok(store)
     }
 
-    /// Opens it for writing, creating it where it is missing.
+    /// Opens it for writing, creating it if it is missing.
     pub(crate) fn writer(&self) -> Result<Writer, Failure> {
         writer(self.store()?, None)
     }
 
-    /// Refuses shared results, for what only a folder of one's own can do.
+    /// Rejects shared results, for commands that require an ordinary results folder.
     pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
         match shared::address(&self.results) {
             Some(url) => Err(Failure::Usage(format!(

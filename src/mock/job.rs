@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub(super) serving: Option<Serving>,
     /// How long it took, once it has been served.
     pub(super) took: Option<Took>,
-    /// The id of its trace, where it is told.
+    /// The id of its trace, if it is reported.
     pub(super) trace: Option<String>,
     /// Leading tokens of the prompt found in the prefix cache.
     pub(super) cached: u64,

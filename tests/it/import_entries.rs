@@ -64,7 +64,7 @@ fn entries_of_a_master_file_are_chosen() {
 
     let unknown = import(&lab, &["master.yaml", "--entry", "c-h20"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("no entry fits `--entry c-h20`; the nearest is c-h200"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no entry matches `--entry c-h20`; the nearest is c-h200"), "{}", unknown.stderr);
 }
 
 /// A server that runs already has one setting.
@@ -103,7 +103,7 @@ fn models_of_an_mlperf_configuration_are_chosen() {
     assert_eq!(several.code, Some(2));
     assert!(several.stderr.contains("it has settings of 2 models (resnet50, llama2-70b)"), "{}", several.stderr);
     let pictures = import(&lab, &["mlperf.conf", "--entry", "resnet50"]);
-    assert!(pictures.code == Some(2) && pictures.stderr.contains("resnet50 sends pictures"), "{}", pictures.stderr);
+    assert!(pictures.code == Some(2) && pictures.stderr.contains("resnet50 sends images"), "{}", pictures.stderr);
     let server = lab.ok(&["import", "mlperf.conf", "--entry", "llama2-70b.Server"]).stdout;
     assert!(server.contains("qps: [1.0]") || server.contains("qps: [1]"), "{server}");
     assert!(server.contains("ttft: { p99: 2000ms }") && server.contains("tpot: { p99: 200ms }"), "{server}");
@@ -120,7 +120,7 @@ fn models_of_an_mlperf_configuration_are_chosen() {
     lab.write("broken.conf", "*.Server.target_qps = 4\n*.Server.min_duration = long\n");
     let broken = import(&lab, &["broken.conf", "--entry", "mixtral-8x7b"]);
     assert!(
-        broken.code == Some(2) && broken.stderr.contains("broken.conf:2: `long` is no number"),
+        broken.code == Some(2) && broken.stderr.contains("broken.conf:2: `long` is not a number"),
         "{}",
         broken.stderr
     );
