@@ -1,4 +1,4 @@
-//! The commands of a script or a command line → a plan: those that benchmark, and the servers that they were started for.
+//! The commands of a script or a command line → a plan: the benchmarks and the servers started for them.
 
 use super::bench;
 use super::draft::{Draft, Field};
@@ -15,7 +15,7 @@ use super::tables;
 use super::text::{name_of, one_line, text_value};
 use super::write;
 
-/// The plan of these commands, and the tool that they are of. `only` is the format that was asked for.
+/// Returns the plan of these commands, and their tool. `only` is the requested format.
 pub(super) fn draft(
     commands: &[Command],
     only: Option<&'static Importer>,
@@ -61,7 +61,7 @@ pub(super) fn draft(
     Ok((tables::draft(jobs, name, notes), tool))
 }
 
-/// An error where a benchmark asks the address at which the plan starts a server for another one.
+/// Fails if a benchmark uses the address at which the plan starts a server for another benchmark.
 fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
     let field =
         |job: &Job, key: &str| job.endpoint.1.iter().find(|field| field.key == key).map(|field| field.value.clone());
@@ -82,7 +82,7 @@ fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What was taken from the commands so far.
+/// The results of the commands read so far.
 struct Taken<'a> {
     context: &'a Context<'a>,
     only: Option<&'static Importer>,
@@ -90,11 +90,11 @@ struct Taken<'a> {
     jobs: Vec<Job>,
     tool: Option<&'static str>,
     title: Option<String>,
-    /// Programs that are no benchmark.
+    /// Programs that are not benchmarks.
     others: Vec<String>,
-    /// The line of the server that no benchmark has measured yet.
+    /// The line of the server that no benchmark has used yet.
     unmeasured: Option<usize>,
-    /// The line of a benchmark that still runs while the script goes on.
+    /// The line of a benchmark that still runs while the script continues.
     behind: Option<usize>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Taken<'a> {
         Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured, behind }
     }
 
-    /// Whether a command that measures or starts a server runs. Of one that does not, that is listed.
+    /// Whether a command that measures or starts a server runs. If not, it is listed.
     fn does_run(&self, command: &Command) -> Result<bool, ImportError> {
         let known = FORMATS.iter().filter_map(|one| one.command.as_ref());
         let mut measures = known.map(|reader| (reader.arguments)(&command.words).is_some());
@@ -155,7 +155,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists a benchmark that runs while another one does.
+    /// Lists a benchmark that runs in parallel with another one.
     fn beside(&mut self, command: &Command) {
         if let Some(other) = self.behind {
             let why = format!(
@@ -218,7 +218,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists what stands in front of a benchmark: another host, a container, cores.
+    /// Lists the words before a benchmark: another host, a container, cores.
     fn wrappers(&self, command: &Command, words: &[String]) {
         let before = &command.words[..command.words.len().saturating_sub(words.len())];
         let notes = self.context.notes;
@@ -241,7 +241,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// A server that a command starts.
+    /// Reads a command that starts a server.
     fn server(&mut self, command: &Command, words: &[String]) {
         let notes = self.context.notes;
         if let Some(line) = self.unmeasured.replace(command.line) {
@@ -251,7 +251,7 @@ impl<'a> Taken<'a> {
         let origin = serve::origin(&command.words, command.line);
         let found = bench::facts(words, origin.clone(), notes.secrets);
         let before = self.context.around();
-        // `--url` says where it runs already.
+        // `--url` names a server that already runs.
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),
             Some(_) => {

@@ -1,8 +1,8 @@
-//! Which headers of another tool a plan takes.
+//! The headers of another tool that a plan accepts.
 
 use crate::plan::is_sent_by_itself;
 
-/// Why a plan takes no header of this name, and what says the same; none where it takes it.
+/// Returns why a plan accepts no header of this name, and the alternative; `None` if it accepts it.
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !is_name {

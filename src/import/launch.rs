@@ -9,10 +9,11 @@ use super::notes::Noted;
 use super::serve::{SERVER_KEY, Serve, Word};
 use super::text::{cell_text, scalar, secret, table, text_value};
 
-/// Flags that say over how many accelerators a server is spread.
+/// Flags that set the number of accelerators of a server.
 const SPREAD: [&str; 3] = ["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"];
 
-/// Lets the plan start the server of an endpoint with these fields; where it does not, it says what is known of the server.
+/// Lets the plan start the server of an endpoint with these fields; otherwise adds the known facts of the
+/// server.
 pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: Noted) {
     let url =
         fields.iter().find(|field| field.key == "url").and_then(|field| Url::parse(field.value.trim_matches('"')).ok());
@@ -23,7 +24,7 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: 
     fields.extend(around.between.clone());
 }
 
-/// Whether the server can be started by the plan. Where an axis sets its flags it must be.
+/// Whether the plan can start the server. It must if an axis sets the server's flags.
 fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
@@ -71,7 +72,7 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     ready(fields, around, notes);
 }
 
-/// How long each start is waited for.
+/// The time limit for each start.
 fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
@@ -82,7 +83,7 @@ fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     fields.extend(around.ready.clone());
 }
 
-/// The key that the server asks for is the one that clients give: one variable holds it.
+/// The server requires the same key that clients send: one variable holds it.
 fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, notes: Noted) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
     let reference = secret(of_server);
@@ -98,7 +99,7 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
     }
 }
 
-/// The accelerators, where the axis says over how many a server is spread: figures per accelerator and costs follow it.
+/// The number of accelerators, if the axis sets it: values per accelerator and costs depend on it.
 fn hardware(serve: &Serve) -> Option<Field> {
     let is_on_axis = |flag: &&&str| serve.varied.iter().any(|varied| varied == **flag);
     let varied = SPREAD.iter().filter(is_on_axis).count();
@@ -108,7 +109,7 @@ fn hardware(serve: &Serve) -> Option<Field> {
     (varied > 0).then(|| Field::new("hardware", value, "accelerators per setting"))
 }
 
-/// A word in YAML: what the plan says elsewhere becomes a template.
+/// Returns a word in YAML: values that the plan contains elsewhere become templates.
 fn in_yaml(word: &Word, model: &str, port: &str) -> String {
     match word {
         Word::Model(text) if text.is_empty() || text_value(text) == model => "\"{{ model.id }}\"".to_owned(),

@@ -17,7 +17,7 @@ use super::settings;
 use super::shell::Command;
 use super::text::{name_of, text_value};
 
-/// How often `vllm bench startup` starts the server with warm caches.
+/// The number of warm starts in `vllm bench startup`.
 const WARM: u32 = 3;
 
 const COLD: super::options::Fate = Lost(
@@ -52,12 +52,12 @@ const OPTIONS: [Known; 11] = [
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
-/// What `vllm bench startup` measures.
+/// Reads `vllm bench startup`.
 pub(super) fn job(command: &Command, words: &[String], context: &Context) -> Result<Vec<Job>, ImportError> {
     jobs(command, words, (&[], None), context)
 }
 
-/// What `vllm bench sweep startup` measures, and the name of the experiment.
+/// Reads `vllm bench sweep startup`; also returns the name of the experiment.
 pub(super) fn sweep(
     command: &Command,
     words: &[String],
@@ -87,14 +87,14 @@ pub(super) fn sweep(
     Ok((jobs.into_iter().map(repeated).collect(), name))
 }
 
-/// A number of starts, that many times.
+/// A number of starts as repeats.
 fn times(field: Field, runs: Option<&Said<u32>>) -> Field {
     let Some(runs) = runs.filter(|runs| runs.value > 1) else { return field };
     let count = field.value.parse::<u32>().unwrap_or(WARM).saturating_mul(runs.value).clamp(1, 1000);
     Field::new("repeats", count.to_string(), format!("{}, {}", field.origin, runs.origin))
 }
 
-/// Each combination of two files, the second over the first.
+/// Returns each combination of two files; the second overrides the first.
 fn crossed(first: Vec<Record>, second: Vec<Record>) -> Vec<Record> {
     if first.is_empty() {
         return second;
@@ -167,7 +167,7 @@ fn jobs(
     }
 }
 
-/// The options of the tool itself, and those of the server, the model in front of them.
+/// Splits the options of the tool from those of the server, which begin with the model.
 fn split(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut engine, mut model) = (Vec::new(), Vec::new(), None);
     let mut words = words.iter().peekable();

@@ -1,5 +1,6 @@
-//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options, and for each a rate and a
-//! concurrency of every list (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
+//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options, each
+//! with all rates and concurrencies of its lists
+//! (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
 
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use super::write;
 
 /// More loads than a suite has.
 const MOST_LOADS: usize = 10_000;
-/// How long the suite's script waits for a server.
+/// The time limit of the suite's script for a server.
 const READY: &str = "{ within: 20m }";
 
 /// The suites.
@@ -70,8 +71,8 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// The loads of a list: the test's, or that of the defaults. Without a list there is one, of which nothing is said; an empty
-    /// one has none.
+    /// Returns the loads of a list: the test's, or that of the defaults. Without a list there is one
+    /// unspecified load; an empty list has none.
     fn loads(&self, key: &str) -> Vec<Option<At<'a>>> {
         let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
         let loads = said.take().list();
@@ -81,7 +82,7 @@ impl<'a> Test<'a> {
         loads.into_iter().map(Some).collect()
     }
 
-    /// The entries of a table, over those of the defaults.
+    /// Returns the entries of a table merged over those of the defaults.
     fn table(&self, key: &str) -> Vec<(&'a str, At<'a>)> {
         let mut all: Vec<(&str, At)> = Vec::new();
         let tables = [self.defaults.and_then(|defaults| defaults.get(key)), self.test.get(key)];
@@ -138,7 +139,7 @@ impl<'a> Test<'a> {
         Ok(jobs)
     }
 
-    /// The server: `vllm serve MODEL` with these options and variables.
+    /// Returns the server: `vllm serve MODEL` with these options and variables.
     fn around(&self, model: &str, server: &[(&str, At)]) -> Around {
         let notes = self.context.notes;
         let mut words = vec!["vllm".to_owned(), "serve".to_owned(), model.to_owned()];
@@ -180,7 +181,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// An entry as an option: an empty text is one without a value.
+/// Returns an entry as an option: an empty text is one without a value.
 fn option(key: &str, at: At) -> Vec<String> {
     let name = format!("--{}", key.replace('_', "-"));
     match at.json() {
@@ -190,7 +191,7 @@ fn option(key: &str, at: At) -> Vec<String> {
     }
 }
 
-/// What to call an endpoint: by the accelerators that it is spread over, where there are several.
+/// Returns the name of an endpoint: by its number of accelerators, if there are several.
 fn hint(around: &Around, engine: &str) -> String {
     let flag = |flag: &str| around.serve.as_ref().and_then(|serve| serve.flag(flag)).filter(|value| *value != "1");
     let parts = [("tp", "tensor_parallel_size"), ("pp", "pipeline_parallel_size"), ("dp", "data_parallel_size")];

@@ -1,4 +1,4 @@
-//! Whatever is imported: an answer, never a panic, and a plan that is one.
+//! Any input gives a result, never a panic, and every resulting plan is valid.
 
 mod fixtures;
 mod mutations;
@@ -28,7 +28,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
     })
 }
 
-/// Words that mean something to a shell or to the tools, and some that do not.
+/// Words with a meaning to a shell or to the tools, and some without.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "vllm",
@@ -101,7 +101,8 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), ".{0,6}"]
 }
 
-/// An address behind a header that has none is no key; a mask in front of a name does not make it an alias of YAML.
+/// An address after a header without a value is not a key; a mask before a name does not make it an alias of
+/// YAML.
 #[test]
 fn masks_leave_a_plan_one() {
     let words =
@@ -139,7 +140,7 @@ proptest! {
     #[test]
     fn no_script_makes_it_panic(words in prop::collection::vec(word(), 0..40)) {
         let text = words.join(" ");
-        // A text that is a plan was checked; one that makes none with mistakes of ours in it would be a mistake here.
+        // A text that is a plan was checked; an invalid one with errors of our own would be a bug here.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
             prop_assert!(false, "{text:?} makes a plan with mistakes: {}", errors.render(false));
         }
@@ -220,13 +221,13 @@ proptest! {
 
     #[test]
     fn a_secret_put_anywhere_is_in_no_output(
-        // With a sign that no name of a variable has: `KEY=NAME` says where a key is.
+        // With a character that no variable name has: `KEY=NAME` refers to the place of a key.
         secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
         place in 0..PLACES.len(),
         with_rest in any::<bool>(),
     ) {
         let (kind, template) = PLACES[place];
-        // A key that is mistyped beside it makes an error of some of these.
+        // A mistyped key next to it turns some of these into errors.
         let rest = if with_rest { " --request-rate $UNKNOWN --num-prompts x" } else { "" };
         let text = template.replace("KEY", &secret).replace("BENCH", &format!("vllm bench serve --model m{rest}"));
         let (file, text, command) = match kind {
@@ -242,7 +243,7 @@ proptest! {
     }
 }
 
-/// Every option, variable and field that could hold a secret, `KEY`, in every shape.
+/// Every option, variable and field that could contain a secret, `KEY`, in every form.
 const PLACES: [(&str, &str); 53] = [
     ("line", "BENCH --header 'Authorization: Bearer KEY'"),
     ("line", "BENCH --header Authorization: Bearer KEY"),
