@@ -33,7 +33,7 @@ fn entries_of_a_master_file_are_chosen() {
     let several = import(&lab, &["master.yaml"]);
     assert_eq!(several.code, Some(2), "{}", several.stderr);
     for part in [
-        "3 entries that a plan can start, for 2 kinds of machine",
+        "a plan can start 3 entries, for 2 kinds of machine",
         "H100: a-h100 (3), b-h100 (3)",
         "H200: c-h200 (3)",
         "--entry",
@@ -53,7 +53,7 @@ fn entries_of_a_master_file_are_chosen() {
     // What spreads over nodes is refused, with the reason and the way out.
     let refused = import(&lab, &["master.yaml", "--entry", "d-b200"]);
     assert_eq!(refused.code, Some(2));
-    for part in ["master.yaml:", "d-b200", "prefill and decode are servers of their own behind a router", "`url`"] {
+    for part in ["master.yaml:", "d-b200", "prefill and decode are separate servers behind a router", "`url`"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     let left_out = import(&lab, &["master.yaml", "--entry", "*-h200", "--entry", "d-*"]);

@@ -1,5 +1,5 @@
-//! What a source says counts, or is an error at its place: addresses, variables without a value, branches, values that cannot
-//! be read, and commands that measure nothing here.
+//! Every setting of a source counts, or is an error at its place: addresses, variables without a value,
+//! branches, invalid values, and commands that measure nothing here.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn lists(all: &[String], part: &str) {
     assert!(all.iter().any(|one| one.contains(part)), "`{part}` is not in {all:#?}");
 }
 
-/// A client that names another address than the server of its script measures that address.
+/// A client with an address other than that of its script's server measures that address.
 #[test]
 fn a_client_keeps_its_address_beside_a_server_of_the_script() {
     for client in [
@@ -69,8 +69,8 @@ fn import_url_and_model_count_before_what_a_source_names() {
         let made = with("x.sh", client, Some("other/n"), Some("http://gpu-7:8000"), &[]);
         let made = made.unwrap_or_else(|error| panic!("{client}: {error}"));
         assert!(made.plan.contains("url: http://gpu-7:8000/v1") && made.plan.contains("id: other/n"), "{}", made.plan);
-        lists(&made.needless, "`import --url` gives the server's address");
-        lists(&made.needless, "`import --model` gives the model");
+        lists(&made.needless, "`import --url` sets the server's address");
+        lists(&made.needless, "`import --model` sets the model");
     }
     let credentials = with("x.sh", "vllm bench serve --model m", None, Some("http://me:pass1234word@h"), &[]).unwrap();
     lists(&credentials.missing, "user name, password or query of --url");
@@ -87,7 +87,7 @@ fn a_variable_without_a_value_makes_no_plan() {
         let error = error(text);
         parts.iter().for_each(|part| assert!(error.contains(part), "`{part}` is not in: {error}"));
     }
-    // Of an option that decides nothing it is listed.
+    // For an option without effect it is listed.
     assert!(ok("vllm bench serve --model m --max-concurrency 2 --result-dir $OUT").plan.contains("--result-dir"));
 }
 
@@ -107,7 +107,7 @@ fn a_branch_that_only_running_would_choose_makes_no_plan() {
     );
     lists(&made.missing, "it only runs if a variable in the condition of line 2 is set");
     assert!(!made.plan.contains("id: n"), "{}", made.plan);
-    // A branch of what measures nothing is nobody's concern.
+    // A branch that measures nothing does not matter.
     let made = ok(&format!("LEN=64\nif [ ! -d logs ]; then mkdir logs; fi\ncd logs || exit 1\n{BENCH}"));
     assert_eq!(made.missing, Vec::<String>::new());
 }
@@ -159,7 +159,7 @@ fn benchmarks_without_a_server_and_side_by_side_are_listed() {
     assert_eq!(made.differs.iter().filter(|one| one.contains("in parallel")).count(), 1, "{:?}", made.differs);
 }
 
-/// The reason stands alone where something is known and cannot be measured.
+/// The reason is the only message if the input is known and cannot be measured.
 #[test]
 fn what_is_known_and_not_measured_says_why_alone() {
     for (text, reason) in [
@@ -206,7 +206,7 @@ fn loads_and_lengths_are_those_of_the_tools_source() {
     assert!(llmperf(550).plan.contains("prompt: { normal: { mean: 550, sd: 150, min: 41, max: 1300 } }"));
     let short = llmperf(10);
     assert!(short.plan.contains("prompt: { normal: { mean: 41, sd: 150, min: 41, max: 791 } }"), "{}", short.plan);
-    lists(&short.differs, "draws until a prompt holds its instruction");
+    lists(&short.differs, "redraws until a prompt fits its instruction");
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn loadgens_queries_and_prompts_are_said() {
     assert!(made.plan.contains("batch_size: [24576]") && made.plan.contains("min_requests: 24576"), "{}", made.plan);
     let made = with("user.conf", &conf.replace("240000", "300000"), None, None, &["llama2-70b"]).unwrap();
     assert!(made.plan.contains("batch_size: [30690]") && made.plan.contains("min_requests: 30690"), "{}", made.plan);
-    lists(&made.missing, "*.Foo.bar = 3 (line 3): LoadGen knows no scenario of this name");
-    lists(&made.differs, "LoadGen's file does not hold OpenOrca");
+    lists(&made.missing, "*.Foo.bar = 3 (line 3): unknown scenario in LoadGen");
+    lists(&made.differs, "LoadGen's file does not contain OpenOrca");
     assert!(made.plan.contains("prompt_tokens: 50"), "{}", made.plan);
     let bert = with("language/bert/user.conf", conf, None, None, &[]).map(|made| made.plan).unwrap_err().to_string();
     assert!(bert.contains("bert sends pairs of a question and a text"), "{bert}");
 }
 
-/// The bounds of ShareGPT's texts are a filter for completions, and nothing for chats.
+/// The bounds of ShareGPT's texts are a filter for completions, and not for chats.
 #[test]
 fn inference_perf_filters_sharegpt_for_completions() {
     let config = |api: &str| {
@@ -235,8 +235,8 @@ fn inference_perf_filters_sharegpt_for_completions() {
     };
     let of = |api: &str| made("x.yaml", Some(&config(api)), &[]).unwrap_or_else(|error| panic!("{error}"));
     let completion = of("completion");
-    lists(&completion.differs, "it bounds the lengths of the data set");
-    lists(&of("chat").needless, "sends conversations whole");
+    lists(&completion.differs, "it bounds the data set's lengths");
+    lists(&of("chat").needless, "sends whole conversations");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn suites_of_vllms_ci_keep_what_they_measure() {
     assert!(made.plan.contains("batch_size: [12, 16]") && !made.plan.contains("a-2:"), "{}", made.plan);
 }
 
-/// Constraints that differ from benchmark to benchmark become one window, which is told.
+/// Constraints that differ between benchmarks become one window, which is listed.
 #[test]
 fn guidellms_counts_of_each_benchmark_are_one_window() {
     let text = "spec:\n  backend: { kind: openai_http, target: 'http://h', model: m }\n  profile: { kind: concurrent }\n  data:\n  - { kind: \
@@ -263,11 +263,11 @@ fn guidellms_counts_of_each_benchmark_are_one_window() {
                 { profile.streams: 32, 'constraints[0].count': 320 }\n- { profile.streams: 64, 'constraints[0].count': 640 }\n";
     let made = made("x.yaml", Some(text), &[]).unwrap_or_else(|error| panic!("{error}"));
     assert!(made.plan.contains("batch_size: [32, 64]") && made.plan.contains("min_requests: 320"), "{}", made.plan);
-    lists(&made.differs, "all loads of a sweep have one window");
+    lists(&made.differs, "all loads of a sweep share one window");
     assert_eq!(made.missing, Vec::<String>::new());
 }
 
-/// Three tools behind one server measure that server; one in front of it is told so.
+/// Three tools after one server measure that server; one before it is listed.
 #[test]
 fn several_tools_measure_one_server_of_the_script() {
     let server = "python3 -m sglang.launch_server --model-path m --port 30000 &\n";
@@ -285,7 +285,7 @@ fn several_tools_measure_one_server_of_the_script() {
     );
 }
 
-/// Lengths that all combine are two axes, and those that do not stay scenarios.
+/// Lengths that form all combinations become two axes; others stay scenarios.
 #[test]
 fn lengths_that_all_combine_are_axes() {
     let text = |pairs: &str| {
