@@ -1,8 +1,8 @@
-//! What a command sends → a scenario.
+//! The content of a command's requests → a scenario.
 //!
-//! A data set is sent where its file is one that the plan can name. What stands in for another one has the lengths that its
-//! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
-//! figure 11: 161.31 and 337.99 tokens).
+//! A data set is sent if the plan can name its file. The stand-in for another one has the lengths in its
+//! options or, for ShareGPT, the mean lengths in the vLLM paper (Kwon et al. 2023, arXiv:2309.06180, figure
+//! 11: 161.31 and 337.99 tokens).
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
-/// The shortest prompt that a scenario takes: its nonce has to fit.
+/// The shortest prompt of a scenario: its nonce has to fit.
 const SHORTEST: u32 = 16;
 /// Tokens of a block of a trace.
 const BLOCK: u32 = 512;
-/// The longest length that a scenario takes.
+/// The longest length of a scenario.
 const LONGEST: u32 = 4_000_000;
 
 /// Lengths in tokens, and a name.
@@ -37,22 +37,23 @@ struct Lengths {
     output: Said<u32>,
     /// How far they vary.
     ratio: Option<Ratio>,
-    /// How many texts are shared, where there are several.
+    /// The number of shared texts, if there are several.
     groups: Option<Said<u32>>,
-    /// `data` or `lengths`, where a file says what is sent or how long it is.
+    /// `data` or `lengths`, if a file sets the content or its lengths.
     file: Option<Field>,
-    /// Whether the command says how long answers are.
+    /// Whether the command sets the length of responses.
     asks: bool,
 }
 
 impl Lengths {
-    /// One length of prompts and one of answers.
+    /// One length of prompts and one of responses.
     fn new(name: impl Into<String>, prompt: Said<u32>, output: Said<u32>) -> Lengths {
         Lengths { name: name.into(), prefix: None, prompt, output, ratio: None, groups: None, file: None, asks: true }
     }
 }
 
-/// The scenario of a command: a hint for its name, and its fields. `is_chat`: it asks for chats, not for completions.
+/// Returns the scenario of a command: a hint for its name, and its fields. `is_chat`: it requests chats, not
+/// completions.
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
     let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
     let is_chat = of_endpoint("api") == Some("chat");
@@ -119,7 +120,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     (name, fields)
 }
 
-/// A length in the range that a scenario takes.
+/// Limits a length to the range of a scenario.
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
@@ -128,7 +129,7 @@ fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Fiel
     Field::new(key, value.to_string(), said.origin)
 }
 
-/// A number in the range that a scenario takes, given in hundredths.
+/// Limits a number, given in hundredths, to the range of a scenario.
 fn within(said: Said<Decimal>, key: &str, low: i64, high: i64, arguments: &Arguments) -> Option<Field> {
     let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
     if (low..=high).contains(&said.value) {
@@ -157,7 +158,7 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
     }
 }
 
-/// The lengths of a data set, and what is said of it where it is not sent.
+/// The lengths of a data set, and the notes if it is not sent.
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
@@ -203,7 +204,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
     }
 }
 
-/// A data set that is a file.
+/// Reads a data set that is a file.
 fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, is_chat): (&Path, bool)) -> Lengths {
     let (prompt, output, option) = match other {
         "sharegpt" => (161, 338, Some("sharegpt-output-len")),
@@ -216,10 +217,10 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let said = |option: &str| arguments.number::<i64>(option, "a whole number");
     let said = said("output-len").or_else(|| option.and_then(said));
-    // Of its own form, vLLM takes -1 as what each record says.
+    // For its own format, vLLM reads -1 as the length in each record.
     let of_records = other == "custom" && said.as_ref().is_some_and(|said| said.value == -1);
     let given = said.filter(|said| said.value > 0).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
-    // ShareGPT's answers say how long they are; of other data sets the tool asks for its default.
+    // ShareGPT's responses contain their lengths; for other data sets the tool requests its default.
     let asks = given.is_some() || (other != "sharegpt" && !of_records);
     let fixed = given.as_ref().map(|given| given.value);
     let output = given.unwrap_or_else(|| {
@@ -266,7 +267,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     }
 }
 
-/// Lists that vLLM puts its own form into the model's chat template.
+/// Lists that vLLM puts its own format into the model's chat template.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
@@ -278,15 +279,15 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     arguments.differs(&dataset.origin, why);
 }
 
-/// The field of a scenario that reads the data set's file; an error says why there is none. `asks`: whether the command says
-/// how long answers are, and whether all have one length.
+/// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is
+/// none. `asks`: whether the command sets the length of responses, and whether all have one length.
 fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
         "sharegpt" => {
-            // Its sampling keeps prompts of 4 to 1024 tokens, answers of at least 4 unless all have one length, and no more
-            // than 2048 of both: the most that is left for one of them is the bound.
+            // Its sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 unless all have one
+            // length, and at most 2048 of both: the maximum that remains for one of them is the bound.
             let (prompt, output) = match fixed {
                 None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
                 Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
@@ -302,7 +303,7 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ("data", more, ": vLLM's bounds, in tokens of four characters")
         }
         "custom" => ("data", ", on_bad: skip".to_owned(), ""),
-        // The one column of words that a filter knows is the language.
+        // The only text column that a filter supports is the language.
         "burstgpt" => (
             "lengths",
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
@@ -344,7 +345,7 @@ fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&S
     arguments.missing(&dataset.origin, &why);
 }
 
-/// How a data set of Hugging Face becomes a file, in words.
+/// Returns how to get a file of a Hugging Face data set, in words.
 fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
     let split = arguments
@@ -355,7 +356,8 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// How much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and Mooncake's are milliseconds.
+/// Returns how much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and
+/// Mooncake's are milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");
@@ -367,7 +369,7 @@ fn speed(arguments: &Arguments) -> String {
     if is_speed { format!(", speed: {}", (speed * 1000.0).round() / 1000.0) } else { String::new() }
 }
 
-/// The value of an option, or the tool's default.
+/// Returns the value of an option, or the tool's default.
 fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
@@ -380,7 +382,7 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
+/// Converts a text scenario to one whose requests return vectors (`texts`: inputs) or scores (documents).
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
     let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();

@@ -1,4 +1,4 @@
-//! How fast a command asks, and how often → a load.
+//! The rate and number of a command's requests → a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -10,10 +10,10 @@ use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// What both tools send when they are not told how many.
+/// The default number of prompts of both tools.
 const PROMPTS: u32 = 1000;
 
-/// The load of a command.
+/// Returns the load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
     let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
     if let Some(ramp) = Ramp::of(arguments) {
@@ -43,13 +43,13 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
     Ok(Load { batch_size, qps, arrivals, is_own: false })
 }
 
-/// How many requests a command sends.
+/// Returns the number of requests of a command.
 pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     let given = arguments.whole("num-prompts").filter(|said| said.value > 0);
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-/// All prompts at once, as `--request-rate inf` has it where no concurrency is given.
+/// All prompts at once, as for `--request-rate inf` without a concurrency.
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
     let why = format!(
@@ -62,7 +62,8 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     bounded(Said { value: prompts.value, origin }, arguments)
 }
 
-/// The load of a trace: its own arrivals. Without `--self-timed` vLLM takes its lengths alone, and sends them at the rate.
+/// The load of a trace: its own arrivals. Without `--self-timed` vLLM only uses its lengths, and sends them
+/// at the rate.
 pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     match arguments.flag("self-timed") {
         None => {
@@ -78,11 +79,11 @@ pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     Load { batch_size: cap, qps: Vec::new(), arrivals: None, is_own: true }
 }
 
-/// A ramp: how the rate goes from one end to the other over the requests.
+/// A ramp: the change of the rate from one end to the other over the requests.
 struct Ramp {
     start: f64,
     end: f64,
-    /// Whether it grows by the same factor from request to request, and not by the same step.
+    /// Whether the rate grows by a constant factor per request, not by a constant step.
     is_exponential: bool,
     requests: f64,
     origin: String,
@@ -90,11 +91,11 @@ struct Ramp {
 
 /// The longest ramp, in seconds: a year.
 const LONGEST: f64 = 31_536_000.0;
-/// Points of the curve that stands for a ramp, the ends not counted.
+/// Points of the curve that approximates a ramp, without the ends.
 const BETWEEN: u32 = 7;
 
 impl Ramp {
-    /// The ramp of a command, where it has one that can be sent.
+    /// Returns the ramp of a command, if it has one that can be sent.
     fn of(arguments: &Arguments) -> Option<Ramp> {
         let strategy = arguments.text("ramp-up-strategy")?;
         let [start, end] =
@@ -111,7 +112,7 @@ impl Ramp {
         };
         let (start, end) = (fits(start)?, fits(end)?);
         let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
-        // A ramp of a few milliseconds is none.
+        // A ramp of a few milliseconds is not a ramp.
         (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 
@@ -123,7 +124,8 @@ impl Ramp {
         }
     }
 
-    /// When that share of the requests has been sent, in seconds: the sum of the gaps before it, as an integral.
+    /// The time at which that share of the requests has been sent, in seconds: the sum of the gaps before it,
+    /// as an integral.
     fn time(&self, share: f64) -> f64 {
         let ratio = (self.end / self.start).ln();
         let each = match self.is_exponential {
@@ -134,7 +136,7 @@ impl Ramp {
         each * self.requests
     }
 
-    /// Its points, in milliseconds; those of one millisecond are one.
+    /// Its points, in milliseconds; points of the same millisecond are merged.
     fn points(&self) -> Vec<(u64, f64)> {
         let mut points: Vec<(u64, f64)> = Vec::new();
         for at in 0..=BETWEEN + 1 {
@@ -148,7 +150,7 @@ impl Ramp {
         points
     }
 
-    /// As `arrivals` of a sweep.
+    /// Returns it as `arrivals` of a sweep.
     fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
         let point = |(millis, rate): (u64, f64)| format!("[{}, {}]", seconds(millis as f64 / 1000.0), rounded(rate));
         let points: Vec<String> = self.points().into_iter().map(point).collect();
@@ -161,20 +163,20 @@ impl Ramp {
     }
 }
 
-/// A rate with as many digits as matter.
+/// Returns a rate with its significant digits.
 fn rounded(rate: f64) -> String {
     let text = format!("{rate:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How long the ramp of a command takes.
+/// The duration of a command's ramp.
 pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
     let ramp = Ramp::of(arguments)?;
     let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
     Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
-/// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.
+/// The spacing of arrivals: gamma with shape 1 is Poisson, with an infinite one constant.
 fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
     let said = arguments.text("burstiness")?;
     let gamma = format!("gamma burstiness {}", said.value.trim());

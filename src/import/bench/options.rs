@@ -1,5 +1,5 @@
-//! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and `datasets.py`) and of the
-//! `benchmark_serving.py` that it came from: how many words each takes, and what becomes of it.
+//! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and
+//! `datasets.py`) and of its predecessor `benchmark_serving.py`: the number of words of each, and its fate.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};
@@ -16,7 +16,7 @@ const COME_AGAIN: Fate = Lost(
 const PICTURES: Fate = Lost("requests carry only text");
 const RANKING: Fate = Needless("`api: embeddings` sends only texts, `api: rerank` a query with documents");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 105] = [
     // The server.
     ("backend", One, Read),
@@ -60,7 +60,7 @@ pub(super) const OPTIONS: [Known; 105] = [
     ("timed-trace-sec-multiplier", One, Read),
     ("no-self-timed", Flag, Needless("`qps` and `arrivals` set the arrivals")),
     ("seed", One, Read),
-    // What is sent.
+    // The content.
     ("ignore-eos", Flag, Read),
     ("temperature", One, Read),
     ("top-p", One, Read),
@@ -75,7 +75,7 @@ pub(super) const OPTIONS: [Known; 105] = [
     ("extra-body", One, Read),
     ("chat-template-kwargs", One, Read),
     ("request-id-prefix", One, Needless("each request has its own `x-request-id`")),
-    // What is told of it.
+    // The report.
     ("goodput", Many, Read),
     ("metadata", Many, Read),
     ("label", One, Read),

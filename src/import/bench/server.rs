@@ -1,4 +1,4 @@
-//! Which server and model a command asks.
+//! The server and the model of a command.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use crate::plan::{Api, is_sent_by_itself};
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
 
-/// The variable for a key that was given in words and not by name.
+/// The variable for a key that was given literally and not by name.
 const KEY: &str = "OPENAI_API_KEY";
-/// What stands before the key in a header.
+/// The prefix of the key in a header.
 const BEARER: &str = "bearer ";
 
-/// What a `--backend` is: engine and API; `None` for what is neither text nor vectors nor scores.
+/// Returns the engine and API of a `--backend`; `None` if it is neither text nor vectors nor scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),
@@ -45,7 +45,7 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The endpoint of a command; `None` where it asks for something that is not generated text.
+/// Returns the endpoint of a command; `None` if it requests anything other than generated text.
 pub(super) fn endpoint(
     place: &str,
     tool: Tool,
@@ -84,7 +84,7 @@ pub(super) fn endpoint(
     Ok(Some((name, fields)))
 }
 
-/// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
+/// The time limit for the server. No check at all (0) has no equivalent: `run` checks once.
 pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
@@ -92,11 +92,11 @@ pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
             .missing(&said.origin, "not a whole number of seconds: write `ready: { within: 60s }` of the endpoint");
         None
     })?;
-    // Nobody waits for longer than a year.
+    // A wait is at most a year.
     Some(Field::new("ready", format!("{{ within: {}s }}", seconds.min(31_536_000)), said.origin))
 }
 
-/// Which engine answers. `vllm bench serve` is made for vLLM, and says `openai` of the API that it speaks.
+/// Returns the engine. `vllm bench serve` is made for vLLM, and its `openai` names the API that it uses.
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
@@ -108,13 +108,13 @@ fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     }
 }
 
-/// The API that a path calls, and what stands before the call.
+/// Returns the API that a path calls, and the path before the call.
 fn api_at(path: &str) -> Option<(Api, &str)> {
     let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
     Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())
 }
 
-/// The base address of the API.
+/// Returns the base address of the API.
 fn url(
     place: &str,
     arguments: &Arguments,
@@ -146,14 +146,14 @@ fn url(
     if read.had_secret {
         clean::credentials(arguments.notes, arguments.line);
     }
-    // What was changed is not repeated: it may have held the secret.
+    // A changed address is not repeated: it may have contained the secret.
     let origin =
         if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
     Ok(joined(&url, path, origin, arguments))
 }
 
-/// The base address and the path of the call, without the call itself.
+/// Joins the base address and the path of the call, without the call itself.
 fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
     let call = path.map_or("/v1/completions", |path| path.value.as_str());
     let before = api_at(call).map(|(_, before)| before);
@@ -175,11 +175,12 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
     }
 }
 
-/// References to the key and to what headers hold: by the names of the variables that hold them.
+/// Returns references to the key and to the values of headers: by the names of the variables that contain
+/// them.
 pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
-    // Names and the variables that hold their values.
+    // Names and the variables that contain their values.
     let mut further: Vec<(String, String)> = Vec::new();
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
@@ -199,7 +200,8 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                     further.remove(at);
                     arguments.missing(&format!("--header {name}"), "it occurs twice: the last one counts");
                 }
-                // What stands in a header is rarely known to be no secret: it goes into the environment, not into the plan.
+                // The value of a header can rarely be ruled out as a secret: it goes into the environment,
+                // not into the plan.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
                 let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace(['-', '.'], "_"));
                 further.push((name, variable));
@@ -230,7 +232,7 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     key.into_iter().chain(headers).collect()
 }
 
-/// The model of a command.
+/// Returns the model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let known = around.model.as_ref().is_some_and(|(model, _)| !model.trim().is_empty());
     let read = |option: &str| arguments.needed_unless(known, place, option);
@@ -253,7 +255,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// What a command that starts a server says of it: its facts, its model, and where it is.
+/// Returns the facts of a server from the command that starts it, its model, and its address.
 pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
@@ -288,7 +290,7 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     if let Some(port) = port {
         let host = host.filter(|host| host != "0.0.0.0").unwrap_or_else(|| "127.0.0.1".to_owned());
         let url = format!("http://{host}:{port}/v1");
-        // What is no port is listed with the words of the command.
+        // An invalid port is listed with the words of the command.
         let is_address = marks(&url).is_empty() && address(&url).is_ok();
         around.url = is_address.then(|| (url, format!("--port of {by}")));
     }
@@ -300,7 +302,7 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     around
 }
 
-/// A fact: a number or a switch as such, anything else as a text.
+/// Returns a fact: a number or a switch unchanged, anything else as a text.
 fn fact(value: &str, secrets: &Secrets) -> String {
     let plain = value == "true"
         || value == "false"

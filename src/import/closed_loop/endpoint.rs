@@ -10,7 +10,7 @@ use crate::import::text::{is_no_key, name_of, one_line, secret, text_value};
 use crate::units::text::is_variable;
 use serde_json::Value;
 
-/// Engines by the names that people give their endpoints, each with its usual port.
+/// Engines by common endpoint names, each with its default port.
 const ENGINES: [(&str, &str, u16); 9] = [
     ("vllm", "vllm", 8000),
     ("sglang", "sglang", 30000),
@@ -23,7 +23,7 @@ const ENGINES: [(&str, &str, u16); 9] = [
     ("ollama", "openai", 11434),
 ];
 
-/// The engine that a text names.
+/// Returns the engine that a text names.
 fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
     let text = text.to_ascii_lowercase();
     let names = |known: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == known);
@@ -31,7 +31,7 @@ fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
 }
 
 impl JsonReader<'_> {
-    /// An endpoint: a hint for its name, and its fields.
+    /// Returns an endpoint: a hint for its name, and its fields.
     pub(super) fn endpoint(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
         let object = &Table::of(&item.value);
         let written = match &item.value {
@@ -77,8 +77,8 @@ impl JsonReader<'_> {
         Ok((name_of(&hint, "server"), fields))
     }
 
-    /// The URL of an endpoint, and the API where the URL says it. One that has only a name is looked for where its engine
-    /// usually listens.
+    /// Returns the URL of an endpoint, and the API if the URL contains it. An endpoint with only a name uses
+    /// the default port of its engine.
     fn endpoint_url(
         &mut self,
         item: &Item,
@@ -109,7 +109,7 @@ impl JsonReader<'_> {
         Ok(base(&read.url))
     }
 
-    /// A reference in place of a key.
+    /// Returns a reference instead of a key.
     fn api_key(&mut self, item: &Item, object: &Table, name: &str) -> Option<Field> {
         let reference = |variable: &str, origin: String| Field::new("api_key", secret(variable), origin);
         if let Some(variable) = object.text(&["api_key_env", "key_env"]).filter(|variable| is_variable(variable)) {

@@ -1,4 +1,4 @@
-//! The configuration while it is read: its values by key, and what was not understood.
+//! Reads the configuration: its values by key, and the unknown parts.
 
 use serde_json::{Map, Value};
 
@@ -12,43 +12,43 @@ pub(super) const MOST: usize = 10_000;
 
 /// One value of the configuration, with its place in words.
 pub(super) struct JsonReader<'a> {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) file: &'a str,
     /// Its keys.
     pub(super) object: &'a Map<String, Value>,
-    /// What must not be repeated.
+    /// The secrets that must not be repeated.
     pub(super) secrets: &'a Secrets,
-    /// What did not get into the plan.
+    /// The settings that are not in the plan.
     pub(super) listed: Vec<Listed>,
 }
 
-/// Numbers of a list, and the key that had them.
+/// Numbers of a list, and their key.
 pub(super) struct Numbers {
     /// The key.
     pub(super) key: String,
-    /// The numbers, as they are written.
+    /// The numbers, as written.
     pub(super) values: Vec<String>,
 }
 
 impl Numbers {
-    /// They as an axis.
+    /// Returns them as an axis.
     pub(super) fn field(self, axis: &str) -> Field {
         Field::new(axis, format!("[{}]", self.values.join(", ")), self.key)
     }
 }
 
 impl JsonReader<'_> {
-    /// An error about what is written at a key.
+    /// Returns an error about the value of a key.
     pub(super) fn wrong(&self, at: &str, what: &str, remedy: &str) -> ImportError {
         ImportError::shape(format!("{}: {at}", self.file), what, remedy)
     }
 
-    /// Lists something that has no counterpart.
+    /// Lists a setting without an equivalent.
     pub(super) fn list_missing(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.listed.push(Listed::missing(what, why, 0));
     }
 
-    /// The first of these keys that is there; the others are listed.
+    /// Returns the first of these keys that exists; the others are listed.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));
@@ -59,7 +59,7 @@ impl JsonReader<'_> {
         first
     }
 
-    /// Whole numbers: one, a list, or a text of them between commas.
+    /// Returns whole numbers: one, a list, or a text of them separated by commas.
     pub(super) fn numbers(&mut self, keys: &[&str], least: u64, most: u64) -> Result<Option<Numbers>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(None) };
         let values = match value {
@@ -96,7 +96,7 @@ impl JsonReader<'_> {
         Ok(Some(Numbers { key, values: numbers }))
     }
 
-    /// An axis of values of one kind.
+    /// Returns an axis of values of one kind.
     pub(super) fn values(
         &mut self,
         key: &str,

@@ -1,5 +1,5 @@
 //! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
-//! `stabilize_seconds`, `max_tokens`, `output_dir`. Shapes are taken as they come; what is not understood is listed.
+//! `stabilize_seconds`, `max_tokens`, `output_dir`. Several shapes are accepted; unknown parts are listed.
 
 mod endpoint;
 mod json_reader;
@@ -18,7 +18,7 @@ use super::text::{self, list, seconds, text_value};
 use super::tree::Item;
 use json_reader::JsonReader;
 
-/// Keys that make a JSON object this configuration.
+/// Keys that identify a JSON object as this configuration.
 pub(super) const KEYS: [&str; 8] = [
     "endpoints",
     "models",
@@ -30,7 +30,7 @@ pub(super) const KEYS: [&str; 8] = [
     "output_dir",
 ];
 
-/// Other keys that are read, or other names of those above.
+/// Other keys that are read, or alternative names of those above.
 const MORE: [&str; 16] = [
     "endpoint",
     "model",
@@ -69,14 +69,14 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Value::Object(object) = json(&wishes.name, input.text)? else {
         return Err(ImportError::unknown(&wishes.name, "JSON, but not an object"));
     };
-    // It has a list of its own of what was not read.
+    // It has its own list of unread keys.
     input.tree.iter().for_each(Item::take);
     let mut draft = draft(&wishes.name, &object, context.name.clone(), wishes, notes.secrets)?;
     notes.extend(std::mem::take(&mut draft.listed));
     Ok(draft)
 }
 
-/// The plan of a configuration.
+/// Returns the plan of a configuration.
 fn draft(
     file: &str,
     object: &Map<String, Value>,
@@ -107,12 +107,12 @@ fn draft(
 }
 
 impl JsonReader<'_> {
-    /// The axes that are no names.
+    /// Reads the axes that are not names.
     fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
         let mut axes = Vec::new();
         let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
         match tokens {
-            // Where a scenario has its own, the others were given this one.
+            // If a scenario has its own, the others were given this one.
             Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(
@@ -185,7 +185,7 @@ impl JsonReader<'_> {
         Ok(())
     }
 
-    /// What no one read.
+    /// Lists the unread keys.
     fn rest(&mut self) {
         for (key, value) in self.object {
             let known = KEYS.iter().chain(&MORE).copied();

@@ -1,5 +1,6 @@
-//! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed lengths, one after the
-//! other, sent to a server that runs or that the tool starts itself with the options that are not its own.
+//! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed
+//! lengths, one after the other, sent to a running server or to one that the tool starts with the options
+//! that are not its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;
@@ -77,7 +78,7 @@ const OPTIONS: [Known; 38] = [
     ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait there")),
 ];
 
-/// What a command measures: a job for each pair of lengths and each size of a batch.
+/// Returns the measurements of a command: a job for each pair of lengths and each batch size.
 pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -144,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// The words of the benchmark, and those of the server that it starts.
+/// Splits the words of the benchmark from those of the server that it starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;
@@ -160,7 +161,7 @@ fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     (own, of_server)
 }
 
-/// The server: one that runs, or one that is started with what is left of the words.
+/// Returns the server: a running one, or one that is started with the remaining words.
 fn server(arguments: &Arguments, words: &[String], command: &Command, around: &Around, notes: &Notes) -> Around {
     let found = facts(words, "the options of the server".to_owned(), notes.secrets);
     let runs = arguments.text("base-url").is_some_and(|said| !said.value.is_empty()) || around.serve.is_some();
@@ -193,7 +194,7 @@ fn body(arguments: &Arguments) -> Body {
     body
 }
 
-/// The values of an option, each by itself.
+/// Returns the values of an option, one by one.
 fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     let Some(said) = arguments.many(name) else {
         return vec![Said::default(default, format!("default --{name} {default}"))];

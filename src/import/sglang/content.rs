@@ -1,7 +1,7 @@
-//! What a command of `sglang.bench_serving` sends → a scenario.
+//! The content of a `sglang.bench_serving` command's requests → a scenario.
 //!
-//! Lengths of random prompts are drawn evenly from ⌊ratio × length⌋, at least 1, to the length itself (`compute_random_lens` of
-//! `benchmark/datasets/common.py`): a ratio of 1 is one length.
+//! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
+//! (`compute_random_lens` of `benchmark/datasets/common.py`): a ratio of 1 is one length.
 
 use std::path::Path;
 
@@ -12,20 +12,21 @@ use crate::import::said::Said;
 use crate::import::spread::{Spread, lengths};
 use crate::import::text::scalar;
 
-/// The mean lengths of ShareGPT that the vLLM paper gives (arXiv:2309.06180, figure 11).
+/// The mean lengths of ShareGPT in the vLLM paper (arXiv:2309.06180, figure 11).
 const SHAREGPT: (u32, u32) = (161, 338);
 
-/// What is sent: a hint for the scenario's name, its fields, and how many requests there are where the data set says it.
+/// The content: a hint for the scenario's name, its fields, and the number of requests if the data set sets
+/// it.
 pub(super) struct Content {
     /// A name.
     pub(super) name: String,
     /// The fields.
     pub(super) fields: Vec<Field>,
-    /// How many requests there are, where the data set decides it.
+    /// The number of requests, if the data set determines it.
     pub(super) prompts: Option<Said<u32>>,
-    /// Whether texts go through the model's chat template.
+    /// Whether texts are put into the model's chat template.
     pub(super) is_templated: bool,
-    /// Whether a trace says when requests are sent.
+    /// Whether a trace sets the times of requests.
     pub(super) is_trace: bool,
 }
 
@@ -35,7 +36,8 @@ impl Content {
     }
 }
 
-/// Reads what is sent; none where no plan can send it, which is listed. `output` is the length that the body asks for.
+/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the length that the
+/// body requests.
 pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let said = arguments.text("dataset-name");
     let dataset = said.unwrap_or_else(|| Said::default("sharegpt".to_owned(), "default --dataset-name sharegpt"));
@@ -62,7 +64,7 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// How far lengths vary: the least as a share of the longest.
+/// The range of lengths: the shortest as a share of the longest.
 fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
     let given = arguments.number::<f64>(option, "a number from 0 to 1");
     match given {
@@ -83,7 +85,7 @@ fn spread(length: &Said<u32>, ratio: &Said<f64>) -> Said<Spread> {
     Said { value, origin: format!("{}, {}", length.origin, ratio.origin) }
 }
 
-/// Fields of lengths; what does not fit is listed.
+/// Returns fields of lengths; values out of range are listed.
 fn of_lengths(prompt: Said<Spread>, output: Option<Said<Spread>>, arguments: &Arguments) -> Vec<Field> {
     let (fields, told) = lengths(prompt, output);
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
@@ -149,7 +151,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
 
-/// How requests spread over the shared texts, where they do it unevenly.
+/// The distribution of requests over the shared texts, if uneven.
 fn order(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("gsp-group-distribution")?;
     let alpha = arguments.number::<f64>("gsp-zipf-alpha", "a number above 0");
@@ -203,7 +205,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     Content { is_templated: template.is_some(), ..Content::new("sharegpt", fields) }
 }
 
-/// ShareGPT's file as the tool takes it: prompts and answers of at least two tokens, and no more than the context holds.
+/// ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the context
+/// length.
 fn sharegpt_file(
     path: &Said<String>,
     fixed: Option<&Said<u32>>,
@@ -226,7 +229,7 @@ fn sharegpt_file(
     Ok(Field::new("data", value, format!("{}: the tool's bounds, in tokens of four characters", path.origin)))
 }
 
-/// A data set of a form that a plan reads by itself.
+/// A data set in a format that a plan reads itself.
 fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let fixed = output.or_else(|| arguments.whole("sharegpt-output-len"));
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
@@ -256,7 +259,7 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     }
 }
 
-/// A trace of Mooncake, where its file is there.
+/// A trace of Mooncake, if its file exists.
 fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option<Content> {
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
     let slow = arguments.number::<f64>("mooncake-slowdown-factor", "a number above 0");
@@ -294,7 +297,7 @@ fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option
     }
 }
 
-/// How many times as fast a trace is that is slowed down by this factor.
+/// Returns the replay speed of a trace that is slowed down by this factor.
 fn speed_of(slow: f64) -> String {
     let speed = (1000.0 / slow).round().clamp(1.0, 1_000_000.0) / 1000.0;
     speed.to_string()

@@ -1,4 +1,4 @@
-//! Command lines of `sglang.bench_serving` → what each of them measures.
+//! Command lines of `sglang.bench_serving` → their measurements.
 
 mod batch;
 mod content;
@@ -50,7 +50,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
 }
 
-/// What a command of any of them measures.
+/// Returns the measurement of a command of any of them.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let words = &asked.command.words;
     match (module(words, &SERVING), module(words, &BATCHES)) {
@@ -60,7 +60,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     }
 }
 
-/// What runs the engine in its own process.
+/// Lists a command that runs the engine in its own process.
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
     let why = "this command is skipped: it runs the engine in its own process, without a server; \
@@ -76,21 +76,21 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// A backend: engine and API of the plan, and the port on which the tool looks for it.
+/// A backend: engine and API of the plan, and the tool's default port.
 struct Backend {
     engine: &'static str,
     api: &'static str,
     port: &'static str,
 }
 
-/// What a `--backend` is; none of what is no API that a plan asks.
+/// Returns the backend of a `--backend`; `None` if its API is not supported.
 fn backend(name: &str) -> Option<Backend> {
     let (engine, api, port) = match name {
         "sglang" | "sglang-native" | "sglang-oai" => ("sglang", "completions", "30000"),
         "sglang-oai-chat" => ("sglang", "chat", "30000"),
         "sglang-embedding" => ("sglang", "embeddings", "30000"),
         "vllm" => ("vllm", "completions", "8000"),
-        // The tool's own table of ports leaves these two out.
+        // The tool's own table of ports does not contain these two.
         "vllm-chat" => ("vllm", "chat", "30000"),
         "vllm-embedding" => ("vllm", "embeddings", "8000"),
         "lmdeploy" => ("openai", "completions", "23333"),
@@ -100,7 +100,7 @@ fn backend(name: &str) -> Option<Backend> {
     Some(Backend { engine, api, port })
 }
 
-/// What a command measures; none where it measures nothing that can be measured here.
+/// Returns the measurement of a command; `None` if it contains nothing that can be measured here.
 fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -161,11 +161,11 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// What the tool sends beside the text: greedy answers to the end unless it is told otherwise.
+/// The fields that the tool sends with the text: greedy responses to the end by default.
 fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("extra-request-body"), notes, line);
-    // The native API has them in a table of their own.
+    // The native API has them in their own table.
     if let Some((serde_json::Value::Object(inner), origin)) = body.take("sampling_params") {
         inner.into_iter().for_each(|(key, value)| body.add(key, value, &origin));
     }
@@ -185,7 +185,7 @@ fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     body
 }
 
-/// The adapter that answers, where there is one.
+/// The adapter, if there is one.
 fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Field> {
     let said = arguments.many("lora-name")?;
     match said.value.as_slice() {
@@ -203,7 +203,7 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
     }
 }
 
-/// Where the command asks.
+/// The address of the command.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -226,7 +226,7 @@ fn at(
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
 }
 
-/// The prefix cache is emptied before each run, as before each of the tool's.
+/// The prefix cache is emptied before each run, as in the tool.
 fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     let said = arguments.flag("flush-cache")?;
     if known.engine == "sglang" {
@@ -236,7 +236,7 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     None
 }
 
-/// The model that is asked for.
+/// The requested model.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = |option: &str| {
         let said = arguments.needed_unless(around.is_given_model(), place, option)?;

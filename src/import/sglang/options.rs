@@ -1,5 +1,6 @@
-//! The options of `sglang.bench_serving` (`python/sglang/benchmark/serving.py` of github.com/sgl-project/sglang, 00f9ec47 of 2026,
-//! and `bench_serving.py` before it): how many words each takes, and what becomes of it.
+//! The options of `sglang.bench_serving` (`python/sglang/benchmark/serving.py` of
+//! github.com/sgl-project/sglang, 00f9ec47 of 2026, and `bench_serving.py` before it): the number of words of
+//! each, and its fate.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};
@@ -16,7 +17,7 @@ const ADAPTERS: Fate = Lost("a scenario uses one adapter (`model: NAME`); a `mix
 const LOGPROBS: Fate = Lost("`extra: { logprobs: 5 }` of the scenario requests them over the OpenAI API");
 const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario reads a data set from a file, with `filter` and `as`");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 86] = [
     // The server.
     ("backend", One, Read),
@@ -48,7 +49,7 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("mooncake-num-rounds", One, Lost("a trace's requests are sent once each, not as rounds of a conversation")),
     ("mooncake-workload", One, Read),
     ("seed", One, Read),
-    // What is sent.
+    // The content.
     ("disable-ignore-eos", Flag, Read),
     ("disable-stream", Flag, Read),
     ("temperature", One, Read),
@@ -95,7 +96,7 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("image-format", One, PICTURES),
     ("image-content", One, PICTURES),
     ("random-image-count", Flag, PICTURES),
-    // What is told of it.
+    // The report.
     ("tag", One, Read),
     ("output-file", One, FOLDER),
     ("output-details", Flag, STORED),
