@@ -281,7 +281,7 @@ fn named(draft: &mut Draft) {
     let model = of(&draft.models).unwrap_or_else(|| format!("{count}-models"));
     let parts: Vec<String> = [Some(model), of(&draft.scenarios)].into_iter().flatten().collect();
     if let Some(name) = draft.head.iter_mut().find(|field| field.key == "name" && field.origin.is_empty()) {
-        *name = Field::new("name", text_value(&name_of(&parts.join("-"), "imported")), "what it measures");
+        *name = Field::new("name", text_value(&name_of(&parts.join("-"), "imported")), "named after its measurement");
     }
 }
 

@@ -186,8 +186,8 @@ mod tests {
 
     /// Fields of a request that are not in the body, and how importers set them.
     const ELSEWHERE: [(&str, &str); 6] = [
-        ("length_field", "the key under which the length stands"),
-        ("model", "refused in a body: the entry of `models` says it"),
+        ("length_field", "the key that sets the length"),
+        ("model", "rejected in a body: the entry of `models` sets it"),
         ("headers", "options for headers, each a reference to a secret"),
         ("inputs", "texts of one request for vectors, by an option"),
         ("documents", "documents of one request for scores, by an option"),
@@ -210,7 +210,7 @@ mod tests {
         let schema = schemars_fields();
         for name in schema {
             let known = is_own(&name) || ELSEWHERE.iter().any(|(known, _)| *known == name);
-            assert!(known, "no importer says `{name}` of a request: add it to `own`, or say where it is said");
+            assert!(known, "no importer sets `{name}` of a request: add it to `own`, or where it is set");
         }
     }
 

@@ -205,7 +205,7 @@ impl Reader<'_> {
         // A plan treats more names as secret.
         if names_secret(name) || is_secret_name(name) {
             match is_no_key(value) {
-                true => self.needless(&format!("{name}="), "a key that is none"),
+                true => self.needless(&format!("{name}="), "not a key"),
                 false => self.secret(name, name),
             }
         } else if let Some(unset) = marks(value).first() {

@@ -142,7 +142,7 @@ proptest! {
         let text = words.join(" ");
         // A text that is a plan was checked; an invalid one with errors of our own would be a bug here.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
-            prop_assert!(false, "{text:?} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{text:?} makes an invalid plan: {}", errors.render(false));
         }
     }
 
@@ -169,7 +169,7 @@ proptest! {
                 read: &read,
             });
             if let Err(ImportError::Plan { errors, .. }) = made {
-                prop_assert!(false, "{serve:?} with {key}: {value} makes a plan with mistakes: {}", errors.render(false));
+                prop_assert!(false, "{serve:?} with {key}: {value} makes an invalid plan: {}", errors.render(false));
             }
         }
     }
@@ -178,7 +178,7 @@ proptest! {
     fn no_command_makes_it_panic(words in prop::collection::vec(word(), 0..30)) {
         let words: Vec<String> = ["vllm", "bench", "serve", "--model", "m"].map(str::to_owned).into_iter().chain(words).collect();
         if let Err(ImportError::Plan { errors, .. }) = made("the command line", None, &words) {
-            prop_assert!(false, "{words:?} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{words:?} makes an invalid plan: {}", errors.render(false));
         }
     }
 
@@ -215,7 +215,7 @@ proptest! {
         object.insert(key.to_owned(), serde_json::from_str(value).unwrap());
         let text = serde_json::Value::Object(object).to_string();
         if let Err(ImportError::Plan { errors, .. }) = made("x.json", Some(&text), &[]) {
-            prop_assert!(false, "{text} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{text} makes an invalid plan: {}", errors.render(false));
         }
     }
 

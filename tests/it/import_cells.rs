@@ -106,7 +106,7 @@ fn examples(tool: &str) -> usize {
             std::fs::copy(file, lab.path().join(file.file_name().unwrap())).unwrap();
         }
         let source = all.iter().find(|other| *other != path && other.file_stem() == path.file_stem());
-        let source = source.unwrap_or_else(|| panic!("{}: no file beside it", path.display()));
+        let source = source.unwrap_or_else(|| panic!("{}: no such file next to it", path.display()));
         let name = source.file_name().unwrap().to_str().unwrap();
         let mut expected = expected(&std::fs::read_to_string(path).unwrap());
         let typed: Vec<&str> = expected.typed.iter().map(String::as_str).collect();

@@ -66,7 +66,7 @@ pub(super) fn fixtures() -> Vec<Fixture> {
         for cells in all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "cells")) {
             let stem = cells.file_stem();
             let path = all.iter().find(|path| *path != cells && path.file_stem() == stem);
-            let path = path.unwrap_or_else(|| panic!("{}: no file beside it", cells.display())).clone();
+            let path = path.unwrap_or_else(|| panic!("{}: no such file next to it", cells.display())).clone();
             let said = std::fs::read_to_string(cells).unwrap();
             let typed = said.lines().find_map(|line| line.strip_prefix("import:")).unwrap_or_default();
             found.push(Fixture {

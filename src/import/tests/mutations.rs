@@ -136,7 +136,7 @@ fn changed_settings(text: &str) -> Vec<(String, String)> {
         };
         changed.push((key.to_owned(), text.replacen(line, &format!("{key} = {}", number + 1.0), 1)));
         // The line stays, so that the others keep theirs.
-        changed.push((format!("{key} is left out"), text.replacen(line, "", 1)));
+        changed.push((format!("{key} is removed"), text.replacen(line, "", 1)));
     }
     changed
 }
@@ -180,7 +180,7 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
                         silent.push(format!("{}: {at} may be anything", fixture.name()));
                     }
                     if made(&without(&root, &at)) == before {
-                        silent.push(format!("{}: {at} may be left out", fixture.name()));
+                        silent.push(format!("{}: {at} may be removed", fixture.name()));
                     }
                 }
             }
@@ -395,7 +395,7 @@ fn a_short_secret_in_a_place_that_tells_it_is_in_no_output() {
                 None => fixture.import(&text),
             };
             if let Err(ImportError::Plan { errors, .. }) = &made {
-                panic!("{}, seed {seed}, a plan with mistakes: {}\n{text}", fixture.name(), errors.render(false));
+                panic!("{}, seed {seed}, an invalid plan: {}\n{text}", fixture.name(), errors.render(false));
             }
             plans += u64::from(made.is_ok());
             let said = outcome(&made);
@@ -438,7 +438,7 @@ fn whatever_an_example_becomes_it_is_a_plan_or_an_error_and_keeps_its_secrets() 
                 }
             };
             if let Err(ImportError::Plan { errors, .. }) = &made {
-                panic!("{tool}, seed {seed}, a plan with mistakes: {}\n{text}", errors.render(false));
+                panic!("{tool}, seed {seed}, an invalid plan: {}\n{text}", errors.render(false));
             }
             plans += u64::from(made.is_ok());
             assert!(!outcome(&made).contains(SECRET), "{tool}, seed {seed}: {}\n{text}", outcome(&made));
