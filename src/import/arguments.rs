@@ -217,7 +217,7 @@ impl<'a> Arguments<'a> {
         self.number(name, "a whole number")
     }
 
-    /// Lists a setting without an equivalent.
+    /// Lists a setting without a counterpart.
     pub(crate) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }

@@ -8,7 +8,7 @@ use super::text::name_of;
 /// How a listed setting was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It is lost: the plan has no equivalent.
+    /// It is lost: the plan has no counterpart.
     Missing,
     /// It is in the plan with a different meaning.
     Differs,
@@ -30,12 +30,12 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// A setting without an equivalent.
+    /// A setting without a counterpart.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { what: what.into(), why: why.into(), lines: vec![line], kind: Kind::Missing }
     }
 
-    /// A setting that needs no equivalent.
+    /// A setting that needs no counterpart.
     pub(super) fn needless(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { kind: Kind::Needless, ..Listed::missing(what, why, line) }
     }

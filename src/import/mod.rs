@@ -1,5 +1,5 @@
 //! Configurations and command lines of other tools → a plan, with a comment after every value that gives its
-//! origin, and a list of the settings without an equivalent. The input is read, never run. The plan is
+//! origin, and a list of the settings without a counterpart. The input is read, never run. The plan is
 //! checked like any other before it is returned, and contains no secret.
 //!
 //! A file becomes a tree (`tree`) or commands (`shell`); `formats` finds its tool; that tool's folder turns
@@ -8,7 +8,7 @@
 //!
 //! No setting is lost silently: every option (`arguments`) and every value of a tree counts as a setting, and
 //! settings that no reader used are listed at the end, even if the reader forgets them. Reading a value marks
-//! it as used; a reader must list the values that it does not put into the plan: as `missing` (no equivalent,
+//! it as used; a reader must list the values that it does not put into the plan: as `missing` (no counterpart,
 //! with the nearest setting of the plan), `differs` (in the plan with a different meaning) or `needless`
 //! (sweepline does it anyway). The tests change every field of every fixture and verify that the plan or the
 //! list changes.
@@ -93,11 +93,11 @@ pub struct Imported {
     pub counts: Counts,
     /// With `--quick`: how long the first look takes, if more than 2 minutes.
     pub look: Option<String>,
-    /// The settings that are not in it, in whole sentences: those without an equivalent.
+    /// The settings that are not in it, in whole sentences: those without a counterpart.
     pub missing: Vec<String>,
     /// The settings in it that have a different meaning.
     pub differs: Vec<String>,
-    /// The settings that need no equivalent.
+    /// The settings that need no counterpart.
     pub needless: Vec<String>,
 }
 

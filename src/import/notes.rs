@@ -14,7 +14,7 @@ use super::text::one_line;
 pub struct Counts {
     /// In the plan, or done by sweepline anyway.
     pub mapped: usize,
-    /// Without an equivalent: each is listed.
+    /// Without a counterpart: each is listed.
     pub missing: usize,
 }
 
@@ -45,19 +45,19 @@ impl<'a> Notes<'a> {
         self.settings.borrow_mut().entry((name.to_owned(), line)).or_insert(true);
     }
 
-    /// Counts a setting without an equivalent.
+    /// Counts a setting without a counterpart.
     pub(super) fn lost(&self, name: &str, line: usize) {
         self.settings.borrow_mut().insert((name.to_owned(), line), false);
     }
 
-    /// Lists a setting without an equivalent. The setting is recognized by the beginning of `what`.
+    /// Lists a setting without a counterpart. The setting is recognized by the beginning of `what`.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
         let name = self.name_in(what, line).unwrap_or(what);
         self.lost(name, line);
         self.add(Kind::Missing, what, why, line);
     }
 
-    /// Lists a setting without an equivalent whose line is unknown: uses the line of the first setting that
+    /// Lists a setting without a counterpart whose line is unknown: uses the line of the first setting that
     /// `what` begins with.
     pub(super) fn missing_somewhere(&self, what: &str, why: &str) {
         let begins = |name: &str| {
@@ -179,7 +179,7 @@ pub(super) struct Noted<'a> {
 }
 
 impl Noted<'_> {
-    /// Lists a setting without an equivalent.
+    /// Lists a setting without a counterpart.
     pub(super) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }

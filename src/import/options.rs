@@ -20,7 +20,7 @@ pub(crate) enum Fate {
     Read,
     /// sweepline does it anyway, or does not need it.
     Needless(&'static str),
-    /// It has no equivalent.
+    /// It has no counterpart.
     Lost(&'static str),
 }
 

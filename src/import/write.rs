@@ -14,7 +14,7 @@ const MOST_LINES: usize = 8;
 
 /// The lists and their titles.
 const TITLES: [(Kind, &str); 3] = [
-    (Kind::Missing, "Without an equivalent here:"),
+    (Kind::Missing, "Without a counterpart here:"),
     (Kind::Differs, "In the plan, with a different meaning:"),
     (Kind::Needless, "Not needed here, or done differently:"),
 ];

@@ -362,7 +362,7 @@ fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
     let (plan, listed) = of_data(&lab, "--dataset-name burstgpt --dataset-path burst.csv");
     assert!(plan.contains("of GPT-4 with a response") && !listed.contains("burstgpt"), "{plan}{listed}");
     let read = lab.ok(&["check", "plan.yaml"]).stdout;
-    assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 left out"), "{read}");
+    assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 skipped"), "{read}");
     assert!(!plan.contains("nonce:"), "its prompts are sweepline's prose: {plan}");
 }
 

@@ -84,7 +84,7 @@ pub(super) fn endpoint(
     Ok(Some((name, fields)))
 }
 
-/// The time limit for the server. No check at all (0) has no equivalent: `run` checks once.
+/// The time limit for the server. No check at all (0) has no counterpart: `run` checks once.
 pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {

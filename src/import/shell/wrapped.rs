@@ -37,7 +37,7 @@ fn file(word: &str) -> &str {
 }
 
 /// Returns the programs before a benchmark that the plan does not need: the listed words, whether they have
-/// no equivalent, and why.
+/// no counterpart, and why.
 pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     let known = |word: &String| KNOWN.iter().find(|(name, ..)| *name == file(word));
     let mut found: Vec<(String, bool, &'static str)> = Vec::new();

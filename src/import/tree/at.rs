@@ -201,7 +201,7 @@ impl<'a> At<'a> {
         format!("{} = {}", self.item.path, self.shown())
     }
 
-    /// Lists it as a setting without an equivalent.
+    /// Lists it as a setting without a counterpart.
     pub(crate) fn missing(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
@@ -214,7 +214,7 @@ impl<'a> At<'a> {
         self.notes.wrong(&self.what(), why, self.item.line);
     }
 
-    /// Lists a whole table by its name as a setting without an equivalent.
+    /// Lists a whole table by its name as a setting without a counterpart.
     pub(crate) fn refused(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
