@@ -203,7 +203,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     };
     let name = found.map_or("", |(importer, _)| importer.name);
     if !wishes.command.is_empty() && !formats::takes_command(name) {
-        let what = "a file is imported separately from a command after `--`";
+        let what = "this file cannot be combined with a command after `--`";
         return Err(ImportError::shape(&wishes.name, what, "import one of the two"));
     }
     has_entries(name, wishes)?;

@@ -322,7 +322,7 @@ fn import_maps_what_a_plan_has() {
         listed.contains("file `far/away.json` not found here") && listed.contains("`data: { file: FILE }`"),
         "{listed}"
     );
-    assert!(listed.contains("`tokenizer: server` asks the"), "{listed}");
+    assert!(listed.contains("`tokenizer: server` counts with"), "{listed}");
     for false_sentence in ["sends no data sets", "this field is not sent", "share one prefix"] {
         assert!(!listed.contains(false_sentence) && !plan.contains(false_sentence), "{listed}");
     }

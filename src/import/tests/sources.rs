@@ -140,7 +140,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
 fn what_is_typed_and_not_used_is_an_error() {
     let words = ["vllm", "bench", "serve", "--model", "x"].map(str::to_owned);
     let both = made("x.sh", Some("vllm bench serve --model m"), &words).map(|made| made.plan).unwrap_err().to_string();
-    assert!(both.contains("a file is imported separately from a command after `--`"), "{both}");
+    assert!(both.contains("this file cannot be combined with a command after `--`"), "{both}");
     let entry = with("x.sh", "vllm bench serve --model m", None, None, &["y"]).map(|made| made.plan).unwrap_err();
     assert!(entry.to_string().contains("--entry y: this source has no entries"), "{entry}");
 }
