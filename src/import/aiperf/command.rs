@@ -148,7 +148,7 @@ pub(super) struct Builder<'a, 'l> {
 }
 
 impl Builder<'_, '_> {
-    /// Puts all of them.
+    /// Puts all options.
     pub(super) fn build(mut self, all: Vec<Given>) {
         for given in all {
             self.put(given);
@@ -234,7 +234,7 @@ impl Builder<'_, '_> {
                     let leaf = self.ledger.option(&format!("{name} {key}:{shown}"), read, line);
                     self.set_key(path, key, leaf);
                 }
-                // genai-perf takes a bare name as true.
+                // genai-perf reads a bare name as true.
                 _ if path == "endpoint.extra" && !pair.is_empty() => {
                     let leaf = self.ledger.option(&format!("{name} {}", shown(pair)), Value::Bool(true), line);
                     self.set_key(path, pair, leaf);

@@ -41,7 +41,7 @@ const OWN: &[Known] = &[
     (&["sweep-list"], One, Path("sweep_list")),
     (&["num-dataset-entries", "num-prompts"], One, Path("datasets.default.entries")),
     (&["warmup-request-count", "num-warmup-requests"], One, WARM),
-    // Of Perf Analyzer.
+    // Perf Analyzer's options.
     (&["max-threads"], One, CLIENT),
     (&["async"], Flag, CLIENT),
     (&["sync"], Flag, CLIENT),

@@ -9,7 +9,7 @@ use crate::import::text::{one_line, seconds};
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// Maximum of requests in flight in a plan.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u64 = 100_000;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;

@@ -54,7 +54,7 @@ fn every_option_is_in_the_plan_or_in_the_list() {
             let text = format!("aiperf profile --model m --request-count 10 {rate} --{name} {value}\n");
             let imported = match made("a.sh", &text) {
                 Ok(imported) => imported,
-                // A value that this option does not take is an error that names it.
+                // An invalid value is an error that names the option.
                 Err(error) => {
                     assert!(error.to_string().contains(&format!("--{name}")), "{text}: {error}");
                     continue;

@@ -101,7 +101,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
                 Task::Embed | Task::Rank => {
                     let key = if task == Task::Embed { "inputs" } else { "documents" };
                     fields.push(Field::new(key, size.value.to_string(), &size.origin));
-                    let one = Said::default(1, "one request in flight, whatever --num-concurrency says");
+                    let one = Said::default(1, "one request in flight, regardless of --num-concurrency");
                     (format!("{name}-{}", size.value), load(one))
                 }
             };

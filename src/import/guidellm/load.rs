@@ -12,7 +12,7 @@ use crate::import::text::seconds;
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// Default maximum of requests in flight.
+/// Default maximum number of requests in flight.
 const MOST_IN_FLIGHT: u32 = 512;
 /// Default number of steps of a sweep.
 const STEPS: u32 = 10;
@@ -136,8 +136,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
     let most =
         most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
     let why = "the rates between one request at a time and the maximum are only known after the run; the plan uses \
-               as many \
-               numbers of requests in flight, from 1 to the maximum";
+               as many numbers of requests in flight, from 1 to the maximum";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
         strategy.needless("requests in flight have no arrivals; `qps` with `arrivals: constant` or `poisson` has");

@@ -10,7 +10,7 @@ const FOLDER: Fate = Needless("`sweepline run --results DIR` sets the results fo
 const STORED: Fate = Needless("every run is stored, one row per request");
 const QUIET: Fate = Needless("`sweepline run -q` is silent");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 62] = [
     ("config", One, Read),
     ("scenario", One, Read),

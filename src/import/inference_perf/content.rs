@@ -134,8 +134,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
             let (prompt, output) = STAND_IN;
             let why = format!(
                 "{why}: fetch it (docs/DATASETS.md), and `data: {{ file: FILE }}` of the scenario sends it; until \
-                 then, \
-                 the plan sends its own prompts of {prompt} tokens and requests {output}"
+                 then, the plan sends its own prompts of {prompt} tokens and requests {output}"
             );
             if let Some(at) = data.get("path").or_else(|| data.get("type")) {
                 at.missing(&why);

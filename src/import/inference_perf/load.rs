@@ -9,7 +9,7 @@ use crate::import::text::one_line;
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// Maximum of requests in flight in a plan.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u32 = 100_000;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;
@@ -104,8 +104,7 @@ fn cap(at: At) -> Option<Said<u32>> {
 /// A sweep up to saturation: rates double until requests arrive faster than the server completes them.
 fn saturation(sweep: At, shared: Load) -> Stages {
     let why = "there, the server is flooded first, then rates up to its throughput are measured; here, rates double \
-               up to \
-               the first one that saturates the server";
+               up to the first one that saturates the server";
     sweep.differs(why);
     let lasts = sweep.get("stage_duration").and_then(At::seconds).filter(|said| said.value > 0.0);
     let lasts = lasts.unwrap_or_else(|| Said::default(180.0, "default of inference-perf"));

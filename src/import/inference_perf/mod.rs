@@ -14,7 +14,7 @@ use super::tables;
 use super::text::{list, scalar};
 use super::tree::{At, Known};
 
-/// Its files.
+/// The configurations of inference-perf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "inference-perf",
     title: "inference-perf",

@@ -169,8 +169,8 @@ fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context
         files.sort_unstable();
         files.dedup();
         let why = "trtllm-serve reads settings without a flag from these files: write them, with \
-                   `enable_attention_dp: true` and the \
-                   `speculative_config` of the entry's script if their names contain dp-attention or mtp";
+                   `enable_attention_dp: true` and the `speculative_config` of the entry's script if their names \
+                   contain dp-attention or mtp";
         notes.differs(&format!("{}: {}", entry.key, files.join(", ")), why, entry.at.line());
     } else if let Some(row) = drafted {
         let why = format!(

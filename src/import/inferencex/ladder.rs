@@ -5,7 +5,7 @@ use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::import::tree::At;
 
-/// Maximum of requests in flight in a plan.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u32 = 100_000;
 /// Maximum length of a list of loads.
 const MOST: usize = 10_000;

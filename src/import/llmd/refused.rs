@@ -11,8 +11,7 @@ pub(super) fn why(tree: &Item) -> Option<&'static str> {
     if is_scenario {
         return Some(
             "this is a scenario: it deploys servers on Kubernetes, which a plan does not. Deploy it with \
-             llmdbenchmark and use the \
-             address of its gateway as `url` of an endpoint",
+             llmdbenchmark and use the address of its gateway as `url` of an endpoint",
         );
     }
     if names("evaluation", "tasks") {
@@ -21,8 +20,7 @@ pub(super) fn why(tree: &Item) -> Option<&'static str> {
     if tree.has(&["trafficClasses"]) {
         return Some(
             "this is a profile of priority-mix. Write its classes as scenarios with `headers: { \
-             x-llm-d-inference-objective: … }` \
-             in a `mix`",
+             x-llm-d-inference-objective: … }` in a `mix`",
         );
     }
     (tree.has(&["model_name", "pvc_name"])).then_some("this is a profile of the harness nop, which sends nothing")

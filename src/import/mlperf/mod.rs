@@ -69,8 +69,7 @@ fn head(draft: &mut Draft, choice: &Choice) {
     let data = choice.benchmark.map_or_else(|| "its data set".to_owned(), |one| one.data.to_owned());
     let notes = format!(
         "LoadGen's file names no data set ({data}). Until a scenario sends it (data: {{ file: … }}), all prompts \
-         have one length, \
-         and this plan's results compare only with each other."
+         have one length, and this plan's results compare only with each other."
     );
     draft.head.push(Field::new("notes", text_value(&notes), "missing from LoadGen's file"));
 }
@@ -121,9 +120,8 @@ fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &s
     context.notes.differs(
         &format!("prompts of {scenario}"),
         &format!(
-            "LoadGen's file does not contain {data}: prompts of {PROMPT} tokens are placeholders until `data: \
-                  {{ file: … }}` of the \
-             scenario sends it"
+            "LoadGen's file does not contain {data}: prompts of {PROMPT} tokens are placeholders until `data: {{ \
+                  file: … }}` of the scenario sends it"
         ),
         0,
     );
@@ -138,8 +136,8 @@ fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &s
 
 fn phases(draft: &mut Draft) {
     let note = "LoadGen measures from its first query to its last response. Here, the load first rises (fill) and \
-                settles (stabilize), and \
-                it is kept up while the measured requests end (drain). These are sweepline's defaults.";
+                settles (stabilize), and it is kept up while the measured requests end (drain). These are \
+                sweepline's defaults.";
     let fields = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")];
     let fields = fields.map(|(key, value)| Field::new(key, value, "default of sweepline")).to_vec();
     draft.sections.push(Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });

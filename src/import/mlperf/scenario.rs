@@ -5,7 +5,7 @@ use crate::import::draft::{Field, Section, Sweep};
 use crate::import::text::seconds;
 use crate::units::Decimal;
 
-/// Maximum of requests in flight in a plan.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: f64 = 100_000.0;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: f64 = 1_000_000.0;
