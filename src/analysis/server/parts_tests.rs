@@ -354,7 +354,7 @@ fn stalls_are_taken_out_of_the_decode() {
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
     let e2e = of(&samples(&few), |request| request % 2 * 40);
     is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);
-    // More than the decode that they are in: they were another's.
+    // More than the decode that contains them: they belong to another request.
     let e2e = of(&samples(&told()), |_| 140);
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0)]);
     let why = "stalls are 140.0 ms, the server's decode only 100.0 ms";
@@ -365,7 +365,7 @@ fn stalls_are_taken_out_of_the_decode() {
 fn stalls_without_a_pace_are_in_the_decode() {
     let [_, e2e] = sums(&samples(&told()));
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0), ("server_unassigned", 5.0)]);
-    assert!(ms(&e2e, "stalls").unwrap_err().contains("have no pace"));
+    assert!(ms(&e2e, "stalls").unwrap_err().contains("have no steady pace"));
     let facts = Facts { stream: false, ..facts() };
     let whole = of_samples(&samples(&told()), &rows(), &facts).remove(0);
     assert_eq!(ms(&whole, "stalls"), Err("responses were not streamed".to_owned()));
