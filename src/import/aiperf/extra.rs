@@ -99,7 +99,7 @@ impl Extra {
         if let Some(takes) = takes(key)
             && !read.is_ok_and(|value| takes.takes(&value))
         {
-            return at.missing(&format!("{key} is {}", takes.wanted()));
+            return at.missing(&format!("{key} must be {}", takes.wanted()));
         }
         match flow(&said.value, 0) {
             Some(value) => self.rest.push((format!("{}: {value}", scalar(key)), said.origin)),
