@@ -59,7 +59,7 @@ pub enum Failure {
     Usage(String),
     /// An error of the results folder.
     Store(StoreError),
-    /// Results on object storage.
+    /// A failure of results on object storage.
     Objects(ObjectError),
     /// Anything else.
     Unexpected(anyhow::Error),

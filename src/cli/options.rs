@@ -20,12 +20,12 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens it for reading. Of shared results nothing is asked yet.
+    /// Opens it for reading. Sends no request to shared results yet.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         shared::address(&self.results).map_or_else(|| Ok(Store::open(&self.results)), shared::open)
     }
 
-    /// The same, and learns which runs were committed elsewhere.
+    /// Like it, and fetches the runs that were committed elsewhere.
     pub(crate) fn whole_store(&self) -> Result<Store, Failure> {
         let store = self.store()?;
         store.refresh()?;

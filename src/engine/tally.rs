@@ -287,7 +287,7 @@ impl Tally {
         }
         if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
-            // Those of the body come last and know more than the head.
+            // The times in the body come last and are more complete than those in the head.
             self.times = told.or(self.times);
         }
         if let Some(reason) = &part.finish_reason {

@@ -170,12 +170,12 @@ pub enum StoreError {
         /// The short id.
         id: String,
     },
-    /// Shared results that could not be used, reached, read or written.
+    /// A failure to use, reach, read or write shared results.
     #[error("{text}")]
     Remote {
-        /// What happened, where, and what to do about it.
+        /// The error, its place and the remedy.
         text: String,
-        /// Whether the same command may succeed when it is run again.
+        /// Whether running the same command again may succeed.
         passes: bool,
     },
     /// Several runs have ids with this prefix.

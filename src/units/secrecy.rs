@@ -25,7 +25,7 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
-/// Words beside `token` in the names of measures and of special tokens of a model.
+/// Words next to `token` in the names of measures and of a model's special tokens.
 const OF_TEXT: [&str; 18] = [
     "bos",
     "budget",
