@@ -76,7 +76,8 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
 
 /// The energy of its GPUs.
 fn of_energy() -> [Column; 2] {
-    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or their energy was measured in different ways";
+    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or their energy \
+                was measured in different ways";
     let tokens = "Output tokens per joule of the GPUs, over the windows of the runs.";
     [
         Column { unit: "tokens/J", ..Column::new("tokens_per_joule", Kind::Float, tokens).null(null) },

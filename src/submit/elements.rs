@@ -210,7 +210,8 @@ fn resources(plan: &Plan, part: &Part) -> Result<Resources, String> {
 
 fn differ(part: &Part, key: &str, (one, other): (&str, &str)) -> String {
     format!(
-        "one job measures the runs of endpoints {}, but their `resources` differ in `{key}`: {one} and {other}; use the same, or \
+        "one job measures the runs of endpoints {}, but their `resources` differ in `{key}`: {one} and {other}; \
+         use the same, or \
          give each endpoint its own `resource`",
         part.endpoints.join(" and ")
     )

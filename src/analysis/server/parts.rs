@@ -108,7 +108,8 @@ pub(super) const DECODE: Named =
     ("decode", "From the first token to the last, as the server reports it, minus stalls if they are known.");
 pub(super) const STALLS: Named = (
     "stalls",
-    "Excess over the median of the response's gaps between tokens, for gaps longer than five times the median, as the client observed them.",
+    "Excess over the median of the response's gaps between tokens, for gaps longer than five times the median, \
+     as the client observed them.",
 );
 pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, but in none of its parts.");
 pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if none is.");

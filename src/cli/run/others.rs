@@ -78,7 +78,8 @@ pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&
 pub(super) fn not_shown(runs: usize) -> Option<String> {
     let runs = (runs > 0).then(|| counted(runs, "run"))?;
     Some(format!(
-        "\n{runs} of other workers not shown: their rows are not on this machine; `show`, `curves`, `report` and `export` fetch them"
+        "\n{runs} of other workers not shown: their rows are not on this machine; `show`, `curves`, `report` \
+         and `export` fetch them"
     ))
 }
 
@@ -88,7 +89,10 @@ pub(super) fn told(summary: &Summary) -> Vec<String> {
         .then(|| format!("\n{} committed by other workers in the meantime", counted(summary.shared, "run")));
     let kept = (summary.kept > 0).then(|| {
         let runs = counted(summary.kept, "run");
-        format!("\n{runs} not measured again: shared results never change; pass --results FOLDER to measure into a separate folder")
+        format!(
+            "\n{runs} not measured again: shared results never change; pass --results FOLDER to measure \
+             into a separate folder"
+        )
     });
     shared.into_iter().chain(kept).collect()
 }

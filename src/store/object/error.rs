@@ -64,7 +64,8 @@ pub enum ObjectError {
     },
     /// The store lets several writers create one object.
     #[error(
-        "{url} ignores \"create if absent\" ({winners} of {writers} writers created the same object), so two sweeps could overwrite each other's \
+        "{url} ignores \"create if absent\" ({winners} of {writers} writers created the same object), so two \
+         sweeps could overwrite each other's \
          results: use a store with conditional writes, like AWS S3, Google Cloud Storage, Azure Blob Storage, MinIO or Cloudflare R2"
     )]
     Unconditional {
