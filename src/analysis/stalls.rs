@@ -1,27 +1,31 @@
-//! Stalls: how long an answer stood still between its tokens, as the client saw it.
+//! Stalls: how long a response paused between its tokens, as the client observed it.
 //!
-//! A stall is a gap between two token events that is more than five times the median gap of its own answer; its time is what the gap has over
-//! that median. "Generation stall" is the word of Sarathi-Serve (Agrawal et al., OSDI 2024, section 3.2) for a decode that waits while prompts
-//! of others are computed; the paper gives no limit. The limits here are chosen, not measured: five lies above the largest gap of a pace that
-//! varies by ±50 %, and above the double step of a token that was computed and kept back.
+//! A stall is a gap between two token events that is more than five times the median gap of the same
+//! response; its duration is the excess over that median. Sarathi-Serve (Agrawal et al., OSDI 2024,
+//! section 3.2) calls it a "generation stall": decoding waits while the prompts of other requests are
+//! computed; the paper gives no limit. The limits here are chosen, not measured: five lies above the
+//! largest gap of a pace that varies by ±50 %, and above the double step of a token that was computed and
+//! held back.
 //!
-//! Nothing is known, and null, where the gaps have no pace: fewer than eight of them; a median below 1 ms, for then several tokens come
-//! together and the median is that of a write and not of a step; more than one long gap in ten, for then the long ones are the pace.
+//! Stalls are unknown, and null, if the gaps have no steady pace: fewer than eight of them; a median
+//! below 1 ms, because several tokens then arrive together and the median is that of a write, not of a
+//! step; more than one long gap in ten, because the long ones are then the pace.
 
 use crate::rows::{Facts, Measured, Replay};
 
 use super::window::contains;
 
-/// How many times the median a gap must be longer than.
+/// A stall is longer than this many times the median.
 const TIMES: u64 = 5;
-/// Fewest gaps that have a pace.
+/// Minimum number of gaps for a pace.
 const FEWEST: usize = 8;
-/// Shortest median that is a pace.
+/// Minimum median for a pace.
 const SHORTEST_NS: u64 = 1_000_000;
-/// One gap in so many may be long, at most.
+/// At most one gap in this many may be long.
 const ONE_IN: usize = 10;
 
-/// How long an answer with these gaps stood still, in nanoseconds; null where its gaps have no pace. `room` is overwritten: memory for many.
+/// Returns how long a response with these gaps stalled, in nanoseconds; `None` if they have no steady
+/// pace. `room` is scratch memory and is overwritten.
 pub fn stalled_ns(gaps: &[u64], room: &mut Vec<u64>) -> Option<u64> {
     if gaps.is_empty() {
         return Some(0);
@@ -40,18 +44,18 @@ pub fn stalled_ns(gaps: &[u64], room: &mut Vec<u64>) -> Option<u64> {
     (long().count() * ONE_IN <= gaps.len()).then(|| long().map(|gap| gap - median).fold(0, u64::saturating_add))
 }
 
-/// The stalls of the requests that ended well in the window.
+/// The stalls of the requests that completed in the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// Of how many requests they are known.
+    /// Number of requests whose stalls are known.
     pub known: u64,
-    /// Of how many they are not.
+    /// Number of requests whose stalls are unknown.
     pub unknown: u64,
     sum_ns: u64,
 }
 
 impl Stalls {
-    /// Goes through a run.
+    /// Collects them from a run.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts) -> Result<Stalls, R::Error> {
         let mut stalls = Stalls::default();
         if !facts.stream {
@@ -73,7 +77,8 @@ impl Stalls {
         }
     }
 
-    /// Their mean in milliseconds, of those of which they are known; null where that is none.
+    /// Returns their mean in milliseconds over the requests whose stalls are known; `None` if there are
+    /// none.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.known > 0).then(|| self.sum_ns as f64 / self.known as f64 / 1e6)
     }
@@ -91,7 +96,7 @@ mod tests {
         stalled_ns(gaps, &mut Vec::new())
     }
 
-    /// 40 gaps of 20 ms, some of them others.
+    /// 40 gaps of 20 ms, except for the given ones.
     fn with(others: &[(usize, u64)]) -> Vec<u64> {
         let mut gaps = vec![20 * MS; 40];
         others.iter().for_each(|(at, gap)| gaps[*at] = *gap);
@@ -101,19 +106,19 @@ mod tests {
     #[test]
     fn a_stall_is_what_a_long_gap_has_over_the_median() {
         assert_eq!(stalled(&with(&[])), Some(0));
-        assert_eq!(stalled(&with(&[(7, 100 * MS)])), Some(0), "five times is no stall");
+        assert_eq!(stalled(&with(&[(7, 100 * MS)])), Some(0), "exactly five times is not a stall");
         assert_eq!(stalled(&with(&[(7, 101 * MS), (20, 420 * MS)])), Some(481 * MS));
         assert_eq!(stalled(&with(&[(39, u64::MAX)])), Some(u64::MAX - 20 * MS));
     }
 
     #[test]
     fn without_a_pace_nothing_is_known() {
-        assert_eq!(stalled(&[]), Some(0), "an answer of one token never stands still");
+        assert_eq!(stalled(&[]), Some(0), "a response of one token cannot stall");
         assert_eq!(stalled(&[20 * MS; FEWEST - 1]), None);
         let bunches: Vec<u64> = (0..64).map(|at| if at % 16 == 15 { 20 * MS } else { 10_000 }).collect();
         assert_eq!(stalled(&bunches), None, "sixteen tokens of one step");
         let fifth: Vec<u64> = (0..40).map(|at| if at % 5 == 4 { 200 * MS } else { 20 * MS }).collect();
-        assert_eq!(stalled(&fifth), None, "each fifth is long");
+        assert_eq!(stalled(&fifth), None, "one in five is long");
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub(super) struct Tried {
     /// When the last attempt began, in UTC; null if its attempt.json cannot be read.
     started: Option<Moment>,
     /// When the last attempt ended, in UTC; if its process was killed, the time of its last write; null
-    /// while it is under way.
+    /// while it is running.
     ended: Option<Moment>,
 }
 

@@ -1,12 +1,13 @@
-//! How a copy of shared results is told from a results folder.
+//! Distinguishes a copy of shared results from a results folder.
 
 use std::fs;
 use std::path::Path;
 
-/// The file in a copy that says of what it is one.
+/// The file in a copy that contains the address of the shared results.
 pub(super) const ADDRESS: &str = "address";
 
-/// Of what the folder `dir` is a copy; none where it is a results folder of its own.
+/// Returns the address of the shared results that `dir` is a copy of; `None` if it is an ordinary results
+/// folder.
 pub(super) fn copy_of(dir: &Path) -> Option<String> {
     fs::read_to_string(dir.join(ADDRESS)).ok().map(|text| text.trim().to_owned())
 }

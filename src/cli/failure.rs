@@ -59,7 +59,7 @@ pub enum Failure {
     Usage(String),
     /// An error of the results folder.
     Store(StoreError),
-    /// Results on object storage.
+    /// A failure of results on object storage.
     Objects(ObjectError),
     /// Anything else.
     Unexpected(anyhow::Error),
@@ -131,7 +131,7 @@ fn mended_by(file: &Path) -> String {
     });
     let Some((id, runs)) = run else { return String::new() };
     let results = runs.parent().unwrap_or(Path::new(""));
-    // A copy is made again from what it is a copy of.
+    // A copy can be fetched again from the shared results.
     if copy_of(results).is_some() {
         return format!(": remove {}, and it is fetched again", runs.join(id).display());
     }

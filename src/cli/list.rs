@@ -24,7 +24,7 @@ use crate::sweep::resume::tries_words;
 /// The arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Show attempts that did not become runs, too
+    /// Also show attempts that did not become runs
     #[arg(long)]
     attempts: bool,
     /// Text for people, or JSON for programs

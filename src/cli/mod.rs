@@ -96,7 +96,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The command line as it was typed, with the results that its plan names where it names none.
+/// Parses the command line; if it names no results, those named in its plan are used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;
@@ -142,9 +142,9 @@ pub enum Command {
     Freeze(freeze::FreezeArgs),
     /// Draw the dependencies between runs
     Graph(graph::GraphArgs),
-    /// Hand what is to do of a plan to Slurm or Kubernetes
+    /// Submit the open runs of a plan to Slurm or Kubernetes
     Submit(cluster::batch::SubmitArgs),
-    /// Say how a submitted plan stands: its jobs and its results together
+    /// Show the state of a submitted plan: its jobs and its results
     Status(cluster::status::StatusArgs),
     /// Cancel the jobs that `submit` started for a plan
     Cancel(cluster::cancel::CancelArgs),
@@ -180,7 +180,7 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Send committed runs to object storage, for others to pull
     Push(transfer::push::PushArgs),
-    /// Fetch runs that others have pushed: `run` finds them as its own
+    /// Fetch runs that others have pushed; `run` treats them as its own
     Pull(transfer::pull::PullArgs),
     /// Print the JSON Schema of plans and JSON outputs, or the meaning of Parquet columns
     Schema(schema::SchemaArgs),

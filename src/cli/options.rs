@@ -20,28 +20,28 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Opens it for reading. Of shared results nothing is asked yet.
+    /// Opens it for reading. Sends no request to shared results yet.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         shared::address(&self.results).map_or_else(|| Ok(Store::open(&self.results)), shared::open)
     }
 
-    /// The same, and learns which runs were committed elsewhere.
+    /// Like it, and fetches the runs that were committed elsewhere.
     pub(crate) fn whole_store(&self) -> Result<Store, Failure> {
         let store = self.store()?;
         store.refresh()?;
         Ok(store)
     }
 
-    /// Opens it for writing, creating it where it is missing.
+    /// Opens it for writing, creating it if it is missing.
     pub(crate) fn writer(&self) -> Result<Writer, Failure> {
         writer(self.store()?, None)
     }
 
-    /// Refuses shared results, for what only a folder of one's own can do.
+    /// Rejects shared results, for commands that require an ordinary results folder.
     pub(crate) fn must_be_own(&self, what: &str) -> Result<(), Failure> {
         match shared::address(&self.results) {
             Some(url) => Err(Failure::Usage(format!(
-                "{what}: {url} is shared, and this is for a results folder of one's own alone"
+                "{what}: {url} is shared, but this command requires a separate results folder"
             ))),
             None => Ok(()),
         }

@@ -65,7 +65,7 @@ impl Picked {
 }
 
 impl Selection {
-    /// Leaves out what `expression` does not hold for, too.
+    /// Also excludes everything for which `expression` does not hold.
     pub(crate) fn narrow(&mut self, expression: &str) {
         self.only = Some(match &self.only {
             None => expression.to_owned(),

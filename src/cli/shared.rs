@@ -1,4 +1,4 @@
-//! `--results URL`: results on object storage, of which a folder on this machine keeps a copy.
+//! `--results URL`: results on object storage, with a copy in a folder on this machine.
 
 use std::env;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::plan::load;
 use crate::store::object::ObjectResults;
 use crate::store::{Store, StoreError};
 
-/// The address in what was given as `--results`; none of a folder.
+/// Returns the address in `--results`; `None` for a folder.
 pub(super) fn address(results: &Path) -> Option<&str> {
     results.to_str().filter(|text| text.contains("://"))
 }
 
-/// The results at `url`, with their copy on this machine. Nothing is asked of them yet.
+/// Returns the results at `url`, with their local copy. Sends no request yet.
 pub(super) fn open(url: &str) -> Result<Store, Failure> {
     let objects = ObjectResults::open(url)?;
     let dir = copies()?.join(name_of(url));
@@ -33,12 +33,12 @@ pub(super) fn open(url: &str) -> Result<Store, Failure> {
     Ok(Store::shared(dir, Arc::new(objects)))
 }
 
-/// The results that the plan of a command names, where the command takes both and names no results itself. A plan that cannot be read is told
-/// of by whoever reads it.
+/// Returns the results that a command's plan names, if the command takes a plan and results and was given
+/// no results. If the plan cannot be read, the command reports it when it reads the plan.
 pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let (name, matches) = matches.subcommand()?;
     let is_named = |id: &str| matches.ids().any(|known| known.as_str() == id);
-    // What is sent and fetched lies in a folder, whatever the plan says.
+    // `push` and `pull` always use a folder, whatever the plan specifies.
     if ["push", "pull"].contains(&name) || !is_named("results") || !is_named("plan") {
         return None;
     }
@@ -47,27 +47,28 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     }
     let plan = matches.try_get_one::<PathBuf>("plan").ok()??;
     let has_key = |line: &str| line.trim_start_matches(['"', '\'']).starts_with("results");
-    // Most plans do not say, and are read once.
+    // Most plans do not set it, and need to be read only once.
     let text = fs::read_to_string(plan).ok().filter(|text| text.lines().any(has_key))?;
     drop(text);
     load(plan).ok()?.plan.results.clone()
 }
 
-/// Where copies lie: `SWEEPLINE_CACHE`, else a folder in the user's cache.
+/// Returns the folder for copies: `SWEEPLINE_CACHE`, else a folder in the user's cache.
 fn copies() -> Result<PathBuf, Failure> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(dir) = set("SWEEPLINE_CACHE") {
         return Ok(dir);
     }
-    // The specification has relative paths ignored.
+    // The specification requires relative paths to be ignored.
     let cache = set("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("sweepline")).ok_or_else(|| {
-        let why = "neither HOME nor XDG_CACHE_HOME is set: SWEEPLINE_CACHE names a folder for copies of shared results";
+        let why =
+            "neither HOME nor XDG_CACHE_HOME is set: set SWEEPLINE_CACHE to a folder for copies of shared results";
         Failure::Usage(why.to_owned())
     })
 }
 
-/// What the copy of the results at `url` is called.
+/// Returns the folder name for the copy of the results at `url`.
 fn name_of(url: &str) -> String {
     let digest = Sha256::digest(url.trim_end_matches('/'));
     digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()

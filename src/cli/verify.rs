@@ -41,7 +41,7 @@ pub(super) struct Document<'a> {
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
-    /// The name of its folder: the beginning of its id.
+    /// The name of its folder: the first digits of its id.
     id: &'a str,
     /// Whether all of its files are intact.
     whole: bool,

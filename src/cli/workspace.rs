@@ -214,7 +214,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     }
 }
 
-/// Learns which of the runs that a plan may have were committed elsewhere.
+/// Fetches those of a plan's possible runs that were committed elsewhere.
 fn refresh(store: &Store, expansion: &Expansion) -> Result<(), Failure> {
     Ok(store.refresh_these(|| expansion.possible().map(|run| run.id.short()).collect())?)
 }

@@ -305,7 +305,7 @@ impl Client {
         Ok(())
     }
 
-    /// Notes what the head of an answer tells besides.
+    /// Records the server's times and id from the head of a response.
     fn told(&self, tally: &mut Tally, told: &Told) {
         tally.server_times(told.times(self.stream));
         tally.row.trace_id = told.id().map(|id| self.presentable(id));

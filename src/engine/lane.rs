@@ -51,7 +51,7 @@ pub(super) struct Lane {
     pub bodies: BodyWriter,
     /// The index of the class in the run, from 0.
     number: usize,
-    /// Vectors or scores that a request asks for; 0 if it asks for tokens.
+    /// Vectors or scores that a request requests; 0 if it requests tokens.
     values: usize,
     /// Distinguishes classes that the server renders differently even for equal messages.
     salt: u32,

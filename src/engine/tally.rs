@@ -70,14 +70,14 @@ pub(crate) struct Reply {
     pub tokens: Option<u32>,
 }
 
-/// What the body of a request asks for.
+/// What the body of a request requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
     /// Its size in bytes.
     pub bytes: usize,
     /// The index of its class in the run, from 0.
     pub class: usize,
-    /// Vectors or scores that it asks for; 0 if it asks for text.
+    /// Vectors or scores that it requests; 0 if it requests text.
     pub values: usize,
 }
 
@@ -96,11 +96,11 @@ pub(crate) struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
-    /// What the server tells of its own time.
+    /// The times that the server reports.
     times: ServerTimes,
     /// How its response is read.
     protocol: &'static dyn Protocol,
-    /// What it asks for.
+    /// What it requests.
     asked: Asks,
     /// The beginning of the SHA-256 of the text, once it is complete.
     digest: Option<[u8; 8]>,
@@ -174,7 +174,7 @@ impl Tally {
         })
     }
 
-    /// Sets what the request asks for; its response has not begun.
+    /// Sets what the request requests; its response has not begun.
     pub(crate) fn asks(&mut self, asked: Asks) {
         self.asked = asked;
     }
@@ -184,7 +184,7 @@ impl Tally {
         (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
     }
 
-    /// What the head of the answer tells of the server's time.
+    /// Sets the server's times from the head of the response.
     pub(crate) fn server_times(&mut self, told: ServerTimes) {
         self.times = told;
     }
@@ -287,7 +287,7 @@ impl Tally {
         }
         if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
-            // Those of the body come last and know more than the head.
+            // The times in the body come last and are more complete than those in the head.
             self.times = told.or(self.times);
         }
         if let Some(reason) = &part.finish_reason {

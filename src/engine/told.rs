@@ -1,21 +1,23 @@
-//! What the head of an answer tells of the server's time for it, and under which id the server knows it. Nothing is allocated but the id.
+//! The server's times for a response, and its id for the request, from the response head. Allocates only
+//! the id.
 //!
-//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) prescribes no names; `queue`, `prefill`, `decode` and `total`
-//! are taken, in any case. Text Generation Inference (3.3.7, `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time`
-//! in whole milliseconds; both are anybody's names, so they are taken beside its `x-compute-type` alone. `traceparent` is W3C's "Trace
-//! Context", 3.2.
+//! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) prescribes no names;
+//! `queue`, `prefill`, `decode` and `total` are read, in any case. Text Generation Inference (3.3.7,
+//! `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time` in whole
+//! milliseconds; other servers may use both names, so they are read only together with its
+//! `x-compute-type`. `traceparent` is W3C's "Trace Context", 3.2.
 
 use crate::protocol::nanos;
 use crate::rows::ServerTimes;
 
-/// The longest id that is taken, in bytes.
+/// Maximum length of an id, in bytes.
 const LONGEST_ID: usize = 128;
 
-/// What a head tells so far.
+/// The values found in a head so far.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     timing: ServerTimes,
-    /// TGI's fields, and whether the one is there without which they are not its.
+    /// TGI's fields, and whether the field that identifies them as TGI's is present.
     tgi: ServerTimes,
     is_tgi: bool,
     trace: Option<Box<str>>,
@@ -23,7 +25,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Takes one field.
+    /// Reads one field.
     pub(crate) fn field(&mut self, name: &str, value: &[u8]) {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         match name.len() {
@@ -37,19 +39,20 @@ impl Told {
         }
     }
 
-    /// The times. The head of a stream comes before the answer's end: what it calls `decode` or `total` is not that of the request.
+    /// Returns the times. The head of a stream is sent before the response ends, so its `decode` and
+    /// `total` are not those of the request.
     pub(crate) fn times(&self, stream: bool) -> ServerTimes {
         let all = if self.is_tgi { self.timing.or(self.tgi) } else { self.timing };
         if stream { ServerTimes { decode_ns: None, total_ns: None, ..all } } else { all }
     }
 
-    /// Under which id the server knows the request.
+    /// Returns the server's id for the request.
     pub(crate) fn id(&self) -> Option<&str> {
         self.trace.as_deref().or(self.request.as_deref())
     }
 }
 
-/// The entries of a `Server-Timing`: `miss, queue;dur=53.2, prefill;desc="a, b";dur=47`.
+/// Returns the entries of a `Server-Timing`: `miss, queue;dur=53.2, prefill;desc="a, b";dur=47`.
 fn timings(value: &[u8], times: &mut ServerTimes) {
     for entry in split(value, b',') {
         let mut parts = split(entry, b';').map(<[u8]>::trim_ascii);
@@ -61,7 +64,7 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
             5 if name.eq_ignore_ascii_case(b"total") => &mut times.total_ns,
             _ => continue,
         };
-        // Of a parameter that comes twice the first counts, and of an entry too.
+        // The first of repeated parameters counts, and the first of repeated entries.
         let duration = parts.find_map(|part| {
             let at = part.iter().position(|byte| *byte == b'=')?;
             part[..at].trim_ascii().eq_ignore_ascii_case(b"dur").then(|| &part[at + 1..])
@@ -70,7 +73,7 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
     }
 }
 
-/// The pieces between separators that do not stand in a quoted text.
+/// Returns the pieces between separators outside quoted text.
 fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |byte| {
@@ -86,13 +89,13 @@ fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Milliseconds, quoted or not.
+/// Parses milliseconds, quoted or not.
 fn millis(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok()?.trim().trim_matches('"');
     nanos(text.parse().ok()?)
 }
 
-/// The trace id of `00-<32 hex digits>-<16>-<2>`; a version to come may have more behind that.
+/// Returns the trace id of `00-<32 hex digits>-<16>-<2>`; future versions may append more.
 fn trace_id(value: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let mut parts = text.split('-');
@@ -102,7 +105,7 @@ fn trace_id(value: &[u8]) -> Option<Box<str>> {
     is_one.then(|| trace.into())
 }
 
-/// An id as it came; none where it is too long for one, or holds what an id does not.
+/// Returns an id unchanged; `None` if it is too long, or contains characters that are invalid in an id.
 fn id(value: &[u8]) -> Option<Box<str>> {
     let value = value.trim_ascii();
     let fits = (1..=LONGEST_ID).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn fields_of_tgi_are_its_own_alone() {
         let times = [("x-total-time", "1200"), ("x-queue-time", "300"), ("x-inference-time", "890")];
-        assert!(told(&times).times(false).is_empty(), "anybody's names");
+        assert!(told(&times).times(false).is_empty(), "ambiguous names");
         let tgi = told(&[&[("x-compute-type", "1-nvidia-h100")][..], &times].concat());
         assert_eq!(parts(tgi.times(false)), [Some(300 * MS), None, None, Some(1_200 * MS)]);
     }

@@ -74,13 +74,14 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// What the GPUs drew for it.
+/// The energy of its GPUs.
 fn of_energy() -> [Column; 2] {
-    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or they have it by different means";
-    let tokens = "Output tokens for a joule that the GPUs drew, over the windows of the runs.";
+    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or their energy \
+                was measured in different ways";
+    let tokens = "Output tokens per joule of the GPUs, over the windows of the runs.";
     [
         Column { unit: "tokens/J", ..Column::new("tokens_per_joule", Kind::Float, tokens).null(null) },
-        Column::new("energy_by", Kind::Text, "What their energy is known by: counter, or power (its integral).")
+        Column::new("energy_by", Kind::Text, "The source of their energy: counter, or power (its integral).")
             .null(null),
     ]
 }

@@ -116,7 +116,7 @@ impl Further {
         });
         let parts = self.parts.iter().map(|(name, unit, doc)| {
             let column = Column::new(format!("{PARTS}{name}"), Kind::Float, doc.clone());
-            Column { unit, ..column.null("neither scraped nor told by answers, or not known: `show` says why") }
+            Column { unit, ..column.null("neither scraped nor reported by responses, or unknown: see `show`") }
         });
         declared.chain(read_back).chain(failures).chain(server).chain(parts).collect()
     }

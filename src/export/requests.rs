@@ -52,11 +52,11 @@ const ROW: [RowColumn; 43] = [
     ("content_wait_ns", Int, "Part of the lateness spent waiting for content.", "not sent", |r| r.content_wait_ns.into()),
     ("token_source", Text, "Source of the token count: usage, tokenizer or events.", "not counted", |r| r.token_source.map(|source| source.name()).into()),
     ("usage_doubt", Text, "Reason why the server's usage is implausible.", "plausible, or no usage", |r| r.usage_doubt.clone().into()),
-    ("server_queue_ns", Int, "In the server's queue, by its own word for this request.", "the server does not say", |r| r.server_queue_ns.into()),
-    ("server_prefill_ns", Int, "Prefill, by the server's own word for this request.", "the server does not say", |r| r.server_prefill_ns.into()),
-    ("server_decode_ns", Int, "First token to last, by the server's own word for this request.", "the server does not say", |r| r.server_decode_ns.into()),
-    ("server_total_ns", Int, "All of it, by the server's own word for this request.", "the server does not say", |r| r.server_total_ns.into()),
-    ("trace_id", Text, "Under which id the server knows the request.", "none came back", |r| r.trace_id.clone().into()),
+    ("server_queue_ns", Int, "Time in the server's queue, as the server reports it for this request.", "not reported by the server", |r| r.server_queue_ns.into()),
+    ("server_prefill_ns", Int, "Prefill time, as the server reports it for this request.", "not reported by the server", |r| r.server_prefill_ns.into()),
+    ("server_decode_ns", Int, "Time from the first token to the last, as the server reports it for this request.", "not reported by the server", |r| r.server_decode_ns.into()),
+    ("server_total_ns", Int, "Total time, as the server reports it for this request.", "not reported by the server", |r| r.server_total_ns.into()),
+    ("trace_id", Text, "The server's id for the request.", "none returned", |r| r.trace_id.clone().into()),
     ("events", Int, "Token events.", "", |r| r.events.into()),
     ("bytes", Int, "Bytes of the response body.", "", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning.", "no text", |r| r.text_digest.clone().into()),
@@ -76,10 +76,10 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// How long the answer stood still.
+/// The column of the response's stalls.
 fn stalled_column() -> Column {
-    let doc = "What gaps between tokens that are longer than five times the answer's median gap have over it.";
-    let null = "fewer than eight gaps, tokens in bunches, or a request that failed";
+    let doc = "Excess over the response's median gap between tokens, for gaps longer than five times the median.";
+    let null = "fewer than eight gaps, tokens in bunches, or a failed request";
     Column::new("stalled_ms", Float, doc).null(null)
 }
 

@@ -6,13 +6,13 @@ use reqwest::Url;
 pub(super) struct Address {
     /// The address, without a slash at its end.
     pub url: String,
-    /// Whether it carried a user, a password or a query, which is not in `url`.
+    /// Whether it contained a user, a password or a query, which is not in `url`.
     pub(crate) had_secret: bool,
-    /// Whether it differs from what was written, but for a slash.
+    /// Whether it differs from the original by more than a slash.
     pub(crate) is_changed: bool,
 }
 
-/// Reads `http://host:port/path` or `host:port`; the error says why it is no address, without repeating it.
+/// Parses `http://host:port/path` or `host:port`; the error gives the reason without repeating the address.
 pub(super) fn address(text: &str) -> Result<Address, String> {
     let text = text.trim();
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
@@ -20,7 +20,7 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err("neither http nor https".to_owned());
     }
-    // A base address has no use for a query, and what stands in one is mostly a key.
+    // A base address has no use for a query, and a query mostly holds a key.
     let had_secret = !url.username().is_empty() || url.password().is_some() || url.query().is_some();
     if had_secret {
         let _ = (url.set_username(""), url.set_password(None));
@@ -32,8 +32,8 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     Ok(Address { url, had_secret, is_changed })
 }
 
-/// An API's base address of any address of a server: without the call, with `/v1` where there is no path; and which API the
-/// call was of.
+/// Returns the base address of an API for any address of a server: without the call, and with `/v1` if it has
+/// no path; also returns the API of the call.
 pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions")] {
         if let Some(base) = url.strip_suffix(call) {
@@ -44,8 +44,8 @@ pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     (if has_path { url.to_owned() } else { format!("{url}/v1") }, None)
 }
 
-/// The base address of an API, of what people type for it: `host:port`, without `/v1`, or with the call behind it; whether it
-/// carried a secret, which is not in it.
+/// Returns the base address of an API from user input: `host:port`, without `/v1`, or followed by the call;
+/// and whether it contained a secret, which is removed.
 pub(crate) fn api_base(text: &str) -> Result<(String, bool), String> {
     let read = address(text)?;
     Ok((base(&read.url).0, read.had_secret))

@@ -1,5 +1,5 @@
-//! The words of a command → its options, read the way Python's argparse reads them: `--a b`, `--a=b`, `_` for `-`, the last of
-//! several wins, unless all count. What is not known is listed.
+//! The words of a command → its options, parsed as Python's argparse parses them: `--a b`, `--a=b`, `_` for
+//! `-`; the last of several wins, unless all count. Unknown options are listed.
 
 use std::cell::RefCell;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
-/// Options that name a run and decide nothing of it: without a value they are left out.
+/// Options that only name a run: they are skipped if they have no value.
 const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
 
-/// One option as it was given.
+/// One option of a command.
 #[derive(Debug)]
 struct Given {
     /// Its first name, without dashes.
@@ -25,13 +25,13 @@ struct Given {
     used: bool,
 }
 
-/// Whether a word without its dashes is an option, with a value or not.
+/// Whether a word without its dashes is an option, with or without a value.
 fn is_known(table: &'static [Known], option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     find(table, &name.replace('_', "-")).is_some()
 }
 
-/// Words with the long form of each short option: `-m` as `--model`.
+/// Returns words with short options in their long form: `-m` as `--model`.
 pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String> {
     let long = |word: &String| {
         let (option, value) =
@@ -44,25 +44,25 @@ pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String
 
 /// The options of one command.
 pub(crate) struct Arguments<'a> {
-    /// Where it begins.
+    /// The line where it begins.
     pub line: usize,
     given: RefCell<Vec<Given>>,
-    /// What is listed of it.
+    /// The command's notes.
     pub notes: &'a Notes<'a>,
     table: &'static [Known],
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads the words behind the name of a program that has these options.
+    /// Parses the words after the name of a program that has these options.
     pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], notes: &'a Notes<'a>) -> Arguments<'a> {
         let arguments = Arguments { line, given: RefCell::default(), notes, table };
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
-                // Such a word may be a key whose option was mistyped, so that it is not repeated.
-                let before = arguments.given.borrow().last().map(|given| format!("a word behind --{}", given.name));
-                let what = before.unwrap_or_else(|| "a word before all options".to_owned());
-                arguments.missing(&what, "not an option, and this command takes nothing else");
+                // Such a word may be a key after a mistyped option, so it is not repeated.
+                let before = arguments.given.borrow().last().map(|given| format!("a word after --{}", given.name));
+                let what = before.unwrap_or_else(|| "a word before any option".to_owned());
+                arguments.missing(&what, "not an option, and this command takes no other arguments");
                 continue;
             };
             let (name, inline) = match option.split_once('=') {
@@ -79,8 +79,8 @@ impl<'a> Arguments<'a> {
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
-                // What stands behind `Bearer` is a key, whatever it begins with; and so is what an option for secrets is given,
-                // unless it is an option.
+                // The text after `Bearer` is a key, regardless of its beginning; so is the value of an option
+                // for secrets, unless it is an option itself.
                 let is_key = values.last().is_some_and(|word| is_scheme(word));
                 let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
                 let is_value = |word: &&String| match word.strip_prefix("--") {
@@ -111,14 +111,14 @@ impl<'a> Arguments<'a> {
         if let Some(before) = all.iter().position(|known| known.name == given.name) {
             let earlier = all.remove(before);
             if earlier.values != given.values {
-                self.missing(&self.words(&earlier), "given again later in the same command, and the last one counts");
+                self.missing(&self.words(&earlier), "overridden later in the same command: the last value counts");
             }
         }
         all.push(given);
     }
 
     fn words(&self, given: &Given) -> String {
-        // Of a header only its name is no secret.
+        // Only the name of a header is not secret.
         let values = if names_headers(&given.name) {
             shown_headers(&given.values)
         } else {
@@ -128,7 +128,7 @@ impl<'a> Arguments<'a> {
         format!("--{} {values}", given.name).trim_end().to_owned()
     }
 
-    /// Puts another value in place of what the command said.
+    /// Replaces the value of an option.
     pub(crate) fn replace(&self, name: &str, values: Vec<String>) {
         let known = find(self.table, name);
         let name = known.map_or(name, |(name, ..)| name).to_owned();
@@ -138,18 +138,18 @@ impl<'a> Arguments<'a> {
         all.push(Given { name, values, fate: known.map(|(_, _, fate)| fate), used: false });
     }
 
-    /// Whether an option is given, which uses nothing.
+    /// Whether an option is given, without marking it as used.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.borrow().iter().any(|given| given.name == name)
     }
 
-    /// Takes a flag back.
+    /// Removes a flag.
     pub(crate) fn unset(&self, name: &str) {
         self.notes.setting(&format!("--{name}"), self.line);
         self.given.borrow_mut().retain(|given| given.name != name);
     }
 
-    /// The values of an option, and that it is used.
+    /// Returns the values of an option and marks it as used.
     pub(crate) fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
         debug_assert!(
             find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
@@ -172,18 +172,18 @@ impl<'a> Arguments<'a> {
         Some(Said { value: values, origin: words })
     }
 
-    /// The one value of an option.
+    /// Returns the single value of an option.
     pub(crate) fn text(&self, name: &str) -> Option<Said<String>> {
         let said = self.many(name)?;
         Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
     }
 
-    /// The one value of an option without which nothing can be measured: a variable in it must have a value.
+    /// Returns the single value of an option that the measurement needs: a variable in it must have a value.
     pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
         self.needed_unless(false, place, name)
     }
 
-    /// As [`Arguments::needed`]; if something else gives the value, this one is read and not needed.
+    /// Like [`Arguments::needed`]; if another source provides the value, the option is read but not needed.
     pub(crate) fn needed_unless(
         &self,
         is_known: bool,
@@ -206,7 +206,7 @@ impl<'a> Arguments<'a> {
         self.many(name).map(|said| said.map(drop))
     }
 
-    /// The one value of an option, as a number.
+    /// Returns the single value of an option as a number.
     pub(crate) fn number<T: FromStr>(&self, name: &str, wanted: &str) -> Option<Said<T>> {
         let said = self.text(name)?;
         match said.value.trim().parse() {
@@ -223,17 +223,17 @@ impl<'a> Arguments<'a> {
         self.number(name, "a whole number")
     }
 
-    /// Lists something that has no counterpart.
+    /// Lists a setting without a counterpart.
     pub(crate) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }
 
-    /// Lists something that is done in another way.
+    /// Lists a setting that is done differently.
     pub(crate) fn needless(&self, what: &str, why: &str) {
         self.notes.needless(what, why, self.line);
     }
 
-    /// Lists something that is in the plan and measures something else than there.
+    /// Lists a setting that is in the plan with a different meaning.
     pub(crate) fn differs(&self, what: &str, why: &str) {
         self.notes.differs(what, why, self.line);
     }
@@ -243,12 +243,12 @@ impl<'a> Arguments<'a> {
         self.notes.at(self.line)
     }
 
-    /// What must not be repeated.
+    /// The secrets that must not be repeated.
     pub(crate) fn secrets(&self) -> &Secrets {
         self.notes.secrets
     }
 
-    /// Lists of every option that was not used why it did not get into the plan.
+    /// Lists each unused option with the reason why it is not in the plan.
     pub(crate) fn list_unused(self) {
         let given = self.given.take();
         for one in given.iter().filter(|one| !one.used) {
@@ -256,10 +256,8 @@ impl<'a> Arguments<'a> {
             match one.fate {
                 Some(Fate::Needless(why)) => self.needless(&words, why),
                 Some(Fate::Lost(why)) => self.missing(&words, why),
-                Some(Fate::Read) => {
-                    self.needless(&words, "it decides nothing beside the other options of this command")
-                }
-                None => self.missing(&words, "this option is not known here"),
+                Some(Fate::Read) => self.needless(&words, "it has no effect with the other options of this command"),
+                None => self.missing(&words, "unknown option"),
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The body of a request as a tool makes it: what it sends by itself, and what it is given → fields of a scenario.
+//! The body of a request as a tool builds it, from the tool's own fields and from options → fields of a
+//! scenario.
 
 use serde_json::Value;
 
@@ -11,31 +12,31 @@ use crate::plan::LengthField;
 use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling;
 
-/// Fields of a body, with the words that said each.
+/// Fields of a body, each with the words that specify it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Body(Vec<BodyField>);
 
 impl Body {
-    /// Adds a field; a later one of the same name takes its place.
+    /// Adds a field; a later one of the same name replaces it.
     pub(super) fn add(&mut self, key: impl Into<String>, value: Value, origin: impl Into<String>) {
         let key = key.into();
         self.0.retain(|(known, ..)| *known != key);
         self.0.push((key, value, origin.into()));
     }
 
-    /// Adds a field unless there is one of that name.
+    /// Adds a field unless one of that name exists.
     pub(super) fn add_default(&mut self, key: &str, value: Value, origin: &str) {
         if !self.0.iter().any(|(known, ..)| known == key) {
             self.add(key, value, origin);
         }
     }
 
-    /// Adds the fields of a JSON object in a text; what is none is listed.
+    /// Adds the fields of a JSON object in a text; lists the text if it is not an object.
     pub(super) fn add_text(&mut self, said: Option<Said<String>>, notes: &Notes, line: usize) {
         let Some(Said { value, origin }) = said else { return };
         let option = origin.split(' ').next().unwrap_or_default().to_owned();
         match serde_json::from_str::<Value>(&value) {
-            Ok(Value::Object(object)) if object.is_empty() => notes.needless(&origin, "there is nothing in it", line),
+            Ok(Value::Object(object)) if object.is_empty() => notes.needless(&origin, "it is empty", line),
             Ok(Value::Object(object)) => {
                 notes.secrets.add_json(&Value::Object(object.clone()));
                 object.into_iter().for_each(|(key, value)| {
@@ -47,14 +48,14 @@ impl Body {
         }
     }
 
-    /// Takes a field out.
+    /// Removes and returns a field.
     pub(super) fn take(&mut self, key: &str) -> Option<(Value, String)> {
         let at = self.0.iter().position(|(known, ..)| known == key)?;
         let (_, value, origin) = self.0.remove(at);
         Some((value, origin))
     }
 
-    /// Takes out how many tokens are asked for, where the body says it.
+    /// Removes and returns the requested number of tokens, if the body contains it.
     pub(super) fn output_tokens(&mut self) -> Option<Said<u32>> {
         let says = |key: &str| key == "max_new_tokens" || LengthField::ALL.iter().any(|length| length.name() == key);
         let at = self.0.iter().position(|(key, ..)| says(key))?;
@@ -63,8 +64,8 @@ impl Body {
         Some(Said { value: u32::try_from(length).unwrap_or(LONGEST), origin })
     }
 
-    /// The fields of a scenario, for an endpoint of this engine. What has no place there is listed. A sampling parameter that is
-    /// null is not sent.
+    /// Returns the fields of a scenario for an endpoint of this engine. Fields without a place there are
+    /// listed. A sampling parameter that is null is not sent.
     pub(super) fn fields(self, engine: &str, notes: &Notes, line: usize) -> Vec<Field> {
         let is_omitted = |(key, value, _): &BodyField| value.is_null() && sampling::named(key).is_some();
         let (omitted, said): (Vec<BodyField>, Vec<BodyField>) = self.0.into_iter().partition(is_omitted);

@@ -1,5 +1,6 @@
-//! Takes secrets out of what becomes a plan: a value that holds one is left out and listed, never written with `***` in its
-//! place, which a run would send. Readers know most secrets by themselves; what they let through ends here.
+//! Removes secrets from the future plan: a value that contains one is omitted and listed, never written with
+//! `***` in its place, which a run would send. Readers recognize most secrets themselves; this module catches
+//! the rest.
 
 use serde_json::Value;
 
@@ -12,18 +13,18 @@ use super::text::{name_of, scalar};
 use crate::plan::Format;
 use crate::plan::foreign::{self, Placed, Value as Written};
 
-/// What was left out of an address, and why.
+/// The parts omitted from an address, and why.
 pub(super) const CREDENTIALS: &str = "user name, password or query of the address";
-pub(super) const WHY_CREDENTIALS: &str = "the plan holds no secret: add api_key: { secret: env:NAME }";
-/// Fields without which an entry is none.
+pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: { secret: env:NAME }";
+/// Fields that an entry requires.
 const NEEDED: [&str; 5] = ["url", "id", "base", "engine", "api"];
 
-/// Lists that an address held a user name, a password or a query.
+/// Lists that an address contained a user name, a password or a query.
 pub(super) fn credentials(notes: &Notes, line: usize) {
     notes.missing(CREDENTIALS, WHY_CREDENTIALS, line);
 }
 
-/// Takes secrets out of the names that a job gives.
+/// Removes secrets from the names in a job.
 pub(super) fn job(job: &mut Job, notes: &Notes) {
     let holds = |text: &str| notes.secrets.are_in(text);
     if job.label.take_if(|label| holds(label)).is_some() {
@@ -41,7 +42,7 @@ pub(super) fn job(job: &mut Job, notes: &Notes) {
     }
 }
 
-/// Takes secrets out of the values of a plan and lists them; an error where an entry needs the value.
+/// Removes secrets from the values of a plan and lists them; fails if an entry requires the value.
 pub(super) fn draft(draft: &mut Draft, file: &str, notes: &Notes) -> Result<(), ImportError> {
     names(draft, notes);
     let Draft { head, endpoints, models, scenarios, sections, sweeps, .. } = draft;
@@ -60,7 +61,7 @@ pub(super) fn draft(draft: &mut Draft, file: &str, notes: &Notes) -> Result<(), 
     Ok(())
 }
 
-/// Names of entries become others where they hold a secret.
+/// Renames entries whose names contain a secret.
 fn names(draft: &mut Draft, notes: &Notes) {
     let holds = |text: &str| notes.secrets.hide_known(text) != text;
     let tables = [&mut draft.endpoints, &mut draft.models, &mut draft.scenarios];
@@ -80,7 +81,7 @@ fn names(draft: &mut Draft, notes: &Notes) {
     }
 }
 
-/// A field without secrets; none where nothing is left of it.
+/// Returns a field without secrets, or `None` if nothing of it remains.
 fn cleaned(field: Field, file: &str, notes: &Notes) -> Result<Option<Field>, ImportError> {
     let Some(value) = value_of(&field.value) else { return Ok(Some(field)) };
     if !notes.secrets.are_in_value("", &value) {
@@ -88,15 +89,15 @@ fn cleaned(field: Field, file: &str, notes: &Notes) -> Result<Option<Field>, Imp
     }
     match (field.key.as_str(), &value) {
         ("name", _) => Ok(Some(Field::new("name", name_of("", "imported"), ""))),
-        // Nobody is sent the notes of a plan.
+        // The notes of a plan are never sent.
         ("notes", Value::String(text)) => {
-            notes.differs("notes", "what may be a secret in them is `***`", 0);
+            notes.differs("notes", "possible secrets in them are shown as `***`", 0);
             Ok(Some(Field { value: scalar(&notes.secrets.hide(text)), ..field }))
         }
         (key, _) if NEEDED.contains(&key) => {
             let option = field.origin.split(' ').next().unwrap_or_default();
-            let what = format!("`{key}` of {option} holds a user name, a password or a key");
-            Err(ImportError::shape(file, what, "write it there without the secret, and import again"))
+            let what = format!("`{key}` of {option} contains a user name, a password or a key");
+            Err(ImportError::shape(file, what, "remove the secret there and import again"))
         }
         (_, Value::Object(entries)) => {
             let (bad, good): (Vec<_>, Vec<_>) = entries
@@ -119,7 +120,7 @@ fn cleaned(field: Field, file: &str, notes: &Notes) -> Result<Option<Field>, Imp
     }
 }
 
-/// Lists what is left out, by the words that said it.
+/// Lists an omitted value by the words that specify it.
 fn lost(origin: &str, notes: &Notes) {
     let (what, line) = origin.rsplit_once(", line ").unwrap_or((origin, "0"));
     match line.parse() {
@@ -128,7 +129,7 @@ fn lost(origin: &str, notes: &Notes) {
     }
 }
 
-/// A value of a plan in YAML's flow style.
+/// Returns a value of a plan in YAML's flow style.
 fn value_of(yaml: &str) -> Option<Value> {
     let tree = foreign::tree(&format!("v: {yaml}"), Format::Yaml, 1_000_000).ok()?;
     match tree.value {

@@ -1,4 +1,4 @@
-//! The commands of a script or a command line → a plan: those that benchmark, and the servers that they were started for.
+//! The commands of a script or a command line → a plan: the benchmarks and the servers started for them.
 
 use super::bench;
 use super::draft::{Draft, Field};
@@ -15,7 +15,7 @@ use super::tables;
 use super::text::{name_of, one_line, text_value};
 use super::write;
 
-/// The plan of these commands, and the tool that they are of. `only` is the format that was asked for.
+/// Returns the plan of these commands, and their tool. `only` is the requested format.
 pub(super) fn draft(
     commands: &[Command],
     only: Option<&'static Importer>,
@@ -23,8 +23,12 @@ pub(super) fn draft(
 ) -> Result<(Draft, &'static str), ImportError> {
     let (notes, name) = (context.notes, &context.wishes.name);
     if commands.is_empty() {
-        let what = "it is empty: there is no command and no setting in it";
-        return Err(ImportError::shape(name, what, "give the file that holds the benchmark's commands or settings"));
+        let what = "it is empty: no command and no setting";
+        return Err(ImportError::shape(
+            name,
+            what,
+            "specify the file that contains the benchmark's commands or settings",
+        ));
     }
     let mut taken = Taken::new(context, only);
     for command in commands {
@@ -57,7 +61,7 @@ pub(super) fn draft(
     Ok((tables::draft(jobs, name, notes), tool))
 }
 
-/// An error where a benchmark asks the address at which the plan starts a server for another one.
+/// Fails if a benchmark uses the address at which the plan starts a server for another benchmark.
 fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
     let field =
         |job: &Job, key: &str| job.endpoint.1.iter().find(|field| field.key == key).map(|field| field.value.clone());
@@ -68,17 +72,17 @@ fn one_server(jobs: &[Job], context: &Context) -> Result<(), ImportError> {
         let url = field(job, "url");
         let Some(other) = launched(&url) else { continue };
         let what = format!(
-            "this benchmark asks {}, where the plan starts a server for the one of line {}, and not for this one",
+            "this benchmark sends requests to {}, but the plan only starts the server for the benchmark of line {}",
             url.unwrap_or_default(),
             other.line
         );
-        let remedy = "write the command that starts the server in front of both, or import each by itself";
+        let remedy = "put the command that starts the server before both, or import each separately";
         return Err(ImportError::shape(context.place_of(job.line), what, remedy));
     }
     Ok(())
 }
 
-/// What was taken from the commands so far.
+/// The results of the commands read so far.
 struct Taken<'a> {
     context: &'a Context<'a>,
     only: Option<&'static Importer>,
@@ -86,11 +90,11 @@ struct Taken<'a> {
     jobs: Vec<Job>,
     tool: Option<&'static str>,
     title: Option<String>,
-    /// Programs that are no benchmark.
+    /// Programs that are not benchmarks.
     others: Vec<String>,
-    /// The line of the server that no benchmark has measured yet.
+    /// The line of the server that no benchmark has used yet.
     unmeasured: Option<usize>,
-    /// The line of a benchmark that still runs while the script goes on.
+    /// The line of a benchmark that still runs while the script continues.
     behind: Option<usize>,
 }
 
@@ -100,7 +104,7 @@ impl<'a> Taken<'a> {
         Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured, behind }
     }
 
-    /// Whether a command that measures or starts a server runs. Of one that does not, that is listed.
+    /// Whether a command that measures or starts a server runs. If not, it is listed.
     fn does_run(&self, command: &Command) -> Result<bool, ImportError> {
         let known = FORMATS.iter().filter_map(|one| one.command.as_ref());
         let mut measures = known.map(|reader| (reader.arguments)(&command.words).is_some());
@@ -113,24 +117,23 @@ impl<'a> Taken<'a> {
         match command.runs {
             Runs::Surely => {}
             Runs::Not => {
-                let why = "it does not run: its condition does not hold, or the script ends before it";
+                let why = "it does not run: its condition is false, or the script ends before it";
                 notes.needless(&shown, why, command.line);
             }
             Runs::NotUnset(line) => {
                 let why = format!(
-                    "it runs where a variable in the condition of line {line} is set, and here it has no value: set it in \
-                     front of that line"
+                    "it only runs if a variable in the condition of line {line} is set, and that variable has no \
+                     value here: set it before that line"
                 );
                 notes.missing(&shown, &why, command.line);
             }
             Runs::Unsure(line) => {
                 let what = format!(
-                    "only running the script would tell whether the condition here holds, and with it whether `{shown}` of \
-                     line {} runs",
+                    "whether the condition here holds, and so whether `{shown}` of line {} runs, is only known when \
+                     the script runs",
                     command.line
                 );
-                let remedy =
-                    "set the variables of the condition in front of it, or import the commands that count alone";
+                let remedy = "set the variables of the condition before it, or import only the commands that count";
                 return Err(ImportError::shape(self.context.place_of(line), what, remedy));
             }
         }
@@ -152,12 +155,12 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists a benchmark that runs while another one does.
+    /// Lists a benchmark that runs in parallel with another one.
     fn beside(&mut self, command: &Command) {
         if let Some(other) = self.behind {
             let why = format!(
-                "the script runs it at the same time as that of line {other} (`&`), and the plan runs one after the other: \
-                 `mix` sends several kinds of requests together"
+                "the script runs it in parallel with the command of line {other} (`&`); the plan runs them one after \
+                 the other: `mix` sends several kinds of requests together"
             );
             let what = command.words.iter().take(3).map(|word| shell::shown(word)).collect::<Vec<_>>().join(" ");
             self.context.notes.differs(&what, &why, command.line);
@@ -207,7 +210,7 @@ impl<'a> Taken<'a> {
             }
             Program::Offline(name) if self.is_vllm() => {
                 self.tool.get_or_insert("vllm bench");
-                let why = "this command is left out: it asks no server, and a plan measures servers";
+                let why = "this command is skipped: it sends no requests to a server, and a plan measures servers";
                 notes.missing(name, why, command.line);
             }
             _ => self.others.extend(command.words.first().cloned()),
@@ -215,7 +218,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists what stands in front of a benchmark: another host, a container, cores.
+    /// Lists the words before a benchmark: another host, a container, cores.
     fn wrappers(&self, command: &Command, words: &[String]) {
         let before = &command.words[..command.words.len().saturating_sub(words.len())];
         let notes = self.context.notes;
@@ -238,21 +241,21 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// A server that a command starts.
+    /// Reads a command that starts a server.
     fn server(&mut self, command: &Command, words: &[String]) {
         let notes = self.context.notes;
         if let Some(line) = self.unmeasured.replace(command.line) {
-            let why = "another server is started in front of the same benchmark: the plan starts the last one alone";
+            let why = "another server is started for the same benchmark: the plan starts only the last one";
             notes.missing("vllm serve", why, line);
         }
         let origin = serve::origin(&command.words, command.line);
         let found = bench::facts(words, origin.clone(), notes.secrets);
         let before = self.context.around();
-        // `--url` says where it runs already.
+        // `--url` names a server that already runs.
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),
             Some(_) => {
-                let why = "`import --url` names a server that runs: the plan starts none";
+                let why = "`import --url` names a running server: the plan starts none";
                 notes.needless(&origin, why, command.line);
                 None
             }

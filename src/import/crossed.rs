@@ -1,12 +1,12 @@
-//! Scenarios that differ in their two lengths alone, each length of one side with each of the other: one scenario, and two
-//! axes.
+//! Scenarios that differ only in their two lengths, and combine each length of one side with each of the
+//! other: one scenario and two axes.
 
 use super::draft::{Entries, Entry, Field};
 
-/// Fewer combinations are as short as scenarios.
+/// With fewer combinations, scenarios are just as short.
 const FEWEST: usize = 4;
 
-/// One scenario in the place of several.
+/// One scenario that replaces several.
 pub(super) struct Crossed {
     /// A hint for its name.
     pub name: String,
@@ -16,7 +16,7 @@ pub(super) struct Crossed {
     pub axes: Vec<Field>,
 }
 
-/// The values of one side, each once, and the words that said them.
+/// The distinct values of one side, and the words that specify them.
 #[derive(Default)]
 struct Side {
     values: Vec<String>,
@@ -40,8 +40,8 @@ fn is_length(field: &Field) -> bool {
     ["prompt_tokens", "output_tokens"].contains(&field.key.as_str()) && field.value.parse::<u32>().is_ok()
 }
 
-/// The scenario and the axes that these are, where they are all combinations of their lengths. `together` joins the words
-/// that said the values of an axis.
+/// Returns the scenario and the axes of these entries if they are all combinations of their lengths.
+/// `together` joins the words that specify the values of an axis.
 pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -> String) -> Option<Crossed> {
     let find = |name: &String| all.all.iter().find(|entry| entry.name == *name);
     let entries: Vec<&Entry> = names.iter().map(find).collect::<Option<_>>()?;
@@ -62,7 +62,7 @@ pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -
         prompts.add(prompt);
         outputs.add(output);
     }
-    // Entries are all different: as many as there are combinations are all of them.
+    // All entries differ: if their number equals the number of combinations, they are all combinations.
     let is_all = prompts.values.len() * outputs.values.len() == entries.len();
     if !is_all || entries.len() < FEWEST || prompts.values.len() < 2 || outputs.values.len() < 2 {
         return None;

@@ -1,40 +1,41 @@
-//! A plan on its way: tables whose values are YAML already, each with where it came from, and what is not in it.
+//! A draft of a plan: tables whose values are already YAML, each with its origin, and the settings that are
+//! not in it.
 
 use std::collections::HashMap;
 
 use super::text::name_of;
 
-/// What became of something that is listed.
+/// How a listed setting was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It gets lost: the plan has no counterpart.
+    /// It is lost: the plan has no counterpart.
     Missing,
-    /// It is in the plan, and measures something else than there.
+    /// It is in the plan with a different meaning.
     Differs,
-    /// sweepline does it anyway, or in another way.
+    /// sweepline does it anyway, or differently.
     Needless,
 }
 
-/// What was said elsewhere and is not in the plan as it was, and why.
+/// A setting of the source that is not in the plan unchanged, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// What was said.
+    /// The setting.
     pub what: String,
-    /// Why it is not there, and what the plan does instead.
+    /// Why it is missing, and what the plan does instead.
     pub why: String,
-    /// The lines that say it, from 1; none where there are no lines.
+    /// Its lines, from 1; empty if there are no lines.
     pub lines: Vec<usize>,
-    /// What became of it.
+    /// How it was handled.
     pub(crate) kind: Kind,
 }
 
 impl Listed {
-    /// Something without a counterpart.
+    /// A setting without a counterpart.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { what: what.into(), why: why.into(), lines: vec![line], kind: Kind::Missing }
     }
 
-    /// Something that needs none.
+    /// A setting that needs no counterpart.
     pub(super) fn needless(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { kind: Kind::Needless, ..Listed::missing(what, why, line) }
     }
@@ -47,12 +48,12 @@ pub(super) struct Field {
     pub key: String,
     /// Its value, in YAML's flow style.
     pub value: String,
-    /// Where it came from; empty where that goes without saying.
+    /// Its origin; empty if that is obvious.
     pub origin: String,
 }
 
 impl Field {
-    /// A value and where it came from.
+    /// A value and its origin.
     pub(super) fn new(key: &str, value: impl Into<String>, origin: impl Into<String>) -> Field {
         Field { key: key.to_owned(), value: value.into(), origin: origin.into() }
     }
@@ -67,17 +68,17 @@ pub(super) struct Entry {
     pub fields: Vec<Field>,
 }
 
-/// A table of entries, each content once.
+/// A table of entries without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// The entries, in the order in which they came.
+    /// The entries, in order of appearance.
     pub all: Vec<Entry>,
     known: HashMap<String, usize>,
     names: HashMap<String, usize>,
 }
 
 impl Entries {
-    /// The name of the entry with this content; a new one is called by `hint`, or like it.
+    /// Returns the name of the entry with this content; a new one is named `hint`, or similar.
     pub(super) fn add(&mut self, hint: &str, fields: Vec<Field>) -> String {
         let number = *self.known.entry(content(&fields)).or_insert(self.all.len());
         if number == self.all.len() {
@@ -87,7 +88,7 @@ impl Entries {
         self.all[number].name.clone()
     }
 
-    /// Keeps the entries of which this holds, by their names.
+    /// Keeps only the entries whose names satisfy the condition.
     pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.all.retain(|entry| is_kept(&entry.name));
         let numbered = self.all.iter().enumerate();
@@ -95,16 +96,16 @@ impl Entries {
     }
 }
 
-/// What makes two entries the same.
+/// The content by which two entries are equal.
 fn content(fields: &[Field]) -> String {
     fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect()
 }
 
-/// A name that nothing else in a table has.
+/// Returns a name that is unused in a table.
 pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
     let mut free = name.to_owned();
     while names.contains_key(&free) {
-        let count = names.get_mut(name).expect("a name that is taken is known, and so is what it was made of");
+        let count = names.get_mut(name).expect("the source of a taken name is recorded");
         *count += 1;
         free = format!("{name}-{count}");
     }
@@ -117,28 +118,28 @@ pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
 pub(super) struct Sweep {
     /// Its name.
     pub name: String,
-    /// Where that came from; empty where it is made up.
+    /// The origin of the name; empty if it is made up.
     pub origin: String,
     /// Its axes.
     pub matrix: Vec<Field>,
-    /// What stands beside the matrix.
+    /// The fields next to the matrix.
     pub fields: Vec<Field>,
 }
 
-/// A table of the plan that has no entries: `phases`, `goodput`, …
+/// A table of the plan without entries: `phases`, `goodput`, …
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     /// Its key.
     pub key: &'static str,
-    /// Its value, where it is no table.
+    /// Its value, if it is not a table.
     pub value: Option<Field>,
-    /// What stands above it.
+    /// The comment above it.
     pub notes: Vec<String>,
     /// Its fields.
     pub fields: Vec<Field>,
 }
 
-/// A plan on its way.
+/// A draft of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     /// `name`, `notes`, `seed`.
@@ -153,12 +154,12 @@ pub(super) struct Draft {
     pub(crate) sections: Vec<Section>,
     /// `sweeps`.
     pub sweeps: Vec<Sweep>,
-    /// What is not in it.
+    /// The settings that are not in it.
     pub listed: Vec<Listed>,
 }
 
 impl Draft {
-    /// The fields of a section, which is made where there is none.
+    /// Returns the fields of a section, which is created if it does not exist.
     pub(super) fn section(&mut self, key: &'static str) -> &mut Vec<Field> {
         let number = self.sections.iter().position(|section| section.key == key).unwrap_or_else(|| {
             self.sections.push(Section { key, ..Section::default() });
@@ -167,7 +168,7 @@ impl Draft {
         &mut self.sections[number].fields
     }
 
-    /// Changes every text that says where something came from or why it is not there.
+    /// Changes every text that gives an origin or the reason why a setting is missing.
     pub(crate) fn change_comments(&mut self, change: impl Fn(&str) -> String) {
         let Draft { head, endpoints, models, scenarios, sections, sweeps, listed } = self;
         for one in listed {
@@ -183,13 +184,13 @@ impl Draft {
     }
 }
 
-/// Values of one option that are listed one by one.
+/// Values of one option that are listed individually.
 const MOST_VALUES: usize = 5;
 
-/// The same thing said in several lines becomes one.
+/// Merges the same entry of several lines into one.
 pub(super) fn merged(listed: &[Listed]) -> Vec<Listed> {
     let mut merged: Vec<Listed> = Vec::new();
-    // An option with several values is one thing.
+    // An option with several values is one entry.
     let option = |what: &'_ str| {
         what.split_once(' ').filter(|(option, _)| option.starts_with("--")).map(|(o, v)| (o.to_owned(), v.to_owned()))
     };

@@ -1,4 +1,4 @@
-//! Which server a command asks, and with which key: fields of an endpoint.
+//! The server and the key that a command uses: fields of an endpoint.
 
 use super::address::address;
 use super::clean;
@@ -11,16 +11,16 @@ use super::shell::{Command, marks};
 use super::text::{cell_text, is_no_key, secret, text_value};
 use crate::units::text::is_variable;
 
-/// What stands behind the address that a command names.
+/// How the tool extends the address in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
     /// The tool calls `/v1/…` below it.
     AddsV1,
-    /// It is the base of the API already.
+    /// It is already the base of the API.
     IsBase,
 }
 
-/// The field `url` of the server at this address; `remedy` says how the tool is told another one.
+/// Returns the field `url` of the server at this address; `remedy` is the way to set another one in the tool.
 pub(super) fn url(
     place: &str,
     said: Said<String>,
@@ -31,28 +31,28 @@ pub(super) fn url(
 ) -> Result<Field, ImportError> {
     let shown = super::shell::shown(&notes.secrets.hide(&said.value));
     if said.value.contains(';') {
-        let what = format!("`{shown}` holds several addresses");
+        let what = format!("`{shown}` contains several addresses");
         return Err(ImportError::shape(
             place,
             what,
-            "a plan has an endpoint for each: import a command for each of them",
+            "a plan has one endpoint per address: import one command for each",
         ));
     }
     if said.value.contains('$') || !marks(&said.value).is_empty() {
-        let what = format!("the address `{shown}` holds a variable that has no value in what was imported");
-        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        let what = format!("the address `{shown}` contains a variable that has no value in the imported text");
+        let remedy = "write the address itself, or pass it to import: sweepline import --url http://HOST:PORT …";
         return Err(ImportError::shape(place, what, remedy));
     }
     let read = address(&said.value).map_err(|reason| {
-        ImportError::shape(place, format!("`{shown}` is no base URL of a server: {reason}"), remedy)
+        ImportError::shape(place, format!("`{shown}` is not a server's base URL: {reason}"), remedy)
     })?;
     if read.had_secret {
         clean::credentials(notes, line);
     }
-    // What was changed is not repeated: it may have held the secret.
+    // A changed address is not repeated: it may have contained the secret.
     let first = said.origin.split(' ').next().unwrap_or_default();
     let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
-    // What a server listens on is no address to ask it at.
+    // A listening address is not an address for requests.
     let base = read.url.replacen("://0.0.0.0", "://127.0.0.1", 1);
     let base = ["/chat/completions", "/completions"].iter().find_map(|call| base.strip_suffix(call)).unwrap_or(&base);
     let url = match path {
@@ -62,12 +62,14 @@ pub(super) fn url(
     Ok(Field::new("url", text_value(&url), origin))
 }
 
-/// The address that counts: `import --url`, then what the command names, then the server that the script started before.
+/// Returns the effective address: `import --url`, then the command's own, then that of the server that the
+/// script started before.
 pub(super) fn base(said: Option<Said<String>>, around: &Around, notes: &Notes, line: usize) -> Option<Said<String>> {
     first(said, around.url.as_ref(), "the server's address", notes, line)
 }
 
-/// The model that counts: `import --model`, then what the command names, then that of the server that the script started.
+/// Returns the effective model: `import --model`, then the command's own, then that of the server that the
+/// script started.
 pub(super) fn model_id(
     said: Option<Said<String>>,
     around: &Around,
@@ -88,7 +90,7 @@ fn first(
     match (around, said) {
         (Some(given), Some(said)) if given.origin.starts_with("import --") => {
             let instead = cell_text(&notes.secrets.hide(&super::shell::shown(&said.value)));
-            let why = format!("`{}` gives {what}, in place of {instead}", given.origin);
+            let why = format!("`{}` sets {what}, instead of {instead}", given.origin);
             notes.needless(said.origin.split(' ').next().unwrap_or_default(), &why, line);
             Some(given)
         }
@@ -96,7 +98,7 @@ fn first(
     }
 }
 
-/// The address that options for host and port make; `None` without either.
+/// Returns the address from the options for host and port; `None` without either.
 pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, default: &str) -> Option<Said<String>> {
     let origins: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
     let port = port.as_ref().map_or(default, |port| port.value.as_str());
@@ -104,14 +106,15 @@ pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, d
     (!origins.is_empty()).then(|| Said { value, origin: origins.join(" ") })
 }
 
-/// An address of host and port; a server that listens everywhere is asked on this host.
+/// Returns the address of a host and port; for a server that listens on all interfaces, the local host.
 pub(super) fn host_and_port(host: Option<&str>, port: &str) -> String {
     let host = host.filter(|host| !["0.0.0.0", "::", "[::]"].contains(host)).unwrap_or("127.0.0.1");
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
     format!("http://{host}:{port}")
 }
 
-/// The reference to the key: what an option says, else the first of these variables that is set for the command.
+/// Returns the reference to the key: from an option, else from the first of these variables that is set for
+/// the command.
 pub(super) fn api_key(
     option: Option<Said<String>>,
     variables: &[&str],
@@ -122,13 +125,13 @@ pub(super) fn api_key(
     if let Some(Said { value, origin }) = option {
         let name = origin.split([' ', '=']).next().unwrap_or_default().to_owned();
         if marks(&value).is_empty() && is_no_key(&value) {
-            notes.needless(&format!("{name} ***"), "it is no key: nothing is sent", command.line);
+            notes.needless(&format!("{name} ***"), "not a key: none is sent", command.line);
             return None;
         }
         let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
         let origin = match &variable {
             Some(variable) => format!("{name}, from ${variable}"),
-            None => format!("{name}: put that key into the variable {usual}"),
+            None => format!("{name}: put the key into the variable {usual}"),
         };
         return Some(Field::new("api_key", secret(variable.as_deref().unwrap_or(usual)), origin));
     }
@@ -136,10 +139,10 @@ pub(super) fn api_key(
     Some(Field::new("api_key", secret(set), format!("{set} in the environment")))
 }
 
-/// What stands before the key in a header of authorization.
+/// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
-/// The reference to the key that a header of authorization holds; none where it holds no bearer's key.
+/// Returns the reference to the key in an authorization header; `None` if it contains no bearer token.
 pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let begin = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER))?;
     let key = value[begin.len()..].trim();
@@ -148,12 +151,12 @@ pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let usual = "OPENAI_API_KEY";
     let origin = match variable {
         Some(variable) => format!("{origin}, from ${variable}"),
-        None => format!("{origin}: put that key into the variable {usual}"),
+        None => format!("{origin}: put the key into the variable {usual}"),
     };
     Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
 }
 
-/// The value that a script or a line gives a variable.
+/// Returns the value that a script or a line gives a variable.
 pub(super) fn variable(command: &Command, name: &str, notes: &Notes) -> Option<Said<String>> {
     let (_, value) = command.env.iter().rfind(|(known, _)| known == name)?;
     let shown = super::shell::shown(&notes.secrets.hide(value));

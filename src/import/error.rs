@@ -1,46 +1,44 @@
-//! Why nothing could be imported: what, where, and what to do.
+//! Import errors: the cause, the place and the remedy.
 
 use crate::plan::PlanErrors;
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// More text than a benchmark's configuration has.
-    #[error("{name} has {bytes} bytes; at most {most} are read: import the part that names the benchmarks")]
+    /// Text larger than any benchmark configuration.
+    #[error("{name} has {bytes} bytes; at most {most} are read: import only the part with the benchmarks")]
     TooLarge {
         /// The file.
         name: String,
         /// Its length.
         bytes: usize,
-        /// The most that is read.
+        /// The maximum that is read.
         most: usize,
     },
-    /// More commands, values or nested parts than a benchmark's configuration has.
+    /// More commands, values or nested parts than any benchmark configuration has.
     #[error("{place}: more than {most} {what}; {remedy}")]
     TooMany {
-        /// The file, and the line where there is one.
+        /// The file, and the line if known.
         place: String,
-        /// What there is too much of.
+        /// The things that are too many.
         what: &'static str,
-        /// The most that is taken.
+        /// The maximum that is accepted.
         most: usize,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// Neither a file of a known kind nor a command.
-    #[error(
-        "{name}: not known as a configuration or a command: {seen}; import takes {takes}; --format says which it is"
-    )]
+    /// Neither a file of a known format nor a command.
+    #[error("{name}: unknown configuration or command: {seen}; import accepts {takes}; --format selects one")]
     Unknown {
         /// The file.
         name: String,
-        /// What was found instead.
+        /// The content found instead.
         seen: String,
-        /// What is known.
+        /// The known formats.
         takes: String,
     },
-    /// JSON with a mistake.
-    #[error("{name}:{line}:{column}: this is not JSON: {reason}; correct it there")]
+    /// Invalid JSON.
+    #[error("{name}:{line}:{column}: invalid JSON: {reason}; fix it there")]
     Json {
         /// The file.
         name: String,
@@ -48,72 +46,74 @@ pub enum ImportError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What the reader said.
+        /// The parser's reason.
         reason: String,
     },
-    /// A value of another shape than any that is known.
+    /// A value of an unknown shape.
     #[error("{place}: {what}; {remedy}")]
     Shape {
         /// The file and the path or line inside it.
         place: String,
-        /// What is wrong.
+        /// The error.
         what: String,
-        /// What to write.
+        /// The expected text.
         remedy: String,
     },
-    /// A script that breaks off inside a quote, a loop or a substitution.
-    #[error("{name}:{line}: {what} is not closed; close it, or import the commands alone")]
+    /// A script that ends inside a quote, a loop or a substitution.
+    #[error("{name}:{line}: {what} is not closed; close it, or import only the commands")]
     Unclosed {
         /// The file.
         name: String,
         /// Where it begins, from 1.
         line: usize,
-        /// What begins there.
+        /// The construct that begins there.
         what: String,
     },
     /// A file that the command names.
-    #[error("{place}: {path} cannot be read: {reason}; give the path as seen from the script's folder or from here")]
+    #[error(
+        "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or to the current one"
+    )]
     File {
-        /// Where it is named.
+        /// The place that names it.
         place: String,
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was made is no plan.
-    #[error("what {name} says makes no valid plan:\n{}\ncorrect it in {name}", .errors.render(false))]
+    /// The imported plan is invalid.
+    #[error("the plan imported from {name} is not valid:\n{}\nfix it in {name}", .errors.render(false))]
     Plan {
         /// The file.
         name: String,
-        /// The mistakes.
+        /// The errors.
         errors: Box<PlanErrors>,
     },
 }
 
 impl ImportError {
-    /// Something that cannot be read as what it should be.
+    /// Input that does not match its expected format.
     pub(super) fn shape(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// Something that is known, and of which nothing can be measured; `why` says each reason.
+    /// Known input that contains nothing measurable; `why` lists the reasons.
     pub(super) fn nothing(name: impl Into<String>, why: impl Into<String>) -> ImportError {
         let why = why.into();
-        let what = if why.is_empty() { "nothing in it can be measured".to_owned() } else { why };
+        let what = if why.is_empty() { "it contains nothing that can be measured".to_owned() } else { why };
         ImportError::shape(
             name,
             what,
-            "nothing else is in it: import a benchmark that asks a server over HTTP for text",
+            "it contains nothing else: import a benchmark that requests text from a server over HTTP",
         )
     }
 
-    /// A file or command that nothing is known of. What is known is said by the one who knows all formats.
+    /// An unknown file or command. The caller that has all formats adds the known ones.
     pub(super) fn unknown(name: impl Into<String>, seen: impl Into<String>) -> ImportError {
         ImportError::Unknown { name: name.into(), seen: seen.into(), takes: String::new() }
     }
 
-    /// Says of an unknown file what is known.
+    /// Adds the known formats to the error about an unknown file.
     pub(super) fn with_known(mut self, known: String) -> ImportError {
         if let ImportError::Unknown { takes, .. } = &mut self {
             *takes = known;
@@ -121,7 +121,8 @@ impl ImportError {
         self
     }
 
-    /// The same error with other words for what it quotes, and for a text that is the source's own; a plan's mistakes quote a plan that was changed before.
+    /// Returns the same error with changed quotes and source texts; a plan's errors quote a plan that was
+    /// changed before.
     pub(super) fn changed(
         mut self,
         change: impl Fn(&str) -> String,

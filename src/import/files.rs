@@ -1,5 +1,5 @@
-//! Files that a command names and that a plan names too: data sets and tokenizers. Whether a plan can read one is found
-//! out as `check` finds it.
+//! Files that both a command and a plan can name: data sets and tokenizers. Whether a plan can read one is
+//! tested in the same way as by `check`.
 
 use std::path::Path;
 
@@ -9,20 +9,21 @@ use super::said::Said;
 use super::text::scalar;
 use crate::plan;
 
-/// A file, seen from here or from `folder`, as a plan in `folder` names it; an error says why it cannot.
+/// Returns the path of a file, relative to here or to `folder`, as a plan in `folder` names it; the error
+/// gives the reason why it cannot.
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let found = std::fs::canonicalize(file).or_else(|_| std::fs::canonicalize(here.join(file)));
-    let found = found.map_err(|_| format!("there is no file `{file}` here"))?;
+    let found = found.map_err(|_| format!("file `{file}` not found here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
     // The folder itself.
     let inside = inside.map(|inside| if inside.is_empty() { "." } else { inside });
-    inside.map(str::to_owned).ok_or_else(|| format!("`{file}` does not lie in the plan's folder"))
+    inside.map(str::to_owned).ok_or_else(|| format!("`{file}` is not in the plan's folder"))
 }
 
-/// Whether a plan in `folder` can be loaded whose one model and one scenario have these fields; an error is the first
-/// mistake.
+/// Whether a plan in `folder` loads with one model and one scenario of these fields; the error is the first
+/// one found.
 pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), String> {
     let text = format!(
         "sweepline: 1\nname: a\nendpoints: {{ e: {{ engine: mock }} }}\nmodels: {{ m: {{ id: m{model} }} }}\nscenarios: \
@@ -34,11 +35,11 @@ pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), Str
         .map_err(|errors| first(errors).unwrap_or_default())
 }
 
-/// Engines whose servers count tokens when they are asked to.
+/// Engines whose servers count tokens on request.
 const COUNTING: [&str; 3] = ["vllm", "sglang", "llamacpp"];
 
-/// The tokenizer that an option names: a folder or file that the plan can name, else the server itself, which counts with the one
-/// that it uses. An error says why there is none.
+/// Returns the tokenizer that an option names: a folder or file that the plan can name, else the server
+/// itself, which counts with its own. The error gives the reason why there is none.
 pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Result<Field, String> {
     let read = named(folder, &said.value).and_then(|path| {
         let path = scalar(&path);
@@ -47,11 +48,11 @@ pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Re
     match read {
         Ok(path) => Ok(Field::new("tokenizer", path, &said.origin)),
         Err(_) if COUNTING.contains(&engine) => {
-            Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own", said.origin)))
+            Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own tokenizer", said.origin)))
         }
         Err(why) => Err(format!(
-            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompts are \
-             estimated at four characters per token"
+            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompt tokens are \
+             estimated at four characters each"
         )),
     }
 }
@@ -62,7 +63,7 @@ pub(super) fn tokenizer_of(option: &str, arguments: &Arguments, folder: &Path, e
     counted_by(&said, folder, engine).map_err(|why| arguments.missing(&said.origin, &why)).ok()
 }
 
-/// The tokenizer of the model, where `--tokenizer` is a folder or file that the plan can name.
+/// Returns the tokenizer of the model, if `--tokenizer` is a folder or file that the plan can name.
 pub(super) fn tokenizer(arguments: &Arguments, folder: &Path) -> Option<Field> {
     let Said { value, origin } = arguments.text("tokenizer")?;
     let read = named(folder, &value).and_then(|path| {
@@ -73,8 +74,8 @@ pub(super) fn tokenizer(arguments: &Arguments, folder: &Path) -> Option<Field> {
         Ok(path) => Some(Field::new("tokenizer", path, origin)),
         Err(why) => {
             let why = format!(
-                "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`, `tokenizer: server` asks the \
-                 server, and without either prompts are estimated at four characters per token"
+                "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`, `tokenizer: server` counts \
+                 with the server; without either prompt tokens are estimated at four characters each"
             );
             arguments.missing(&origin, &why);
             None

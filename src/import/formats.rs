@@ -1,4 +1,4 @@
-//! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
+//! The known formats, in the order in which a file is tested for them. To add one, add an entry here.
 
 use super::importer::Importer;
 use super::{
@@ -6,7 +6,8 @@ use super::{
     suite,
 };
 
-/// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
+/// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to the
+/// commands after it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
@@ -15,10 +16,10 @@ pub(super) const VLLM: Importer = Importer {
     command: None,
 };
 
-/// All of them.
+/// All formats.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
-    // A profile of it is the file of another tool, with places to fill.
+    // Its profiles are files of another tool with placeholders.
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,
@@ -34,32 +35,32 @@ pub(super) const FORMATS: &[&Importer] = &[
     &closed_loop::IMPORTER,
 ];
 
-/// Formats whose files are read together with a command behind `--`.
+/// Formats whose files are read together with a command after `--`.
 const WITH_COMMAND: [&str; 3] = ["guidellm", "llm-d", "vllm-sweep-params"];
 /// Formats whose files have entries to choose from.
 const WITH_ENTRIES: [&str; 2] = ["inferencex", "mlperf"];
 
-/// Whether a command behind `--` belongs to a file of this format.
+/// Whether a command after `--` belongs to a file of this format.
 pub(super) fn takes_command(name: &str) -> bool {
     WITH_COMMAND.contains(&name)
 }
 
-/// Whether `--entry` chooses from a file of this format.
+/// Whether `--entry` selects from a file of this format.
 pub(super) fn takes_entries(name: &str) -> bool {
     WITH_ENTRIES.contains(&name)
 }
 
-/// The one of this name.
+/// Returns the format of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {
     FORMATS.iter().copied().find(|importer| importer.name == name)
 }
 
-/// What `--format` takes.
+/// The accepted values of `--format`.
 pub(crate) fn names() -> Vec<&'static str> {
     std::iter::once("auto").chain(FORMATS.iter().map(|importer| importer.name)).collect()
 }
 
-/// What is taken, in words.
+/// The accepted formats as text.
 pub(super) fn takes() -> String {
     FORMATS.iter().map(|importer| importer.takes).collect::<Vec<_>>().join("; ")
 }

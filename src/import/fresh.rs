@@ -1,4 +1,5 @@
-//! A first plan for a newcomer: what flags and the server itself said, every part explained.
+//! A first plan for new users: filled from flags and from the server's own reports, with every part
+//! explained.
 
 use std::path::Path;
 
@@ -12,18 +13,18 @@ use crate::plan::{self, Api, Engine, Format as PlanFormat, Percentile};
 use crate::protocol::Task;
 use crate::units::{Decimal, Nanos, Share};
 
-/// What a first plan is about.
+/// The settings of a first plan.
 #[derive(Debug, Clone)]
 pub struct Fresh {
     /// The plan's name.
     pub name: String,
-    /// The server; none for the embedded mock.
+    /// The server; `None` for the embedded mock.
     pub server: Option<FreshServer>,
     /// The model's id.
     pub model: String,
-    /// The most tokens of prompt and answer together, where the server said so.
+    /// The maximum number of tokens of prompt and response together, if the server reported it.
     pub longest: Option<u64>,
-    /// What is varied.
+    /// The varied load.
     pub load: FreshLoad,
 }
 
@@ -32,15 +33,15 @@ pub struct Fresh {
 pub struct FreshServer {
     /// Base address of its API.
     pub url: String,
-    /// The engine, and why it is taken for that one.
+    /// The engine, and how it was recognized.
     pub engine: (Engine, String),
     /// Which API is called.
     pub api: Api,
     /// The environment variable that holds its key.
     pub(crate) api_key_env: Option<String>,
-    /// Its version, as it says.
+    /// Its version, as it reports it.
     pub version: Option<String>,
-    /// Its flags, as it says.
+    /// Its flags, as it reports them.
     pub(crate) flags: Vec<(String, String)>,
 }
 
@@ -57,7 +58,7 @@ pub enum FreshLoad {
     Search(FreshSearch),
 }
 
-/// The highest load that meets an objective, to be searched.
+/// The search for the highest load that meets an objective.
 #[derive(Debug, Clone)]
 pub struct FreshSearch {
     /// The axis: `qps` or `batch_size`.
@@ -68,22 +69,22 @@ pub struct FreshSearch {
     pub to: Decimal,
     /// The resolution.
     pub within: Share,
-    /// The window of the run that confirms.
+    /// The window of the run that confirms the result.
     pub confirm: Nanos,
     /// The objective: metric, percentile and limit.
     pub slo: Vec<(String, Percentile, Nanos)>,
-    /// Requests of a window that can show that the objective holds.
+    /// The number of requests in a window that can prove the objective.
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest: what a light load may take for so many requests as decide it.
+    /// The longest window: the time that a light load may take for the deciding number of requests.
     pub at_most: Nanos,
 }
 
-/// The plan with its explanations; here are only the values that it is filled with.
+/// The plan with its explanations; this module only provides the values.
 const TEMPLATE: &str = include_str!("fresh.jinja");
 
-/// The text of a first plan; an error means that a flag's value makes no plan.
+/// Returns the text of a first plan; an error means that a flag's value makes the plan invalid.
 pub fn fresh(wish: &Fresh) -> Result<String, ImportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -95,7 +96,7 @@ pub fn fresh(wish: &Fresh) -> Result<String, ImportError> {
     Ok(text)
 }
 
-/// What the template is filled with, each as it is written in YAML.
+/// The template's values, each as written in YAML.
 fn values(wish: &Fresh) -> Value {
     let last = wish.model.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let (batch_size, qps) = match &wish.load {
@@ -157,7 +158,7 @@ fn server(server: &FreshServer) -> Value {
     }
 }
 
-/// Version and flags, as facts of a server; none where it tells nothing.
+/// Version and flags, as facts of a server; `None` if it reports nothing.
 fn facts(server: &FreshServer) -> Option<String> {
     let version = server.version.as_ref().map(|version| format!("version: {}", scalar(&one_line(version))));
     let flag = |(name, value): &(String, String)| {
@@ -172,16 +173,16 @@ fn facts(server: &FreshServer) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// What is asked for, so that prompt and answer fit the model.
+/// The requested lengths, so that prompt and response fit the model.
 fn answer(wish: &Fresh) -> String {
     let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
     match (task, wish.longest, &wish.server) {
         (Task::Generate, longest, Some(_)) => {
             let tokens = longest.map_or(256, |longest| (longest / 2).clamp(1, 256));
-            format!("output_tokens: {tokens}   # asked for with max_tokens")
+            format!("output_tokens: {tokens}   # requested with max_tokens")
         }
-        (Task::Generate, _, None) => "output_tokens: 32   # asked for with max_tokens".to_owned(),
-        (Task::Embed, ..) => "inputs: 1   # texts of one request, each with prompt_tokens".to_owned(),
-        (Task::Rank, ..) => "documents: 10   # of one request, each with prompt_tokens".to_owned(),
+        (Task::Generate, _, None) => "output_tokens: 32   # requested with max_tokens".to_owned(),
+        (Task::Embed, ..) => "inputs: 1   # texts per request, each with prompt_tokens".to_owned(),
+        (Task::Rank, ..) => "documents: 10   # per request, each with prompt_tokens".to_owned(),
     }
 }

@@ -1,13 +1,13 @@
-//! Which headers of another tool a plan takes.
+//! The headers of another tool that a plan accepts.
 
 use crate::plan::is_sent_by_itself;
 
-/// Why a plan takes no header of this name, and what says the same; none where it takes it.
+/// Returns why a plan accepts no header of this name, and the alternative; `None` if it accepts it.
 pub(crate) fn refused(name: &str) -> Option<&'static str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !is_name {
-        return Some("this is not the name of a header: letters, digits, `-`, `_` and `.`");
+        return Some("not a header name: expected letters, digits, `-`, `_` and `.`");
     }
     let is_own = name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name);
-    is_own.then_some("sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`")
+    is_own.then_some("sweepline sets this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`")
 }

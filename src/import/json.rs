@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::error::ImportError;
 
-/// Reads JSON; deeper than 128 levels is refused by its reader.
+/// Parses JSON; the parser rejects more than 128 levels.
 pub(super) fn json(name: &str, text: &str) -> Result<Value, ImportError> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| ImportError::Json {
         name: name.to_owned(),

@@ -9,10 +9,11 @@ use super::notes::Noted;
 use super::serve::{SERVER_KEY, Serve, Word};
 use super::text::{cell_text, scalar, secret, table, text_value};
 
-/// Flags that say over how many accelerators a server is spread.
+/// Flags that set the number of accelerators of a server.
 const SPREAD: [&str; 3] = ["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"];
 
-/// Lets the plan start the server of an endpoint with these fields; where it does not, it says what is known of the server.
+/// Lets the plan start the server of an endpoint with these fields; otherwise adds the known facts of the
+/// server.
 pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: Noted) {
     let url =
         fields.iter().find(|field| field.key == "url").and_then(|field| Url::parse(field.value.trim_matches('"')).ok());
@@ -23,19 +24,21 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: 
     fields.extend(around.between.clone());
 }
 
-/// Whether the server can be started by the plan. Where an axis sets its flags it must be.
+/// Whether the plan can start the server. It must if an axis sets the server's flags.
 fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
     let why = match &serve.behind {
         _ if around.setting.is_some() => return true,
         Some(program) => format!(
-            "started behind `{program}`, where it may not end with the command: the plan measures the server that runs there; to \
-             have it started, write `launch: {{ command: […], stop: {{ command: […] }} }}` of the endpoint"
+            "started under `{program}`, which may keep running after the command ends: the plan measures the server \
+             that runs there; to start it from the plan, write `launch: {{ command: […], stop: {{ command: […] }} }}` \
+             of the endpoint"
         ),
         None if !is_here => format!(
-            "the benchmark asks {host}, and this command starts a server on the host where it is typed: the plan measures the one \
-             that runs there; to have it started, write `launch: {{ command: […] }}` of the endpoint"
+            "the benchmark sends requests to {host}, but this command starts a server on the local host: the plan \
+             measures the server that runs there; to start one from the plan, write `launch: {{ command: […] }}` of \
+             the endpoint"
         ),
         None => return true,
     };
@@ -69,18 +72,18 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     ready(fields, around, notes);
 }
 
-/// How long each start is waited for.
+/// The time limit for each start.
 fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
     if let Some(at) = of_client.filter(|at| around.ready.is_some() || is_none(&fields[*at])) {
         let field = fields.remove(at);
-        notes.needless(&field.origin, "a server that the plan starts is waited for at each start");
+        notes.needless(&field.origin, "the plan waits for a server that it starts, at every start");
     }
     fields.extend(around.ready.clone());
 }
 
-/// The key that the server asks for is the one that clients give: one variable holds it.
+/// The server requires the same key that clients send: one variable holds it.
 fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, notes: Noted) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
     let reference = secret(of_server);
@@ -88,7 +91,7 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
         None => Some(Field::new("api_key", reference, format!("the key of {}", serve.origin))),
         Some(known) if known.value == reference => None,
         Some(known) => {
-            let why = "the server is given the key that the plan sends: put one key into that variable";
+            let why = "the server gets the key that the plan sends: put one key into that variable";
             notes.needless(&format!("the key of {}", serve.origin), why);
             env.insert(SERVER_KEY.to_owned(), known.value.clone());
             None
@@ -96,17 +99,17 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
     }
 }
 
-/// The accelerators, where the axis says over how many a server is spread: figures per accelerator and costs follow it.
+/// The number of accelerators, if the axis sets it: values per accelerator and costs depend on it.
 fn hardware(serve: &Serve) -> Option<Field> {
     let is_on_axis = |flag: &&&str| serve.varied.iter().any(|varied| varied == **flag);
     let varied = SPREAD.iter().filter(is_on_axis).count();
     let known = SPREAD.iter().filter(|flag| is_on_axis(flag) || serve.flags.contains_key(**flag));
     let factors: Vec<String> = known.map(|flag| format!("server.{flag}")).collect();
     let value = format!("{{ gpus: \"{{{{ {} }}}}\" }}", factors.join(" * "));
-    (varied > 0).then(|| Field::new("hardware", value, "each setting takes so many accelerators"))
+    (varied > 0).then(|| Field::new("hardware", value, "accelerators per setting"))
 }
 
-/// A word in YAML: what the plan says elsewhere becomes a template.
+/// Returns a word in YAML: values that the plan contains elsewhere become templates.
 fn in_yaml(word: &Word, model: &str, port: &str) -> String {
     match word {
         Word::Model(text) if text.is_empty() || text_value(text) == model => "\"{{ model.id }}\"".to_owned(),

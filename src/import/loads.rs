@@ -1,26 +1,29 @@
-//! Rates and numbers of requests in flight, as options say them.
+//! Rates and numbers of requests in flight, parsed from options.
 
 use super::arguments::Arguments;
 use super::error::ImportError;
 use super::said::Said;
 use crate::units::Decimal;
 
-/// Requests in flight that a plan takes.
+/// The maximum number of requests in flight in a plan.
 pub(super) const MOST_IN_FLIGHT: u32 = 100_000;
-/// The highest rate that a plan takes.
+/// The maximum rate in a plan.
 pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 
-/// Requests in flight within what a plan takes.
+/// Limits requests in flight to the range of a plan.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
-        arguments.notes.wrong(&said.origin, "nothing is sent with no request in flight", arguments.line);
+        arguments.notes.wrong(&said.origin, "with no request in flight nothing is sent", arguments.line);
     } else if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+        arguments.differs(
+            &said.origin,
+            &format!("batch_size must be from 1 to {MOST_IN_FLIGHT}: the nearest value is used"),
+        );
     }
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }
 
-/// The rate of an option, where one is given and finite.
+/// Returns the rate of an option, if given and finite.
 pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
@@ -35,12 +38,12 @@ pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<O
     Ok(Some(Said { value: rate, origin: said.origin }))
 }
 
-/// The requests in flight of an option, where one is given.
+/// Returns the requests in flight of an option, if given.
 pub(super) fn whole(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     match said.value.trim().parse() {
         Ok(value) => Ok(Some(Said { value, origin: said.origin })),
-        // Parameter files say so where there is none.
+        // Parameter files use this value for none.
         Err(_) if said.value == "None" => Ok(None),
         Err(_) => {
             let what = format!("{} is not a number of requests", said.origin);

@@ -1,6 +1,6 @@
-//! Where secrets stand in a text of another tool. Only the place tells: behind the name of a secret, in the user name,
-//! password or query of an address, behind `Bearer`. How long the secret is, and where else the same text stands, does not
-//! matter.
+//! Finds secrets in the text of another tool, by place only: after the name of a secret, in the user name,
+//! password or query of an address, after `Bearer`. The length of the secret and other occurrences of the
+//! same text do not matter.
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use serde_json::Value;
 use super::shell::{marks, without_mark_names};
 use crate::units::secrecy::{SCHEMES, is_scheme, keys_in, names_secret};
 
-/// What stands for a secret.
+/// The replacement of a secret.
 pub(super) const HIDDEN: &str = "***";
 /// Values that mean "no key" to servers without one.
 const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
-/// Headers whose value goes up to the end of the text.
+/// Headers whose value extends to the end of the text.
 const LONG_VALUES: [&str; 2] = ["authorization", "cookie"];
-/// The shortest number under the name of a secret that may be one.
+/// The shortest number after the name of a secret that may be one.
 const SHORTEST_NUMBER: usize = 4;
 
-/// Secrets that were found: each with whether the name in front of it is the name of a secret.
+/// The secrets found, each with whether the name before it is the name of a secret.
 pub(super) type Found = Vec<(String, bool)>;
 
-/// Whether an option or a key holds headers; argparse takes the beginning of a name for the whole.
+/// Whether an option or a key contains headers; argparse accepts a prefix of a name.
 pub(super) fn names_headers(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("header") || (name.len() >= 3 && "header".starts_with(&name))
 }
 
-/// A text without its secrets, which are added to `found`.
+/// Returns a text without its secrets, which are added to `found`.
 pub(super) fn masked(text: &str, found: &mut Found) -> String {
     if text.starts_with(['{', '[', '"'])
         && let Ok(value) = serde_json::from_str::<Value>(text)
@@ -46,7 +46,7 @@ pub(super) fn masked(text: &str, found: &mut Found) -> String {
     clean + &text[copied..]
 }
 
-/// A value under a name without its secrets, which are added to `found`.
+/// Returns the value of a name without its secrets, which are added to `found`.
 pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value {
     match value {
         // A reference of a plan.
@@ -54,7 +54,7 @@ pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value
             value.clone()
         }
         Value::Object(entries) => {
-            // What names a parameter that is varied is no key of a server.
+            // The name of a varied parameter is not a server's key.
             let is_pair = ["value", "levels"].iter().any(|beside| entries.contains_key(*beside));
             let one = |(key, value): (&String, &Value)| {
                 let is_below = names_secret(name) || names_headers(name);
@@ -90,17 +90,17 @@ fn is_plan_reference(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.starts_with("env:") || text.starts_with("file:"))
 }
 
-/// Whether a key is none.
+/// Whether a key means "no key".
 pub(super) fn is_no_key(value: &str) -> bool {
     NO_KEY.contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// Whether what stands under a name is a secret, and not the name of one.
+/// Whether the value of a name is a secret, and not the name of one.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) && !is_no_key(value) && value != HIDDEN && !is_reference(name, value)
 }
 
-/// Whether a value says where a secret is: the name of a variable.
+/// Whether a value refers to a secret: the name of a variable.
 fn is_reference(name: &str, value: &str) -> bool {
     let is_variable = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_upper = |text: &str| is_variable(text) && !text.contains(|c: char| c.is_ascii_lowercase());
@@ -112,13 +112,13 @@ fn is_reference(name: &str, value: &str) -> bool {
         || is_mark
 }
 
-/// Where a secret stands.
+/// The place of a secret.
 struct Place {
     range: Range<usize>,
     is_named: bool,
 }
 
-/// The places in a text that is no JSON, in order, none inside of another.
+/// Returns the places in a text that is not JSON, in order, none inside another.
 fn places(text: &str) -> Vec<Place> {
     let mut all = addresses(text);
     all.extend(pairs(text));
@@ -139,7 +139,7 @@ fn places(text: &str) -> Vec<Place> {
     kept
 }
 
-/// An address without user, password and query: a place that is safe to look at in any sentence.
+/// Returns an address without user, password and query: safe to show in any sentence.
 pub(super) fn without_credentials(text: &str) -> String {
     let mut clean = text.to_owned();
     for place in addresses(text).into_iter().rev() {
@@ -150,7 +150,7 @@ pub(super) fn without_credentials(text: &str) -> String {
     clean
 }
 
-/// A sentence without the secrets of what it quotes between backticks.
+/// Returns a sentence without the secrets in its quotes between backticks.
 pub(super) fn masked_quotes(sentence: &str) -> String {
     let part = |(number, part): (usize, &str)| match number % 2 {
         0 => part.to_owned(),
@@ -159,7 +159,7 @@ pub(super) fn masked_quotes(sentence: &str) -> String {
     sentence.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// Whether a text holds a secret by its places.
+/// Whether a text contains a secret, judged by place.
 pub(super) fn holds(text: &str) -> bool {
     masked(text, &mut Found::new()) != text
 }
@@ -176,7 +176,7 @@ fn addresses(text: &str) -> Vec<Place> {
         let start = at + 3;
         let word = &text[start..start + text[start..].find(is_quote).unwrap_or(text.len() - start)];
         let authority = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
-        // A password may hold a slash that nobody escaped: then what stands behind the colon is no port.
+        // A password may contain an unescaped slash: then the text after the colon is not a port.
         let is_port = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         let is_cut = authority.split_once(':').is_some_and(|(_, port)| !port.is_empty() && !is_port(port));
         let user = authority.rfind('@').or_else(|| word.rfind('@').filter(|_| is_cut));
@@ -214,7 +214,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// What stands behind the name of a secret: `name=value`, `name: value`, `"name": "value"`.
+/// The text after the name of a secret: `name=value`, `name: value`, `"name": "value"`.
 fn pairs(text: &str) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for (at, sign) in text.match_indices(['=', ':']) {
@@ -245,7 +245,7 @@ fn pairs(text: &str) -> Vec<Place> {
     places
 }
 
-/// Whether a colon stands between a host and its port: the host's name says nothing of a secret.
+/// Whether a colon separates a host and its port: the host's name does not indicate a secret.
 fn is_port_of(before: &str, behind: &str) -> bool {
     let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
     let ends = behind[digits..].is_empty() || behind[digits..].starts_with('/');
@@ -253,7 +253,8 @@ fn is_port_of(before: &str, behind: &str) -> bool {
     (2..=5).contains(&digits) && ends && begins
 }
 
-/// Where the value that begins at `start` ends: at its quote, at a blank, or in front of the next name.
+/// Returns the end of the value that begins at `start`: its quote, a blank, or the position before the next
+/// name.
 fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     let rest = &text[start..];
     if rest.starts_with('[') {
@@ -287,7 +288,7 @@ fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     start..start + value.len()
 }
 
-/// What stands behind an option for a secret, behind `Bearer`, and behind `curl`'s short options.
+/// The text after an option for a secret, after `Bearer`, and after `curl`'s short options.
 fn words(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     let all = split(text);
@@ -308,7 +309,7 @@ fn words(text: &str) -> Vec<Place> {
             places.push(Place { range: next, is_named: true });
             continue;
         }
-        // What begins with the option is a sentence about it, and names a header.
+        // A text that begins with the option is a sentence about it, and names a header.
         let is_header = word == "-H" || (!option.contains('=') && option.len() > 2 && names_headers(option));
         if is_header && number > 0 {
             let values = all[number + 1..].iter().take_while(|range| !text[(*range).clone()].starts_with('-'));
@@ -318,20 +319,20 @@ fn words(text: &str) -> Vec<Place> {
     places
 }
 
-/// The value of a header in a word; the whole word where it has no name.
+/// Returns the value of a header in a word; the whole word if it has no name.
 fn header_value(text: &str, range: &Range<usize>) -> Place {
     let word = &text[range.clone()];
     let name = word.find([':', '=']).filter(|at| word[..*at].bytes().all(|b| b.is_ascii_alphabetic() || b == b'-'));
     Place { range: range.start + name.map_or(0, |at| at + 1)..range.end, is_named: false }
 }
 
-/// `Bearer` stands before a key; `bearer` and `basic` are words too, and a key looks like one.
+/// `Bearer` precedes a key; `bearer` and `basic` are also plain words, and a key looks like one.
 fn is_behind_scheme(scheme: &str, word: &str) -> bool {
     let is_key = word.len() >= 8 && word.bytes().any(|b| b.is_ascii_digit());
     !word.starts_with('$') && marks(word).is_empty() && word != HIDDEN && (scheme == "Bearer" || is_key)
 }
 
-/// The words of a text, without the quotes around them.
+/// Returns the words of a text, without the quotes around them.
 fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut start = None;

@@ -1,16 +1,17 @@
-//! Configurations and command lines of other tools → a plan, with a comment behind every value that says where it came
-//! from, and a list of what has no counterpart. What is read is never run. The text is checked as any plan before it is given
-//! out, and holds no secret.
+//! Configurations and command lines of other tools → a plan, with a comment after every value that gives its
+//! origin, and a list of the settings without a counterpart. The input is read, never run. The plan is
+//! checked like any other before it is returned, and contains no secret.
 //!
-//! How it goes: a file becomes a tree (`tree`) or commands (`shell`); `formats` knows whose it is; that tool's folder makes
-//! `Job`s of it, one for each load of each server, model and scenario; `tables` puts jobs together into sweeps, a `Draft`, and
-//! `write` writes it. Each tool has a file or folder of its own and one entry in `formats`.
+//! A file becomes a tree (`tree`) or commands (`shell`); `formats` finds its tool; that tool's folder turns
+//! it into `Job`s, one for each load of each server, model and scenario; `tables` merges jobs into sweeps, a
+//! `Draft`, and `write` writes it. Each tool has its own file or folder and one entry in `formats`.
 //!
-//! Nothing gets lost in silence: every option (`arguments`) and every value of a tree counts as a setting, and what no reader
-//! took is listed in the end, whatever the reader forgets. A reader takes a value by reading it; what it does not put into the
-//! plan it has to list itself: as `missing` (no counterpart, with the nearest thing that the plan has), `differs` (in the plan, but
-//! not the same) or `needless` (sweepline does it anyway). The tests change every field of every fixture and see the plan or the
-//! list change.
+//! No setting is lost silently: every option (`arguments`) and every value of a tree counts as a setting, and
+//! settings that no reader used are listed at the end, even if the reader forgets them. Reading a value marks
+//! it as used; a reader must list the values that it does not put into the plan: as `missing` (no counterpart,
+//! with the nearest setting of the plan), `differs` (in the plan with a different meaning) or `needless`
+//! (sweepline does it anyway). The tests change every field of every fixture and verify that the plan or the
+//! list changes.
 
 mod address;
 mod aiperf;
@@ -83,24 +84,24 @@ use notes::Notes;
 use secrets::Secrets;
 use text::{name_of, one_line, text_value};
 
-/// A plan made of something else.
+/// An imported plan.
 #[derive(Debug)]
 pub struct Imported {
     /// The plan, YAML.
     pub plan: String,
     /// How many settings of the source are in it, and how many are not.
     pub counts: Counts,
-    /// With `--quick`: how long the first look takes, where that is more than 2 minutes.
+    /// With `--quick`: how long the first look takes, if more than 2 minutes.
     pub look: Option<String>,
-    /// What is not in it, in whole sentences: what has no counterpart.
+    /// The settings that are not in it, in whole sentences: those without a counterpart.
     pub missing: Vec<String>,
-    /// What is in it and measures something else than there.
+    /// The settings in it that have a different meaning.
     pub differs: Vec<String>,
-    /// What needs no counterpart.
+    /// The settings that need no counterpart.
     pub needless: Vec<String>,
 }
 
-/// Makes a plan.
+/// Imports a plan.
 pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
     let secrets = Secrets::default();
     secrets.add_text(wishes.url.as_deref().unwrap_or_default());
@@ -146,15 +147,15 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     named(&mut draft);
     let look = if wishes.quick { quick::quick(&mut draft) } else { None };
     if tool == aiperf::GENAI_PERF.title {
-        // Its settings are read by AIPerf's names.
+        // Its settings are read under AIPerf's names.
         draft.change_comments(|text| text.replace(aiperf::IMPORTER.title, tool));
     }
-    // Before anything is cut to the length of a line, which would leave a part of a secret that nobody knows again.
+    // Before any text is truncated to the line length, which would leave an unrecognizable part of a secret.
     draft.change_comments(|text| secrets.hide_quoted(text));
     let plan = write::text(&draft, &from);
     if secrets.hide_known(&plan) != plan {
-        let what = "the same secret stands where a plan takes no reference";
-        return Err(ImportError::shape(name, what, "write it there without the secret, and import again"));
+        let what = "the same secret occurs where a plan takes no reference";
+        return Err(ImportError::shape(name, what, "remove the secret there and import again"));
     }
     plan::parse(&wishes.folder.join("the imported plan"), &plan, PlanFormat::Yaml)
         .map_err(|errors| ImportError::Plan { name: name.clone(), errors: Box::new(errors) })?;
@@ -172,10 +173,10 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     })
 }
 
-/// The base address that `--url` gives, without credentials and with `/v1` if it has no path.
+/// Returns the base address of `--url`, without credentials and with `/v1` if it has no path.
 fn given_address(url: &str, notes: &Notes) -> Result<String, ImportError> {
     let (base, had_secret) = address::api_base(url).map_err(|reason| {
-        let what = format!("`{}` is not the URL of a server: {reason}", notes.secrets.hide(url));
+        let what = format!("`{}` is not a server's URL: {reason}", notes.secrets.hide(url));
         ImportError::shape("--url", what, "write http://HOST:PORT")
     })?;
     if had_secret {
@@ -189,7 +190,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     let Context { wishes, notes, .. } = context;
     let asked = formats::named(&wishes.format);
     let tree = match asked.filter(|importer| importer.file.is_none()) {
-        // Told that it is a script, it is read as one.
+        // With `--format` of a script it is read as one.
         Some(_) => None,
         None => tree::parse(&wishes.name, text)?,
     };
@@ -202,7 +203,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     };
     let name = found.map_or("", |(importer, _)| importer.name);
     if !wishes.command.is_empty() && !formats::takes_command(name) {
-        let what = "it is read by itself, and a command stands behind `--` too";
+        let what = "this file cannot be combined with a command after `--`";
         return Err(ImportError::shape(&wishes.name, what, "import one of the two"));
     }
     has_entries(name, wishes)?;
@@ -220,16 +221,16 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     }
 }
 
-/// An error where `--entry` is given for something that has no entries.
+/// Fails if `--entry` is given for input without entries.
 fn has_entries(format: &str, wishes: &Wishes) -> Result<(), ImportError> {
     if wishes.entries.is_empty() || formats::takes_entries(format) {
         return Ok(());
     }
     let what = format!("--entry {}: this source has no entries to choose from", one_line(&wishes.entries.join(", ")));
-    Err(ImportError::shape(&wishes.name, what, "leave --entry out"))
+    Err(ImportError::shape(&wishes.name, what, "remove --entry"))
 }
 
-/// The plan of a file, with all of it that its reader left.
+/// Returns the plan of a file, with all settings that its reader did not use.
 fn of_file(input: &Input, file: &FileReader, context: &Context) -> Result<Draft, ImportError> {
     if let Some(tree) = &input.tree {
         tree.enter(context.notes);
@@ -241,16 +242,16 @@ fn of_file(input: &Input, file: &FileReader, context: &Context) -> Result<Draft,
     Ok(draft)
 }
 
-/// What an unknown file looks like.
+/// Describes an unknown file.
 fn seen(tree: &tree::Item) -> String {
     let keys = tree.keys();
     match tree.is_table() {
         true => format!("a table with the keys {}", keys.into_iter().take(8).collect::<Vec<_>>().join(", ")),
-        false => "a list of something else".to_owned(),
+        false => "a list of other values".to_owned(),
     }
 }
 
-/// Names of files that say nothing of what is in them.
+/// File names that do not describe their content.
 const SAY_NOTHING: [&str; 16] = [
     "bench",
     "benchmark",
@@ -270,7 +271,7 @@ const SAY_NOTHING: [&str; 16] = [
     "user",
 ];
 
-/// Names a plan that has no name of its own after what it measures.
+/// Names a plan without its own name after its measurement.
 fn named(draft: &mut Draft) {
     let of = |entries: &draft::Entries| match entries.all.as_slice() {
         [one] => Some(one.name.clone()),
@@ -280,11 +281,11 @@ fn named(draft: &mut Draft) {
     let model = of(&draft.models).unwrap_or_else(|| format!("{count}-models"));
     let parts: Vec<String> = [Some(model), of(&draft.scenarios)].into_iter().flatten().collect();
     if let Some(name) = draft.head.iter_mut().find(|field| field.key == "name" && field.origin.is_empty()) {
-        *name = Field::new("name", text_value(&name_of(&parts.join("-"), "imported")), "what it measures");
+        *name = Field::new("name", text_value(&name_of(&parts.join("-"), "imported")), "named after its measurement");
     }
 }
 
-/// The plan's name: the file's, without its ending, where that says something.
+/// Returns the plan's name: the file's without its extension, if descriptive.
 fn title(wishes: &Wishes) -> Field {
     let stem = wishes.text.as_ref().and_then(|_| Path::new(&wishes.name).file_stem()).and_then(|stem| stem.to_str());
     let says = |stem: &&str| {

@@ -1,4 +1,4 @@
-//! What goes along with all that is read: secrets, what is listed, and which settings became part of the plan.
+//! The context of all readers: secrets, the lists, and the settings that became part of the plan.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use super::error::ImportError;
 use super::secrets::Secrets;
 use super::text::one_line;
 
-/// How many settings of the source there are, by what became of them.
+/// The number of settings of the source, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// In the plan, or done by sweepline anyway.
@@ -18,17 +18,17 @@ pub struct Counts {
     pub missing: usize,
 }
 
-/// What must not be repeated, what is listed, and the settings of the source.
+/// The secrets, the lists, and the settings of the source.
 pub(super) struct Notes<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) listed: RefCell<Vec<Listed>>,
-    /// Every setting by its name and line, and whether it is mapped.
+    /// Every setting by name and line, and whether it is mapped.
     settings: RefCell<IndexMap<(String, usize), bool>>,
-    /// Mapped options whose value holds a variable that has none: the words, the variable and the line.
+    /// Mapped options whose value contains a variable without a value: the words, the variable and the line.
     pub(super) unset: RefCell<Vec<(String, String, usize)>>,
     /// Variables whose value depends on a branch, each with the line of its condition.
     pub(super) branched: RefCell<Vec<(String, usize)>>,
-    /// Values that cannot be read: the words, why, and the line.
+    /// Invalid values: the words, the reason, and the line.
     wrong: RefCell<Vec<(String, String, usize)>>,
 }
 
@@ -40,24 +40,25 @@ impl<'a> Notes<'a> {
         Notes { secrets, listed, settings, unset, branched, wrong }
     }
 
-    /// Counts a setting of the source, an option or a field. It is mapped unless it gets listed as missing.
+    /// Counts a setting of the source, an option or a field. It is mapped unless it is listed as missing.
     pub(super) fn setting(&self, name: &str, line: usize) {
         self.settings.borrow_mut().entry((name.to_owned(), line)).or_insert(true);
     }
 
-    /// Counts a setting as one without a counterpart.
+    /// Counts a setting without a counterpart.
     pub(super) fn lost(&self, name: &str, line: usize) {
         self.settings.borrow_mut().insert((name.to_owned(), line), false);
     }
 
-    /// Lists something that has no counterpart. A setting is known by how `what` begins.
+    /// Lists a setting without a counterpart. The setting is recognized by the beginning of `what`.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
         let name = self.name_in(what, line).unwrap_or(what);
         self.lost(name, line);
         self.add(Kind::Missing, what, why, line);
     }
 
-    /// Lists something that has no counterpart, whose line is not known: that of the first setting that `what` begins with.
+    /// Lists a setting without a counterpart whose line is unknown: uses the line of the first setting that
+    /// `what` begins with.
     pub(super) fn missing_somewhere(&self, what: &str, why: &str) {
         let begins = |name: &str| {
             what.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '=', ':']))
@@ -69,13 +70,13 @@ impl<'a> Notes<'a> {
         self.missing(what, why, lines.into_iter().max_by_key(|(length, _)| *length).map_or(0, |(_, line)| line));
     }
 
-    /// Notes that the value of a mapped option holds a variable without a value. A default in its place would be another
-    /// benchmark, so no plan comes of it.
+    /// Notes that the value of a mapped option contains a variable without a value. A default instead would
+    /// be another benchmark, so the import fails.
     pub(super) fn add_unset(&self, words: &str, variable: &str, line: usize) {
         self.unset.borrow_mut().push((self.secrets.hide(words), variable.to_owned(), line));
     }
 
-    /// The first option whose value holds a variable without a value, as an error at the place of its line.
+    /// The first option whose value contains a variable without a value, as an error with its line.
     pub(super) fn first_unset(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
         let unset = self.unset.borrow();
         let (words, variable, line) = unset.first()?;
@@ -85,50 +86,50 @@ impl<'a> Notes<'a> {
         others.dedup();
         if let Some((_, condition)) = self.branched.borrow().iter().find(|(name, _)| name == variable) {
             let what = format!(
-                "`{words}`: `{variable}` gets its value behind a condition (line {condition}), and only running the script \
-                 would tell whether that holds"
+                "`{words}`: `{variable}` is set under a condition (line {condition}) whose result is only known when \
+                 the script runs"
             );
-            let remedy = "set the variables of the condition in front of it, or keep the branch alone that counts";
+            let remedy = "set the variables of the condition before it, or keep only the branch that counts";
             return Some(ImportError::shape(place(*line), what, remedy));
         }
-        let others = if others.is_empty() { String::new() } else { format!(", and so for {}", others.join(", ")) };
-        let what = format!("`{words}`: `{variable}` has no value in what is imported");
+        let others = if others.is_empty() { String::new() } else { format!(", and so on for {}", others.join(", ")) };
+        let what = format!("`{words}`: `{variable}` has no value in the imported text");
         Some(ImportError::shape(
             place(*line),
             what,
-            format!("give it one in front of the command{others}, or write the value itself"),
+            format!("set it before the command{others}, or write the value itself"),
         ))
     }
 
-    /// Notes a value that cannot be read. A default in its place would be another benchmark, so no plan comes of it.
+    /// Notes an invalid value. A default instead would be another benchmark, so the import fails.
     pub(super) fn wrong(&self, what: &str, why: &str, line: usize) {
         self.wrong.borrow_mut().push((self.secrets.hide(what), why.to_owned(), line));
     }
 
-    /// The first value that cannot be read, as an error at the place of its line.
+    /// The first invalid value, as an error with its line.
     pub(super) fn first_wrong(&self, place: impl Fn(usize) -> String) -> Option<ImportError> {
         let wrong = self.wrong.borrow();
         let (what, why, line) = wrong.first()?;
-        Some(ImportError::shape(place(*line), one_line(&format!("{what}: {why}")), "correct it there and import again"))
+        Some(ImportError::shape(place(*line), one_line(&format!("{what}: {why}")), "fix it there and import again"))
     }
 
-    /// Lists something that is in the plan and measures something else than there.
+    /// Lists a setting that is in the plan with a different meaning.
     pub(super) fn differs(&self, what: &str, why: &str, line: usize) {
         self.add(Kind::Differs, what, why, line);
     }
 
-    /// Lists something that is done in another way.
+    /// Lists a setting that is done differently.
     pub(super) fn needless(&self, what: &str, why: &str, line: usize) {
         self.add(Kind::Needless, what, why, line);
     }
 
-    /// Lists something without counting it.
+    /// Lists a setting without counting it.
     pub(super) fn add(&self, kind: Kind, what: &str, why: &str, line: usize) {
         let (what, why) = (self.secrets.hide(what), self.secrets.hide_quoted(why));
         self.listed.borrow_mut().push(Listed { what, why, lines: vec![line], kind });
     }
 
-    /// Lists what was listed elsewhere.
+    /// Adds entries listed elsewhere.
     pub(super) fn extend(&self, listed: Vec<Listed>) {
         for Listed { what, why, lines, kind } in listed {
             let line = lines.first().copied().unwrap_or_default();
@@ -139,7 +140,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// The setting that a text begins with.
+    /// Returns the setting that a text begins with.
     fn name_in<'t>(&self, what: &'t str, line: usize) -> Option<&'t str> {
         let settings = self.settings.borrow();
         let ends = what.match_indices([' ', '=', ':']).map(|(at, _)| at).take(4).chain([what.len()]);
@@ -147,24 +148,24 @@ impl<'a> Notes<'a> {
         names.into_iter().rev().find(|name| settings.contains_key(&((*name).to_owned(), line)))
     }
 
-    /// Counts a setting no more: something else counts in its stead.
+    /// Stops counting a setting: another one counts instead.
     pub(super) fn uncount(&self, name: &str, line: usize) {
         self.settings.borrow_mut().swap_remove(&(name.to_owned(), line));
     }
 
-    /// Forgets the settings that were counted, where they are counted anew in another form.
+    /// Removes the counted settings, if they are counted again in another form.
     pub(super) fn forget(&self) {
         self.settings.borrow_mut().clear();
     }
 
-    /// How many settings there are.
+    /// The number of settings.
     pub(super) fn counts(&self) -> Counts {
         let settings = self.settings.borrow();
         let mapped = settings.values().filter(|is_mapped| **is_mapped).count();
         Counts { mapped, missing: settings.len() - mapped }
     }
 
-    /// These notes for one line.
+    /// Returns these notes for one line.
     pub(super) fn at(&self, line: usize) -> Noted<'_> {
         Noted { notes: self, line }
     }
@@ -178,12 +179,12 @@ pub(super) struct Noted<'a> {
 }
 
 impl Noted<'_> {
-    /// Lists something that has no counterpart.
+    /// Lists a setting without a counterpart.
     pub(super) fn missing(&self, what: &str, why: &str) {
         self.notes.missing(what, why, self.line);
     }
 
-    /// Lists something that is done in another way.
+    /// Lists a setting that is done differently.
     pub(super) fn needless(&self, what: &str, why: &str) {
         self.notes.needless(what, why, self.line);
     }

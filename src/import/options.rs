@@ -1,6 +1,6 @@
-//! Options of command lines: how many words follow each, and what becomes of it.
+//! Options of command lines: the number of words after each, and its fate.
 
-/// How many words follow an option.
+/// The number of words after an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arity {
     /// None.
@@ -9,18 +9,18 @@ pub(crate) enum Arity {
     One,
     /// All up to the next option.
     Many,
-    /// One, and the option may stand there several times: all count.
+    /// One, and the option may be repeated: all count.
     Each,
 }
 
-/// What becomes of an option.
+/// The fate of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is read; where it has no effect, that is listed.
+    /// It is read; if it has no effect, it is listed.
     Read,
-    /// sweepline does it anyway, or needs it not.
+    /// sweepline does it anyway, or does not need it.
     Needless(&'static str),
-    /// There is no counterpart.
+    /// It has no counterpart.
     Lost(&'static str),
 }
 
@@ -29,13 +29,13 @@ pub(crate) type Known = (&'static str, Arity, Fate);
 
 /// Results of a run.
 pub(crate) const STORED: Fate = Fate::Needless("every run is stored, one row per request");
-/// Where results go.
-pub(crate) const FOLDER: Fate = Fate::Needless("`sweepline run --results DIR` says where results go");
-/// Which percentiles are told.
+/// The results folder.
+pub(crate) const FOLDER: Fate = Fate::Needless("`sweepline run --results DIR` sets the results folder");
+/// The reported percentiles.
 pub(crate) const PERCENTILES: Fate =
-    Fate::Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
+    Fate::Needless("every latency has its mean, p50 to p99.9 and maximum, in `show` and `export`");
 
-/// The option of this name, or the only one that it begins (as Python's argparse takes it).
+/// Returns the option of this name, or the only one with this prefix (as in Python's argparse).
 pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {
     let exact = table.iter().find(|(option, ..)| *option == name);
     let mut begun = table.iter().filter(|(option, ..)| name.len() >= 3 && option.starts_with(name));

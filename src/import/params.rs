@@ -25,17 +25,18 @@ use super::write;
 use Arity::{Flag, Many, One};
 use Fate::{Needless, Read};
 
-/// More combinations than a file of parameters has.
+/// More combinations than a parameter file has.
 const MOST_RECORDS: usize = 10_000;
-/// How many levels `serve_workload` explores, and the most that double without leaving what a plan takes.
+/// The number of levels that `serve_workload` explores, and the maximum that double within the range of a
+/// plan.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
-/// What `vllm bench serve` sends when it is not told how many.
+/// The default number of prompts of `vllm bench serve`.
 const PROMPTS: u32 = 1000;
-/// How often `vllm bench sweep` runs each combination.
+/// The number of runs of each combination in `vllm bench sweep`.
 const RUNS: u32 = 3;
 
-const OWN_SEARCH: Fate = Needless("the search has a method and a bound of its own");
+const OWN_SEARCH: Fate = Needless("sweepline's search has its own method and bound");
 
 /// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
 const OPTIONS: [Known; 22] = [
@@ -54,16 +55,12 @@ const OPTIONS: [Known; 22] = [
     ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
-    (
-        "warmup-num-prompts",
-        One,
-        Needless("load rises in `fill` and settles in `stabilize` before anything is measured"),
-    ),
+    ("warmup-num-prompts", One, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
     ("server-ready-timeout", One, Read),
-    ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
-    ("continue-on-error", Flag, Needless("a run that fails stops no other, unless `--fail-fast` says so")),
-    ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
-    ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
+    ("show-stdout", Flag, Needless("`sweepline run -v` prints more")),
+    ("continue-on-error", Flag, Needless("a failed run does not stop the others, unless `--fail-fast` is set")),
+    ("dry-run", Flag, Needless("`sweepline preview` shows the planned runs")),
+    ("resume", Many, Needless("`sweepline run` continues where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
@@ -83,12 +80,12 @@ fn is(input: &Input) -> bool {
     is_json && !children.is_empty() && children.iter().all(|child| child.is_table())
 }
 
-/// A parameter file alone, or for the command that was given with it.
+/// Reads a parameter file alone, or with its command.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Context { wishes, notes, .. } = context;
     let is_talk = |one: &Item| ["conversations", "messages"].iter().any(|key| one.peek(key).is_some());
     if input.tree.as_ref().is_some_and(|tree| tree.children().into_iter().any(is_talk)) {
-        let what = "it is a data set of conversations, and says nothing of a benchmark";
+        let what = "it is a data set of conversations and contains no benchmark";
         let remedy =
             "import the command that sends it, with --dataset-path, or name it in a plan: data: { file: FILE }";
         return Err(ImportError::shape(&wishes.name, what, remedy));
@@ -98,7 +95,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    // Its values count as the options that they stand for.
+    // Its values count as their options.
     notes.forget();
     input.tree.iter().for_each(Item::take);
     let each = match are_of_server(&records) {
@@ -108,26 +105,26 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let jobs = bench::each(&command, &command.words, each, context)?;
     if jobs.is_empty() {
         let why = write::reasons(&notes.listed.borrow());
-        let why = if why.is_empty() { "it has no combination".to_owned() } else { why };
+        let why = if why.is_empty() { "it contains no combination".to_owned() } else { why };
         return Err(ImportError::nothing(&wishes.name, why));
     }
     Ok(tables::draft(jobs, context.name.clone(), notes))
 }
 
-/// Gives the text of a file that is named in what is imported.
+/// Returns the text of a file that the input names.
 pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
-/// What one `vllm bench sweep` comes to: the command to measure with, and for each combination what differs.
+/// The result of one `vllm bench sweep`: the measuring command, and the differences of each combination.
 pub(super) struct Combinations {
-    /// The words of the bench command, its program's name with them.
+    /// The words of the bench command, with its program's name.
     pub command: Vec<String>,
-    /// What differs.
+    /// The differences.
     pub each: Vec<Around>,
     /// The name of the experiment.
     pub name: Option<String>,
 }
 
-/// Reads a parameter file's text.
+/// Parses a parameter file's text.
 pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
     let value = json(file, text)?;
     secrets.add_json(&value);
@@ -156,7 +153,7 @@ pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<R
     Ok(records)
 }
 
-/// Whether the keys of a parameter file are those of a server and not of a benchmark.
+/// Whether the keys of a parameter file belong to a server and not to a benchmark.
 pub(super) fn are_of_server(records: &[Record]) -> bool {
     let mut keys = records.iter().flat_map(|record| record.values.keys()).peekable();
     keys.peek().is_some() && !keys.any(|key| is_option(&key.replace('_', "-")))
@@ -173,7 +170,7 @@ pub(super) fn sweep(
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
         let what = format!("vllm bench sweep {kind}");
-        notes.missing(&what, "this command is left out: it measures no serving", command.line);
+        notes.missing(&what, "this command is skipped: it measures no serving", command.line);
         return Ok(None);
     }
     let words = long_forms(words);
@@ -190,7 +187,7 @@ pub(super) fn sweep(
     Ok(Some(made))
 }
 
-/// How many prompts the words of a bench command ask for.
+/// Returns the number of prompts that the words of a bench command request.
 fn prompts_of(words: &[String]) -> Option<u32> {
     let is_option = |word: &str| ["--num-prompts", "--num_prompts"].contains(&word);
     let value = |at: usize| match words[at].split_once('=') {
@@ -201,7 +198,8 @@ fn prompts_of(words: &[String]) -> Option<u32> {
     (0..words.len()).rev().find_map(value)?.parse().ok()
 }
 
-/// How many requests are in flight at each level: as many times those before, from one to all prompts, as there.
+/// Returns the requests in flight at each level: growing by a constant factor, from one to all prompts, as in
+/// the tool.
 fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     let share = |level: u32| f64::from(level) / f64::from(levels - 1);
     let size = |level: u32| f64::from(prompts.max(1)).powf(share(level)).round() as u32;
@@ -210,9 +208,9 @@ fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     all
 }
 
-/// The levels of `serve_workload`. There they lie between the throughput of one request at a time and of all at once, which
-/// have to be measured first; here requests in flight rise to all prompts, and rates double up to the one that the server
-/// does not answer any more.
+/// The levels of `serve_workload`. In the tool they are between the throughput of one request at a time and
+/// of all at once, which must be measured first; here requests in flight rise to all prompts, and rates
+/// double until the server no longer keeps up.
 fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec<Around> {
     let said = arguments.text("workload-var");
     let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
@@ -221,23 +219,20 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
         "request_rate" => ("request_rate", true),
         _ => {
             let origin = said.map(|said| said.origin).unwrap_or_default();
-            arguments.missing(&origin, "the load is request_rate or max_concurrency: request_rate is taken");
+            arguments.missing(&origin, "the load is either request_rate or max_concurrency: request_rate is used");
             ("request_rate", true)
         }
     };
     let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
-    let why = "there the levels lie between the throughput of one request at a time and of all at once; here requests in \
-               flight rise from 1 to all prompts, each level as many times the one before, and rates double up to the one \
-               that the server does not answer any more (`stop: saturated`)";
+    let why = "vLLM spreads the levels between the throughput of one request at a time and of all at once; here \
+               requests in flight rise from 1 to all prompts by a constant factor per level, and rates double until \
+               the server no longer keeps up (`stop: saturated`)";
     arguments.differs("serve_workload", why);
     let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
     let mut all = Vec::new();
     for around in each {
         if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-            arguments.missing(
-                &format!("serve_workload with {option}"),
-                "--bench-params give the load that is to be explored",
-            );
+            arguments.missing(&format!("serve_workload with {option}"), "--bench-params set the load that is explored");
             continue;
         }
         let own = around.instead.iter().find(|(key, _)| key.replace('-', "_") == "num_prompts");
@@ -256,7 +251,7 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
     all
 }
 
-/// The load that `serve_sla` looks for.
+/// The load that `serve_sla` searches.
 fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     let said = arguments.text("sla-variable");
     if kind != "serve_sla" {
@@ -275,36 +270,36 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
 }
 
-/// The range of a search, and why it is that one.
+/// The range of a search, and its reason.
 const RANGE: (&str, &str) =
-    ("from: 1, to: 1000, within: 5%", "there up to 65536; raise `to` where the answer lies above it");
+    ("from: 1, to: 1000, within: 5%", "vLLM searches up to 65536; raise `to` if the result lies above it");
 
-/// The words that asked for a search, without what is said of them.
+/// Returns the words that request a search, without their explanation.
 fn said_by(search: &Searched) -> &str {
     search.origin.split(": ").next().unwrap_or_default()
 }
 
-/// Has the load of one combination searched; any load stands in for the one that is looked for until then.
+/// Searches the load of one combination; until then any load stands in for the result.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
-        arguments.missing(said_by(search), "a search needs an objective that `slo` knows");
+        arguments.missing(said_by(search), "a search needs an objective that `slo` supports");
         return;
     }
     let option = if search.axis == "qps" { "request_rate" } else { "max_concurrency" };
     if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-        arguments.missing(said_by(search), "the load that is searched is given by --bench-params");
+        arguments.missing(said_by(search), "--bench-params set the load that is searched");
         return;
     }
     around.instead.push((option.to_owned(), Value::String("1".to_owned())));
     around.search = Some(search.clone());
 }
 
-/// Words with the long form of the two short options.
+/// Returns words with the two short options in their long form.
 pub(super) fn long_forms(words: &[String]) -> Vec<String> {
     arguments::long_forms(words, &[("-o", "--output-dir"), ("-e", "--experiment-name")])
 }
 
-/// The combinations of the file that an option names.
+/// Returns the combinations of the file that an option names.
 pub(super) fn combinations_of(
     place: &str,
     option: &str,
@@ -387,22 +382,23 @@ fn combinations(
     }
     for bench in benches.iter().filter(|bench| !settings.iter().any(|(record, _)| is_linked(record, bench, &links))) {
         if !settings.is_empty() {
-            arguments.missing(&said_of(bench, arguments.secrets()), "--link-vars ties it to no setting of the server");
+            arguments.missing(&said_of(bench, arguments.secrets()), "--link-vars links it to no server setting");
         }
     }
     for (record, _) in
         settings.iter().filter(|(record, _)| !benches.iter().any(|bench| is_linked(record, bench, &links)))
     {
         let what = format!("serve-params {}", said_of(record, arguments.secrets()));
-        arguments.missing(&what, "--link-vars ties it to no combination of --bench-params");
+        arguments.missing(&what, "--link-vars links it to no combination of --bench-params");
     }
     Ok(Combinations { command: bench, each, name })
 }
 
-/// What is done after each benchmark, as the hook that it is.
+/// Returns the action after each benchmark, as a hook.
 fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
     if arguments.secrets().are_in(&words.join(" ")) {
-        let why = "it holds a secret: write a script that takes it from a variable into hooks: { after_run: { command: […] } }";
+        let why = "it contains a secret: write a script that reads the secret from a variable into hooks: { \
+            after_run: { command: […] } }";
         arguments.missing("--after-bench-cmd", why);
         return None;
     }
@@ -411,25 +407,26 @@ fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<
     (!words.is_empty()).then(|| Field::new("hooks", command, origin))
 }
 
-/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts it so that it can.
+/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts it
+/// with the necessary settings.
 fn emptied(around: &mut Around) -> Option<Field> {
     let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
     serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));
     Some(Field::new("reset", "prefix_cache".to_owned(), "default without --after-bench-cmd"))
 }
 
-/// How long each start of the server is waited for.
+/// The time limit for each start of the server.
 fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.whole("server-ready-timeout")?;
     if said.value == 0 {
         arguments.missing(&said.origin, "a start takes time: write `ready: { within: 15m }` of the endpoint");
         return None;
     }
-    // Nobody waits for longer than a year.
+    // A wait is at most a year.
     Some(Field::new("ready", format!("{{ within: {}s }}", said.value.min(31_536_000)), said.origin))
 }
 
-/// Each record laid over what all have in common.
+/// Merges each record with the common values.
 pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
     let lay = |record: Record| Around {
         name: record.name.map(|name| name_of(&name, "combination")),
@@ -439,7 +436,7 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
     records.into_iter().map(lay).collect()
 }
 
-/// What a parameter file of the server says, for a benchmark without a command that starts it.
+/// Lists the parameter file of the server, for a benchmark without a command that starts it.
 pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
     let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
@@ -454,7 +451,8 @@ fn links(text: &str) -> Vec<(String, String)> {
     text.split(',').filter_map(pair).collect()
 }
 
-/// Whether each linked pair has both its values, and they are equal. Dashes and underscores are one, as in the tool.
+/// Whether each linked pair has both its values, and they are equal. Dashes and underscores are equal, as in
+/// the tool.
 fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> bool {
     let value = |record: &Record, key: &str| {
         let found = record.values.iter().find(|(known, _)| flag_name(known) == flag_name(key));
@@ -463,13 +461,13 @@ fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> boo
     links.iter().all(|(a, b)| value(server, a).is_some_and(|of_server| Some(of_server) == value(bench, b)))
 }
 
-/// The first combination of `--sla-params` as an objective: `{ "p99_e2el_ms": "<=200" }`.
+/// Returns the first combination of `--sla-params` as an objective: `{ "p99_e2el_ms": "<=200" }`.
 fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field)> {
     let mut limits: IndexMap<&str, (Vec<String>, Vec<&str>)> = IndexMap::new();
     for record in sla.iter().skip(1) {
         arguments.missing(
             &format!("sla-params {}", said_of(record, arguments.secrets())),
-            "a plan has one `slo`: the first combination's",
+            "a plan has one `slo`: that of the first combination",
         );
     }
     for (key, value) in sla.first().map(|record| &record.values).into_iter().flatten() {
@@ -490,7 +488,7 @@ fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field
                 values.push(format!("{percentile}: {millis}ms"));
                 keys.push(key);
             }
-            _ => arguments.missing(&format!("sla-params {key} = {value}"), "not an objective that `slo` knows"),
+            _ => arguments.missing(&format!("sla-params {key} = {value}"), "not an objective that `slo` supports"),
         }
     }
     let field = |(metric, (values, keys)): (&str, (Vec<String>, Vec<&str>))| {

@@ -1,6 +1,6 @@
-//! What a command does: which program it starts, and that program's arguments.
+//! The function of a command: the program that it starts, and that program's arguments.
 
-/// Which of the two wrote the command; they differ in defaults.
+/// The tool that the command belongs to; the two differ in defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `vllm bench serve`.
@@ -19,7 +19,7 @@ impl Tool {
     }
 }
 
-/// What a command does.
+/// The function of a command.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Program<'a> {
     /// It measures; the words are its arguments.
@@ -36,7 +36,7 @@ pub(crate) enum Program<'a> {
     Other,
 }
 
-/// Benchmarks of vLLM that ask no server.
+/// Benchmarks of vLLM that use no server.
 const OFFLINE: [(&str, &str); 4] = [
     ("latency", "vllm bench latency"),
     ("throughput", "vllm bench throughput"),
@@ -44,25 +44,25 @@ const OFFLINE: [(&str, &str); 4] = [
     ("benchmark_throughput.py", "benchmark_throughput.py"),
 ];
 
-/// Programs that name others, and run none here.
+/// Programs that name others but do not run them.
 const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
 
 fn file(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether a command runs none of what it names.
+/// Whether a command runs none of the programs that it names.
 fn is_naming(words: &[String]) -> bool {
     words.first().is_some_and(|word| NAMING.contains(&file(word)))
 }
 
-/// The words behind the module or script of one of these names: `python3 -m a.b …`, `python a/b.py …`.
+/// Returns the words after the module or script of one of these names: `python3 -m a.b …`, `python a/b.py …`.
 pub(super) fn module<'w>(words: &'w [String], names: &[&str]) -> Option<&'w [String]> {
     let at = words.iter().position(|word| names.contains(&file(word))).filter(|_| !is_naming(words))?;
     words.get(at + 1..)
 }
 
-/// The words behind a program and one of its commands: `guidellm benchmark …`.
+/// Returns the words after a program and one of its commands: `guidellm benchmark …`.
 pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -> Option<&'w [String]> {
     let rest = module(words, &[program])?;
     rest.first().filter(|word| commands.contains(&word.as_str()))?;
@@ -73,9 +73,10 @@ fn offline(word: &str) -> Option<&'static str> {
     OFFLINE.iter().find(|(known, _)| *known == word).map(|(_, name)| *name)
 }
 
-/// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
+/// Finds the program in a command; the words before it (`nohup`, `uv run`, `taskset …`) affect no number
+/// here.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
-    // A shell starts nothing that has no name.
+    // A shell starts nothing without a name.
     if is_naming(words) || words.first().is_some_and(String::is_empty) {
         return Program::Other;
     }

@@ -1,21 +1,21 @@
-//! A first look: short phases beside the full ones, and a variable that chooses.
+//! A first look: short phases next to the full ones, and a variable that selects them.
 
 use super::draft::{Draft, Field, Section, Sweep};
 use super::text::{list_length, search_range, seconds};
 
-/// How long a first look takes, in seconds.
+/// The duration of a first look, in seconds.
 const LOOK: usize = 120;
-/// The longest and the shortest run of it, in seconds.
+/// Its longest and shortest run, in seconds.
 const LONGEST: usize = 40;
 const SHORTEST: usize = 6;
-/// How many loads stand for a search: enough to see where latencies rise.
+/// The number of loads that replace a search: enough to show where latencies rise.
 const LOADS: u32 = 4;
 
-/// Puts short phases in front of the full ones; `vars.quick` chooses between them.
+/// Adds short phases before the full ones; `vars.quick` selects them.
 ///
-/// Short runs have too few requests to decide a percentile, so a search among them would end without an answer: the
-/// first look measures a few loads between its bounds instead.
-/// Gives a sentence where it takes longer than it should.
+/// Short runs have too few requests to decide a percentile, so a search with them would end without a result:
+/// the first look measures a few loads between its bounds instead. Returns a sentence if it takes longer than
+/// the limit.
 pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     let runs: usize = draft.sweeps.iter().map(runs).sum();
     let each = (LOOK / runs.max(1)).clamp(SHORTEST, LONGEST);
@@ -34,13 +34,13 @@ pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     (runs * each > LOOK).then(|| {
         let (minutes, rest) = (runs * each / 60, runs * each % 60);
         format!(
-            "--quick: the first look takes {minutes}m{rest:02}s, not 2 minutes: {runs} runs of {each}s, and no run is shorter; take \
-             values of the axes out of the plan"
+            "--quick: the first look takes {minutes}m{rest:02}s, not 2 minutes: {runs} runs of {each}s, the shortest \
+             run; remove values of the axes from the plan"
         )
     })
 }
 
-/// Makes a sweep choose: its phases, its repeats, and loads in place of a search.
+/// Makes a sweep selectable: its phases, its repeats, and loads instead of a search.
 fn sweep_of(sweep: &mut Sweep, vars: &mut Variables) {
     let mut loads = None;
     for field in &mut sweep.fields {
@@ -68,7 +68,7 @@ fn chosen(look: &str, full: &str) -> String {
     format!("\"{{{{ {look} if quick else {full} }}}}\"")
 }
 
-/// Loads from `from` to `to`, equal ratios apart; whole numbers, or two digits of a rate.
+/// Returns loads from `from` to `to` at equal ratios; whole numbers, or rates with two digits.
 fn between(from: f64, to: f64, is_whole: bool) -> Vec<String> {
     let ratio = (to / from).max(1.0);
     let mut loads: Vec<String> = (0..LOADS)
@@ -85,7 +85,7 @@ fn between(from: f64, to: f64, is_whole: bool) -> Vec<String> {
     loads
 }
 
-/// How many runs a sweep's first look has.
+/// The number of runs of a sweep's first look.
 fn runs(sweep: &Sweep) -> usize {
     let cells: usize = sweep.matrix.iter().map(|axis| list_length(&axis.value)).product();
     let search = sweep.fields.iter().find(|field| field.key == "search");
@@ -93,14 +93,14 @@ fn runs(sweep: &Sweep) -> usize {
     cells * range.map_or(1, |(axis, from, to)| between(from, to, axis == "batch_size").len())
 }
 
-/// The plan's variables: which look, the short phases, and what the full look has.
+/// The plan's variables: the selected look, the short phases, and the full look's values.
 struct Variables {
     fields: Vec<Field>,
     full: Vec<(String, String)>,
 }
 
 impl Variables {
-    /// The choice, and phases for so many runs of so many seconds each.
+    /// The selector, and phases for this number of runs of this duration in seconds.
     fn new(runs: usize, each: usize) -> Variables {
         let rise = (each / 6).max(1);
         let look = format!(
@@ -114,7 +114,7 @@ impl Variables {
         let total =
             if time <= LOOK { "at most 2 minutes".to_owned() } else { format!("about {} minutes", time.div_ceil(60)) };
         let counted = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-        let choice = "--quick: a first look; --set vars.quick=false takes the full phases";
+        let choice = "--quick: a first look; --set vars.quick=false runs the full phases";
         let fields = vec![
             Field::new("quick", "true", choice),
             Field::new("look", look, format!("{counted} of {each}s: {total}")),
@@ -122,7 +122,7 @@ impl Variables {
         Variables { fields, full: Vec::new() }
     }
 
-    /// The name of the variable that holds `value`: each value has one.
+    /// Returns the name of the variable for `value`: one for each value.
     fn full(&mut self, hint: &str, value: &str, origin: &str) -> String {
         if let Some((name, _)) = self.full.iter().find(|(_, known)| known == value) {
             return name.clone();
@@ -133,7 +133,7 @@ impl Variables {
         name
     }
 
-    /// A name that a template can use.
+    /// Returns a name that is valid in a template.
     fn unused(&self, hint: &str) -> String {
         let plain: String = hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let is_free = |name: &String| self.fields.iter().all(|field| field.key != *name);

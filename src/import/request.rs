@@ -1,5 +1,5 @@
-//! Fields of a request's body, as tools are given them, → fields of a scenario. What a plan can say of a request stands in one
-//! table, `plan::RequestFields`; here is how importers say each of it.
+//! Fields of a request's body, as tools receive them → fields of a scenario. All request fields of a plan are
+//! in one table, `plan::RequestFields`; this module maps each of them for importers.
 
 use serde_json::Value;
 
@@ -13,13 +13,13 @@ use crate::plan::{Engine, Json, LengthField};
 use crate::units::Decimal;
 use crate::units::secrecy::is_secret_name;
 
-/// The longest answer that a scenario asks for.
+/// The longest response that a scenario requests.
 const LONGEST: u32 = 4_000_000;
 
-/// A field of a request's body: its name, its value, and where it came from.
+/// A field of a request's body: its name, its value, and its origin.
 pub(super) type BodyField = (String, Value, String);
 
-/// What a body comes to.
+/// The result of a body.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     /// Fields of the scenario.
@@ -35,8 +35,8 @@ impl Body {
     }
 }
 
-/// The fields of a body that goes to this engine; of one that stands there twice the first is taken. What cannot be said, or not
-/// to this engine, is listed.
+/// Maps the fields of a body for this engine; of duplicates the first is used. Fields that a plan or this
+/// engine does not support are listed.
 pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secrets, notes: Noted) -> Body {
     let mut body = Body::default();
     let (mut extra, mut origins): (Vec<(String, String)>, Vec<String>) = Default::default();
@@ -75,27 +75,27 @@ pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secre
     body
 }
 
-const TWICE: &str = "something else says it too, and is taken";
+const TWICE: &str = "another setting specifies the same, and is used";
 
-/// Whether a scenario has a word of its own for a field of a body.
+/// Whether a scenario has its own name for a field of a body.
 fn is_own(field: &str) -> bool {
     ["ignore_eos", "stop", "stream"].contains(&field) || asks_for_length(field) || sampling::named(field).is_some()
 }
 
-/// Whether a field of a body says how long the answer may be.
+/// Whether a field of a body sets the maximum length of the response.
 fn asks_for_length(field: &str) -> bool {
     LengthField::ALL.iter().any(|length| length.name() == field)
 }
 
-/// A field that a scenario has a word for.
+/// Maps a field that a scenario has a name for.
 fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
     let number = || value.to_string().trim_matches('"').parse::<Decimal>().ok();
-    let wrong = || "this is no value that it can have".to_owned();
+    let wrong = || "not an allowed value".to_owned();
     match key {
         key if asks_for_length(key) => {
             let tokens = number().and_then(|number| number.to_string().parse::<u32>().ok()).ok_or_else(wrong)?;
             if !(1..=LONGEST).contains(&tokens) {
-                return Err(format!("an answer has from 1 to {LONGEST} tokens"));
+                return Err(format!("a response has from 1 to {LONGEST} tokens"));
             }
             Ok(Field::new("output_tokens", tokens.to_string(), origin))
         }
@@ -110,18 +110,18 @@ fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
             let number = number().ok_or_else(wrong)?;
             match (low..=high).contains(&number) {
                 true => Ok(Field::new(key, number.to_string(), origin)),
-                false => Err(format!("{key} is from {low} to {high} here, and is left out")),
+                false => Err(format!("{key} must be from {low} to {high} here: skipped")),
             }
         }
     }
 }
 
-/// A field that goes under `extra`, in YAML; the error says why it does not.
+/// Returns a field under `extra`, in YAML; the error gives the reason why it is not supported.
 fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, String> {
     let fits = |value: &Value| serde_json::from_value::<Json>(value.clone());
     let name = engine.map_or("the server's engine", Engine::name);
     if takes(key).is_none() && is_secret_name(key) {
-        return Err("a plan takes this for the name of a secret, and holds none".to_owned());
+        return Err("a plan reads this as the name of a secret, and contains none".to_owned());
     }
     if let Some((reason, remedy)) = refused(key) {
         return Err(format!("{reason}: {remedy}"));
@@ -131,16 +131,17 @@ fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, S
     {
         return Err(format!("{key} is {}", takes.wanted()));
     }
-    // Of a server that is only known to speak OpenAI's API every field may be one.
+    // A server that is only known to support OpenAI's API may accept any field.
     if engine != Some(Engine::Openai) && !engine.is_some_and(|engine| names(engine, key)) {
         return Err(format!(
-            "whether `{name}` takes {key} is not known: write it under `extra` of the endpoint if it does"
+            "whether `{name}` accepts {key} is unknown: write it under `extra` of the endpoint if it does"
         ));
     }
-    flow(value).ok_or_else(|| "a null says nothing".to_owned())
+    flow(value).ok_or_else(|| "null sets nothing".to_owned())
 }
 
-/// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.
+/// Returns the stop texts of a response, one or a list, as a value of a plan; `None` if one of them is empty
+/// or not a text.
 fn stop(value: &Value) -> Option<String> {
     let texts = match value {
         Value::Array(texts) => texts.as_slice(),
@@ -150,12 +151,12 @@ fn stop(value: &Value) -> Option<String> {
     Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
 }
 
-/// A value in YAML's flow style; none for null.
+/// Returns a value in YAML's flow style; `None` for null.
 pub(super) fn flow(value: &Value) -> Option<String> {
     written(value, text_value)
 }
 
-/// A value of a plan in YAML's flow style, its templates as they stand; none for null.
+/// Returns a value of a plan in YAML's flow style, with its templates unchanged; `None` for null.
 pub(super) fn flow_as_it_is(value: &Value) -> Option<String> {
     written(value, scalar)
 }
@@ -183,17 +184,17 @@ mod tests {
     use crate::import::notes::Notes;
     use crate::plan::RequestFields;
 
-    /// Fields of a request that a body does not hold, and how importers say them.
+    /// Fields of a request that are not in the body, and how importers set them.
     const ELSEWHERE: [(&str, &str); 6] = [
-        ("length_field", "the key under which the length stands"),
-        ("model", "refused in a body: the entry of `models` says it"),
+        ("length_field", "the key that sets the length"),
+        ("model", "rejected in a body: the entry of `models` sets it"),
         ("headers", "options for headers, each a reference to a secret"),
         ("inputs", "texts of one request for vectors, by an option"),
         ("documents", "documents of one request for scores, by an option"),
         ("query_tokens", "by the tool's option for the length of the query"),
     ];
 
-    /// A field that is added to the plan's one table of request fields stops this test from compiling, or from passing.
+    /// A field added to the plan's table of request fields makes this test fail to compile or to pass.
     #[test]
     fn every_field_of_a_request_is_known_to_importers() {
         let RequestFields {
@@ -209,7 +210,7 @@ mod tests {
         let schema = schemars_fields();
         for name in schema {
             let known = is_own(&name) || ELSEWHERE.iter().any(|(known, _)| *known == name);
-            assert!(known, "no importer says `{name}` of a request: add it to `own`, or say where it is said");
+            assert!(known, "no importer sets `{name}` of a request: add it to `own`, or where it is set");
         }
     }
 

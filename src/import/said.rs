@@ -1,6 +1,6 @@
-//! A value and the words that said it.
+//! A value and the words that specify it.
 
-/// A value and the words that said it.
+/// A value and the words that specify it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Said<T> {
     /// The value.
@@ -10,12 +10,12 @@ pub(crate) struct Said<T> {
 }
 
 impl<T> Said<T> {
-    /// A value that nobody said.
+    /// Returns a default value.
     pub(crate) fn default(value: T, origin: impl Into<String>) -> Said<T> {
         Said { value, origin: origin.into() }
     }
 
-    /// The same words, another value.
+    /// Returns another value with the same words.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
         Said { value: change(self.value), origin: self.origin }
     }

@@ -1,6 +1,6 @@
-//! What must not be repeated: keys, passwords and the values of headers, wherever the imported words hold them. A secret is
-//! known by its place (`masking`). A long one that cannot be a word of its own is looked for elsewhere too, since scripts
-//! copy keys into other options.
+//! Secrets that must not be repeated: keys, passwords and the values of headers, anywhere in the input. A
+//! secret is recognized by its place (`masking`). A long one that cannot be an ordinary word is also searched
+//! elsewhere, because scripts copy keys into other options.
 
 use std::cell::RefCell;
 
@@ -12,15 +12,16 @@ use super::shell::without_mark_names;
 use crate::units::secrecy::{SCHEMES, keys_in, names_secret};
 
 /// Why a value is not in the plan.
-pub(super) const WHY: &str = "it holds a secret, and a plan holds none: write `{ secret: env:NAME }` where the plan takes a \
-                              reference (`api_key`, `headers`, `env` of `launch`)";
-/// The shortest text that is looked for elsewhere: with digits and letters in it, so that no word is one.
+pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write `{ secret: env:NAME }` where the \
+                              plan takes a reference (`api_key`, `headers`, `env` of `launch`)";
+/// The minimum length of a text that is searched elsewhere: with digits and letters, so that no ordinary word
+/// matches.
 const SHORTEST: usize = 8;
-/// The shortest one whose name does not say that it is a secret: with small and big letters as well.
+/// The minimum length without the name of a secret: with lower-case and upper-case letters as well.
 const SHORTEST_UNNAMED: usize = 10;
 
-/// Name and value of a header, of `Name: value`, `Name:value` or `Name=value`. A word that has no name, or one that may be
-/// a part of a key (`YWJj==`), has none.
+/// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. A word without a
+/// name, or with one that may be part of a key (`YWJj==`), has none.
 fn header(word: &str, is_first: bool) -> Option<(&str, &str)> {
     let at = word.find([':', '='])?;
     let (name, value) = (&word[..at], &word[at + 1..]);
@@ -30,8 +31,8 @@ fn header(word: &str, is_first: bool) -> Option<(&str, &str)> {
     (is_token && (is_known || (is_first && has_value))).then_some((name, value.trim()))
 }
 
-/// The headers that the words behind an option say; unquoted ones take several words. The name is empty where none can be
-/// told from the value.
+/// Returns the headers in the words after an option; unquoted ones take several words. The name is empty if
+/// it cannot be separated from the value.
 pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for (number, word) in words.iter().enumerate() {
@@ -44,13 +45,13 @@ pub(super) fn headers(words: &[String]) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a text is the address of a server and nothing else: a header that took it by mistake makes it no secret.
+/// Whether a text is only the address of a server: it is not a secret even if parsed as a header by error.
 fn is_bare_address(text: &str) -> bool {
     let authority = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     authority.is_some_and(|host| !host.trim_end_matches('/').contains(['/', '@', '?', '#']))
 }
 
-/// Whether a secret cannot be taken for anything else, so that it is looked for elsewhere too.
+/// Whether a secret is distinctive enough to be searched elsewhere too.
 fn is_unmistakable(text: &str, is_named: bool) -> bool {
     let has = |test: fn(&u8) -> bool| text.bytes().any(|b| test(&b));
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
@@ -61,7 +62,7 @@ fn is_unmistakable(text: &str, is_named: bool) -> bool {
     is_mixed && is_long && !is_bare_address(text)
 }
 
-/// Headers as they may be shown: their names.
+/// Returns headers in their displayable form: their names.
 pub(super) fn shown_headers(words: &[String]) -> String {
     let one =
         |(name, _): (String, String)| if name.is_empty() { HIDDEN.to_owned() } else { format!("{name}={HIDDEN}") };
@@ -73,12 +74,13 @@ pub(super) fn shown_headers(words: &[String]) -> String {
 pub(super) struct Secrets(RefCell<Vec<String>>);
 
 impl Secrets {
-    /// Takes a value that must not be repeated.
+    /// Adds a value that must not be repeated.
     pub(super) fn add(&self, value: &str) {
         self.add_parts(value, true);
     }
 
-    /// Takes a value and its parts, which may stand alone elsewhere: the key behind `Bearer`, what stands beside `$NAME`.
+    /// Adds a value and its parts, which may occur alone elsewhere: the key after `Bearer`, the text around
+    /// `$NAME`.
     fn add_parts(&self, value: &str, is_named: bool) {
         let mut known = self.0.borrow_mut();
         for literal in without_mark_names(value.trim()) {
@@ -87,7 +89,7 @@ impl Secrets {
                 if is_scheme || !is_unmistakable(part, is_named) {
                     continue;
                 }
-                // As it stands, and as JSON and YAML quote it.
+                // Unchanged, and as quoted by JSON and YAML.
                 let quoted = Value::from(part).to_string();
                 for form in [part, quoted.trim_matches('"')] {
                     if !known.iter().any(|known| known == form) {
@@ -101,45 +103,46 @@ impl Secrets {
 
     fn add_all(&self, found: Found) {
         for (secret, is_named) in found {
-            // User and password of an address may stand alone too.
+            // User and password of an address may also occur alone.
             secret.split(':').chain([secret.as_str()]).for_each(|part| self.add_parts(part, is_named));
         }
     }
 
-    /// Takes what stands under the name of a secret, unless it only says where one is.
+    /// Adds the value of a secret's name, unless it is only a reference.
     pub(crate) fn add_named(&self, name: &str, value: &str) {
         if is_secret(name, value) {
             self.add(value);
         }
     }
 
-    /// Takes the values of headers: every header may be one.
+    /// Adds the values of headers: any header may be secret.
     pub(crate) fn add_headers(&self, words: &[String]) {
         for (name, value) in headers(words) {
             self.add_parts(&value, name.is_empty() || names_secret(&name));
         }
     }
 
-    /// Takes the secrets that a text holds.
+    /// Adds the secrets in a text.
     pub(crate) fn add_text(&self, text: &str) {
         let mut found = Found::new();
         masked(text, &mut found);
         self.add_all(found);
     }
 
-    /// Takes the secrets that a JSON tree holds.
+    /// Adds the secrets in a JSON tree.
     pub(crate) fn add_json(&self, value: &Value) {
         let mut found = Found::new();
         masked_json("", value, &mut found);
         self.add_all(found);
     }
 
-    /// A text of the source without its secrets.
+    /// Returns a text of the source without its secrets.
     pub(crate) fn hide(&self, text: &str) -> String {
         self.hide_known(&masked(text, &mut Found::new()))
     }
 
-    /// A sentence without secrets that are known: it may speak of keys, so that their names in it tell no place.
+    /// Returns a sentence without known secrets: it may mention keys, so names of keys in it indicate no
+    /// place.
     pub(crate) fn hide_known(&self, text: &str) -> String {
         let known = self.0.borrow();
         let text = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN));
@@ -154,23 +157,23 @@ impl Secrets {
         clean + &text[copied..]
     }
 
-    /// A sentence without secrets that are known, and without those of what it quotes.
+    /// Returns a sentence without known secrets, and without those in its quotes.
     pub(crate) fn hide_quoted(&self, sentence: &str) -> String {
         self.hide_known(&masked_quotes(sentence))
     }
 
-    /// Whether a text of the source holds a secret.
+    /// Whether a text of the source contains a secret.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         self.hide(text) != text
     }
 
-    /// Whether a value under this name is a secret or holds one.
+    /// Whether the value of this name is a secret or contains one.
     pub(crate) fn are_in_value(&self, name: &str, value: &Value) -> bool {
         let clean = masked_json(name, value, &mut Found::new());
         clean != *value || self.hide_known(&clean.to_string()) != clean.to_string()
     }
 
-    /// A named value as it may be shown.
+    /// Returns a named value in its displayable form.
     pub(super) fn shown(&self, name: &str, value: &str) -> String {
         let is_hidden = (names_secret(name) || names_headers(name)) && !value.is_empty();
         if is_hidden { HIDDEN.to_owned() } else { self.hide(value) }

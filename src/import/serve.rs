@@ -1,4 +1,5 @@
-//! A command that starts a server → how a plan launches it: its words, its flags, its variables. It is read, never run.
+//! A command that starts a server → its launch in a plan: its words, its flags, its variables. It is read,
+//! never run.
 
 use indexmap::IndexMap;
 
@@ -10,18 +11,18 @@ use crate::units::Decimal;
 use crate::units::secrecy::{is_secret_name, names_secret};
 use crate::units::text::is_variable;
 
-/// The ports on which servers listen unless told otherwise.
+/// The default ports of servers.
 const VLLM_PORT: &str = "8000";
 const SGLANG_PORT: &str = "30000";
-/// The variable from which vLLM takes the key that it asks clients for.
+/// The variable from which vLLM reads the key that it requires from clients.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
-/// The variable with which clients name theirs.
+/// The variable in which clients store their key.
 const CLIENT_KEY: &str = "OPENAI_API_KEY";
-/// Programs that only let go of the terminal, which the launch does anyway.
+/// Programs that only detach from the terminal, which the launch does anyway.
 const LET_GO: [&str; 5] = ["nohup", "setsid", "exec", "command", "env"];
-/// Programs behind which the server is no child of the command, or does not end with it.
+/// Programs under which the server is not a child of the command, or does not end with it.
 const ELSEWHERE: [&str; 8] = ["docker", "podman", "nerdctl", "ssh", "kubectl", "tmux", "screen", "sbatch"];
-/// Options of `vllm serve` that take no value: what stands behind one may be the model.
+/// Options of `vllm serve` without a value: the word after one may be the model.
 const SWITCHES: [&str; 14] = [
     "async_scheduling",
     "disable_custom_all_reduce",
@@ -38,25 +39,26 @@ const SWITCHES: [&str; 14] = [
     "headless",
     "trust_remote_code",
 ];
-/// Short options of `vllm serve`, and what they are short for.
+/// Short options of `vllm serve`, and their long forms.
 const SHORT: [(&str, &str); 4] = [
     ("-tp", "tensor_parallel_size"),
     ("-pp", "pipeline_parallel_size"),
     ("-dp", "data_parallel_size"),
     ("-q", "quantization"),
 ];
-/// Why a word of a command is not in the plan.
+/// The reason why a word of a command is not in the plan.
 const HOLDS: &str =
-    "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
-/// Parts of names of variables that say where something is on a host.
+    "it contains a secret: pass it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
+/// Parts of variable names that refer to a place on a host.
 const OF_HOST: [&str; 9] = ["DEVICES", "HOME", "PATH", "DIR", "CACHE", "ROOT", "TMP", "TEMP", "LOG"];
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word {
-    /// As it stands.
+    /// Unchanged.
     Text(String),
-    /// What the server calls its model, or where the model is; empty for the model that the benchmark asks for.
+    /// The server's name for its model, or the model's location; empty for the model that the benchmark
+    /// requests.
     Model(String),
     /// The port.
     Port(String),
@@ -69,26 +71,26 @@ pub(crate) struct Serve {
     pub(super) words: Vec<Word>,
     /// Its flags by name, each value in YAML.
     pub(super) flags: IndexMap<String, String>,
-    /// The variables that it is given, each value in YAML; first those that are part of what a run is.
+    /// The variables that it is given, each value in YAML; first those that are part of a run's identity.
     pub(crate) env: [IndexMap<String, String>; 2],
-    /// The variable that holds the key which it asks clients for.
+    /// The variable with the key that it requires from clients.
     pub(super) key: Option<String>,
-    /// Where it listens, if that is said.
+    /// Its listening address, if specified.
     pub(super) host: Option<String>,
     /// Whether it is `vllm serve`, whose options are known.
     pub(crate) is_vllm: bool,
-    /// The port on which it listens unless told otherwise; empty where that is not known.
+    /// Its default port; empty if unknown.
     pub(super) port: &'static str,
-    /// The program in front of it that keeps a plan from starting it as it stands.
+    /// The program before it that prevents a plan from starting it unchanged.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
     pub varied: Vec<String>,
-    /// The words that said it, for comments.
+    /// The words that specify it, for comments.
     pub(super) origin: String,
 }
 
 impl Serve {
-    /// How vLLM is started where nothing says it.
+    /// The start of vLLM if nothing specifies it.
     pub(crate) fn usual() -> Serve {
         let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
         words.push(Word::Model(String::new()));
@@ -96,24 +98,25 @@ impl Serve {
             words,
             is_vllm: true,
             port: VLLM_PORT,
-            origin: "no command was given: correct it".to_owned(),
+            origin: "no command was specified: fix it".to_owned(),
             ..Serve::default()
         }
     }
 
-    /// The value of one of its flags, in YAML.
+    /// Returns the value of one of its flags, in YAML.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         self.flags.get(name).map(String::as_str)
     }
 }
 
-/// The name of a flag: `max-num-seqs` as `max_num_seqs`. Keys inside of an option's value stay as they are.
+/// Returns the name of a flag: `max-num-seqs` as `max_num_seqs`. Keys inside an option's value stay
+/// unchanged.
 pub(crate) fn flag_name(key: &str) -> String {
     let (option, inner) = key.split_at(key.find('.').unwrap_or(key.len()));
     format!("{}{inner}", option.replace('-', "_"))
 }
 
-/// A flag's value in YAML; none where no plan can say it.
+/// Returns a flag's value in YAML; `None` if no plan can express it.
 pub(crate) fn flag_value(text: &str) -> Option<String> {
     let is_number = text.len() < 16 && text.parse::<Decimal>().is_ok_and(|number| number.to_string() == text);
     match text {
@@ -125,13 +128,13 @@ pub(crate) fn flag_value(text: &str) -> Option<String> {
 
 /// Whether a plan can have an axis or a flag of this name.
 pub(crate) fn is_flag_name(name: &str) -> bool {
-    // Words of a matrix beside the values of an axis.
+    // Keywords of a matrix next to the values of an axis.
     let is_taken = ["when", "zip", "value"].contains(&name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
 }
 
-/// Reads a command that starts a server. `varied` are the flags that parameters set over its own.
+/// Parses a command that starts a server. `varied` are the flags that parameters override.
 pub(crate) fn serve(command: &Command, varied: &[String], origin: &str, notes: &Notes) -> Serve {
     let serve = Serve { origin: origin.to_owned(), ..Serve::default() };
     let mut reader = Reader { serve, line: command.line, notes };
@@ -187,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A variable that the server is given, a secret one by its reference.
+    /// Adds a variable of the server, a secret one by reference.
     fn secret(&mut self, name: &str, variable: &str) {
         self.serve.env[0].insert(name.to_owned(), secret(variable));
         if name == SERVER_KEY {
@@ -197,16 +200,16 @@ impl Reader<'_> {
 
     fn variable(&mut self, name: &str, value: &str) {
         if !is_variable(name) {
-            return self.missing(&format!("variable {name}"), "this is no name of a variable: letters, digits and `_`");
+            return self.missing(&format!("variable {name}"), "not a variable name: expected letters, digits and `_`");
         }
-        // A plan takes more names for those of secrets.
+        // A plan treats more names as secret.
         if names_secret(name) || is_secret_name(name) {
             match is_no_key(value) {
-                true => self.needless(&format!("{name}="), "a key that is none"),
+                true => self.needless(&format!("{name}="), "not a key"),
                 false => self.secret(name, name),
             }
         } else if let Some(unset) = marks(value).first() {
-            let why = format!("`{unset}` has no value in what was imported: write it into `env` of `launch`");
+            let why = format!("`{unset}` has no value in the imported text: write it into `env` of `launch`");
             self.missing(&format!("variable {name}"), &why);
         } else if self.notes.secrets.are_in(value) {
             self.secret(name, name);
@@ -216,7 +219,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes what stands before the program, `HF_HOME=/data nohup …`.
+    /// Reads the words before the program, `HF_HOME=/data nohup …`.
     fn begin<'w>(&mut self, words: &'w [String]) -> &'w [String] {
         let mut rest = words;
         while let Some((first, others)) = rest.split_first() {
@@ -231,7 +234,7 @@ impl Reader<'_> {
         rest
     }
 
-    /// A word that stands for itself; one without a value here, or with a secret, is listed.
+    /// Adds a literal word; one without a value here, or with a secret, is listed.
     fn word(&mut self, text: &str) {
         if self.is_sayable("a word of the command", text) {
             self.serve.words.push(Word::Text(text.to_owned()));
@@ -240,7 +243,7 @@ impl Reader<'_> {
 
     fn is_sayable(&mut self, what: &str, text: &str) -> bool {
         if let Some(unset) = marks(text).first() {
-            let why = format!("`{unset}` has no value in what was imported: write it into `command` of `launch`");
+            let why = format!("`{unset}` has no value in the imported text: write it into `command` of `launch`");
             self.missing(what, &why);
             return false;
         }
@@ -293,12 +296,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The model that `vllm serve` is given; where only running the script would tell it, the one that the benchmark asks for.
+    /// Returns the model of `vllm serve`; if it is only known when the script runs, the benchmark's model.
     fn model(&mut self, word: &str) {
         match marks(word).first() {
             Some(unset) => {
                 let why = format!(
-                    "`{unset}` has no value in what was imported: the server is started with the model that the benchmark asks for"
+                    "`{unset}` has no value in the imported text: the server is started with the model that the \
+                     benchmark requests"
                 );
                 self.needless("the model of vllm serve", &why);
                 self.serve.words.push(Word::Model(String::new()));
@@ -342,7 +346,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A secret is no argument of a plan's command: vLLM takes two of them from variables.
+    /// A secret is never an argument of a plan's command: vLLM reads two of them from variables.
     fn secret_option(&mut self, name: &str, dashed: &str, values: &[String]) {
         let variable = match name {
             "api_key" if self.serve.port == SGLANG_PORT => None,
@@ -353,20 +357,24 @@ impl Reader<'_> {
         let of_mark = values.first().and_then(|value| marks(value).first().map(|name| (*name).to_owned()));
         match variable {
             _ if values.first().is_none_or(|value| is_no_key(value)) => {
-                self.needless(dashed, "it is no key: the launched server asks for none");
+                self.needless(dashed, "not a key: the launched server requires none");
             }
             Some(variable) => {
                 self.secret(variable, of_mark.as_deref().filter(|name| is_variable(name)).unwrap_or(variable));
-                self.needless(&format!("{dashed} ***"), &format!("the server takes it from the variable {variable}: see `env` of `launch`"));
+                self.needless(
+                    &format!("{dashed} ***"),
+                    &format!("the server reads it from the variable {variable}: see `env` of `launch`"),
+                );
             }
             None => self.missing(
                 &format!("{dashed} ***"),
-                "a plan holds no secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`",
+                "a plan holds no secret: pass it to the server as a variable, env: { NAME: { secret: env:NAME } } of \
+                 `launch`",
             ),
         }
     }
 
-    /// A program whose options are not known: its words as they stand, but for what parameters set over them.
+    /// Reads a program with unknown options: its words unchanged, except those that parameters override.
     fn verbatim(&mut self, words: &[String], varied: &[String]) {
         let mut words = words.iter().peekable();
         let mut is_key = false;
@@ -406,12 +414,12 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the words up to a server's options start SGLang's.
+/// Whether the words before a server's options start SGLang's server.
 fn is_sglang(words: &[String]) -> bool {
     words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
 }
 
-/// What a command says of a server, in words for comments.
+/// Returns the facts of a server from its command, in words for comments.
 pub(crate) fn origin(words: &[String], line: usize) -> String {
     let program = match is_sglang(words) {
         true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",

@@ -1,4 +1,5 @@
-//! Parameters of the server (`--serve-params`) → values of the `server` axis, and the command that they are laid over.
+//! Parameters of the server (`--serve-params`) → values of the `server` axis, and the command that they
+//! modify.
 
 use serde_json::{Map, Value};
 
@@ -11,10 +12,10 @@ use super::serve::{Serve, flag_name, flag_value, is_flag_name, serve};
 use super::shell::Command;
 use crate::units::secrecy::names_secret;
 
-/// Options of the server that the plan says elsewhere.
+/// Options of the server that the plan contains elsewhere.
 const ELSEWHERE: [(&str, &str); 2] = [
-    ("port", "the port is one for all settings: `port` of `launch`"),
-    ("host", "the host is one for all settings: `url` of the endpoint"),
+    ("port", "all settings share one port: `port` of `launch`"),
+    ("host", "all settings share one host: `url` of the endpoint"),
 ];
 
 /// One combination of a parameter file.
@@ -24,7 +25,7 @@ pub(super) struct Record {
     pub(super) values: Map<String, Value>,
 }
 
-/// A combination in words.
+/// Returns a combination as text.
 pub(super) fn said_of(record: &Record, secrets: &Secrets) -> String {
     let shown = |(key, value): (&String, &Value)| format!("{key}={}", secrets.shown(key, &value.to_string()));
     let values: Vec<String> = record.values.iter().take(12).map(shown).collect();
@@ -34,7 +35,7 @@ pub(super) fn said_of(record: &Record, secrets: &Secrets) -> String {
     }
 }
 
-/// The settings that a plan can start a server with, each with the record that it came from.
+/// Returns the settings that a plan can start a server with, each with its record.
 pub(super) fn settings(records: &[Record], origin: String, arguments: &Arguments) -> Vec<(Record, Setting)> {
     let mut all: Vec<(Record, Setting)> = Vec::new();
     for record in records {
@@ -42,7 +43,7 @@ pub(super) fn settings(records: &[Record], origin: String, arguments: &Arguments
             Ok(flags) => {
                 let setting = Setting { flags, name: record.name.clone(), origin: origin.clone() };
                 match all.iter().find(|(_, known)| known.flags == setting.flags) {
-                    Some(_) => arguments.needless(&what(record, arguments), "the same setting stands there already"),
+                    Some(_) => arguments.needless(&what(record, arguments), "the same setting is already listed"),
                     None => all.push((record.clone(), setting)),
                 }
             }
@@ -56,7 +57,8 @@ fn what(record: &Record, arguments: &Arguments) -> String {
     format!("serve-params {}", said_of(record, arguments.secrets()))
 }
 
-/// The flags of one record by name, each value in YAML; an error says why no plan can start a server with them.
+/// Returns the flags of one record by name, each value in YAML; the error gives the reason why no plan can
+/// start a server with them.
 fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>, String> {
     let mut flags: Vec<(String, String)> = Vec::new();
     for (key, value) in &record.values {
@@ -70,23 +72,23 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
         let text = text(value);
         let is_secret = names_secret(&name) || text.as_ref().is_some_and(|text| arguments.secrets().are_in(text));
         if is_secret {
-            let why = "a plan holds no secret: give it to the server as a variable, env: { VLLM_API_KEY: { secret: env:VLLM_API_KEY } } \
-                       of `launch`";
+            let why = "a plan holds no secret: pass it to the server as a variable, env: { VLLM_API_KEY: { secret: \
+                       env:VLLM_API_KEY } } of `launch`";
             arguments.missing(&format!("{shown} ***"), why);
             continue;
         }
         if !is_flag_name(&name) {
-            return Err(format!("left out: `{key}` cannot be the name of a flag"));
+            return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
-            // Inside of an option's value there is no --no-KEY.
+            // An option's value has no --no-KEY inside.
             Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
             Value::Bool(value) => Some(value.to_string()),
             _ => text.as_deref().and_then(flag_value),
         };
         let yaml = yaml.ok_or_else(|| {
             format!(
-                "left out: `{key}` has no value that a flag can have; leave the key out where the flag is not given"
+                "skipped: the value of `{key}` cannot be the value of a flag; remove the key where the flag is not set"
             )
         })?;
         match name.strip_prefix("no_").map(|name| (name, &yaml)) {
@@ -99,7 +101,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
     Ok(flags)
 }
 
-/// A value as one argument; none of what the tool itself makes no argument of.
+/// Returns a value as one argument; `None` for values that the tool does not turn into an argument.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null | Value::Array(_) => None,
@@ -108,7 +110,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A setting that changes nothing (`{}`) says so of a flag that others set: a value of an axis sets something.
+/// A setting that changes nothing (`{}`) repeats the base value of a flag that others set: a value of an axis
+/// always sets something.
 pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Around) {
     let first = settings.iter().find_map(|(_, setting)| setting.flags.first()).map(|(flag, _)| flag.clone());
     let Some(flag) = first else { return settings.clear() };
@@ -118,7 +121,7 @@ pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Arou
     }
 }
 
-/// What is known of the server that these settings are laid over, and how it is started.
+/// Returns the known facts of the server that these settings modify, and its start.
 pub(super) fn server(
     command: &Command,
     records: &[Record],
@@ -136,7 +139,8 @@ pub(super) fn server(
     let mut started = match is_said {
         true => serve(command, &varied, "--serve-cmd", arguments.notes),
         false => {
-            let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts yours into `launch`";
+            let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts your \
+                server into `launch`";
             arguments.missing("the command that starts the server", why);
             Serve::usual()
         }

@@ -1,17 +1,18 @@
-//! Lengths that differ from request to request, as other tools say them → `lengths`, or the two lengths of a scenario.
+//! Lengths that vary between requests, in the notations of other tools → `lengths`, or the two lengths of a
+//! scenario.
 
 use super::draft::Field;
 use super::said::Said;
 
-/// The shortest prompt that a scenario takes: its nonce has to fit.
+/// The shortest prompt of a scenario: its nonce has to fit.
 pub(super) const SHORTEST: u32 = 16;
-/// The longest length that a scenario takes.
+/// The longest length of a scenario.
 pub(super) const LONGEST: u32 = 4_000_000;
 
-/// How long texts are, in tokens.
+/// The lengths of texts, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Spread {
-    /// All alike.
+    /// All equal.
     One(u32),
     /// Any length from the first to the second, both included.
     Even(u32, u32),
@@ -29,13 +30,13 @@ pub(super) enum Spread {
 }
 
 impl Spread {
-    /// Around a mean, as far as five standard deviations: what lies beyond does not come in a run.
+    /// Around a mean, up to five standard deviations: values beyond do not occur in a run.
     pub(super) fn around(mean: u32, sd: u32, least: u32) -> Spread {
         let far = sd.saturating_mul(5);
         Spread::Normal { mean, sd, min: mean.saturating_sub(far).max(least), max: mean.saturating_add(far) }
     }
 
-    /// The same with the bounds that a scenario has, and what that changes, in words.
+    /// Returns the same lengths within the bounds of a scenario, and the resulting changes in words.
     pub(super) fn fitted(self, least: u32) -> (Spread, Option<String>) {
         let within = |length: u32| length.clamp(least, LONGEST);
         let fitted = match self {
@@ -71,7 +72,7 @@ impl Spread {
         }
     }
 
-    /// With fewer tokens everywhere: those that a shared text has already.
+    /// Returns lengths reduced by the tokens of a shared text.
     pub(super) fn less(self, tokens: u32) -> Spread {
         let less = |length: u32| length.saturating_sub(tokens);
         match self {
@@ -83,7 +84,7 @@ impl Spread {
         }
     }
 
-    /// As a value of a plan.
+    /// Returns it as a value of a plan.
     fn value(self) -> String {
         match self {
             Spread::One(length) => length.to_string(),
@@ -95,7 +96,7 @@ impl Spread {
     }
 }
 
-/// The fields of a scenario with these lengths, and what is told of them: words of the source, and why.
+/// Returns the fields of a scenario with these lengths, and the notes: words of the source, and why.
 pub(super) fn lengths(prompt: Said<Spread>, output: Option<Said<Spread>>) -> (Vec<Field>, Vec<(String, String)>) {
     let mut told = Vec::new();
     let mut fit = |said: Said<Spread>, least: u32| {

@@ -17,11 +17,12 @@ use super::settings;
 use super::shell::Command;
 use super::text::{name_of, text_value};
 
-/// How often `vllm bench startup` starts the server with warm caches.
+/// The number of warm starts in `vllm bench startup`.
 const WARM: u32 = 3;
 
 const COLD: super::options::Fate = Lost(
-    "each start finds the caches that the ones before it left; for cold ones point VLLM_CACHE_ROOT at an empty folder, in `host_env` of `launch`",
+    "each start finds the caches of the earlier ones; for cold starts point VLLM_CACHE_ROOT at an empty folder, in \
+     `host_env` of `launch`",
 );
 
 /// The options of `vllm bench startup` itself; all others are the server's.
@@ -31,7 +32,7 @@ const OWN: [Known; 4] = [
     (
         "num-iters-warmup",
         One,
-        Needless("starts before the first one that counts: leave out the first repeat, or run once before"),
+        Needless("starts before the first one that counts: ignore the first repeat, or run once before"),
     ),
     ("output-json", One, FOLDER),
 ];
@@ -42,21 +43,21 @@ const OPTIONS: [Known; 11] = [
     ("serve-params", One, Read),
     ("startup-params", One, Read),
     ("num-runs", One, Read),
-    ("strict-params", Flag, Needless("what the plan cannot say is listed; `import --strict` fails then")),
+    ("strict-params", Flag, Needless("settings that a plan cannot express are listed; `import --strict` then fails")),
     ("output-dir", One, FOLDER),
     ("experiment-name", One, Read),
-    ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
-    ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
-    ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
+    ("show-stdout", Flag, Needless("`sweepline run -v` prints more")),
+    ("dry-run", Flag, Needless("`sweepline preview` shows the planned runs")),
+    ("resume", Many, Needless("`sweepline run` continues where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
 
-/// What `vllm bench startup` measures.
+/// Reads `vllm bench startup`.
 pub(super) fn job(command: &Command, words: &[String], context: &Context) -> Result<Vec<Job>, ImportError> {
     jobs(command, words, (&[], None), context)
 }
 
-/// What `vllm bench sweep startup` measures, and the name of the experiment.
+/// Reads `vllm bench sweep startup`; also returns the name of the experiment.
 pub(super) fn sweep(
     command: &Command,
     words: &[String],
@@ -86,14 +87,14 @@ pub(super) fn sweep(
     Ok((jobs.into_iter().map(repeated).collect(), name))
 }
 
-/// A number of starts, that many times.
+/// A number of starts as repeats.
 fn times(field: Field, runs: Option<&Said<u32>>) -> Field {
     let Some(runs) = runs.filter(|runs| runs.value > 1) else { return field };
     let count = field.value.parse::<u32>().unwrap_or(WARM).saturating_mul(runs.value).clamp(1, 1000);
     Field::new("repeats", count.to_string(), format!("{}, {}", field.origin, runs.origin))
 }
 
-/// Each combination of two files, the second over the first.
+/// Returns each combination of two files; the second overrides the first.
 fn crossed(first: Vec<Record>, second: Vec<Record>) -> Vec<Record> {
     if first.is_empty() {
         return second;
@@ -145,7 +146,7 @@ fn jobs(
     around.model = context.around().model.or(named);
     arguments.list_unused();
     let Some((model, said)) = around.model.clone() else {
-        let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(context.place(command), "the command names no model", remedy));
     };
     let one = |setting: Option<Setting>| {
@@ -166,7 +167,7 @@ fn jobs(
     }
 }
 
-/// The options of the tool itself, and those of the server, the model in front of them.
+/// Splits the options of the tool from those of the server, which begin with the model.
 fn split(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut engine, mut model) = (Vec::new(), Vec::new(), None);
     let mut words = words.iter().peekable();

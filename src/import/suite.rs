@@ -1,5 +1,6 @@
-//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options, and for each a rate and a
-//! concurrency of every list (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
+//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options, each
+//! with all rates and concurrencies of its lists
+//! (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
 
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use super::write;
 
 /// More loads than a suite has.
 const MOST_LOADS: usize = 10_000;
-/// How long the suite's script waits for a server.
+/// The time limit of the suite's script for a server.
 const READY: &str = "{ within: 20m }";
 
 /// The suites.
@@ -32,7 +33,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// Fields that `read` does not read.
-const KNOWN: &[Known] = &[("defaults", Fate::Needless("every test says it itself"))];
+const KNOWN: &[Known] = &[("defaults", Fate::Needless("every test specifies it itself"))];
 
 fn tests(root: &Item) -> Vec<&Item> {
     if root.is_list() { root.children() } else { root.peek("tests").map(Item::children).unwrap_or_default() }
@@ -55,7 +56,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         let why = write::reasons(&context.notes.listed.borrow());
         return Err(ImportError::nothing(
             input.name,
-            if why.is_empty() { "it has no test that measures anything".to_owned() } else { why },
+            if why.is_empty() { "no test in it measures anything".to_owned() } else { why },
         ));
     }
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
@@ -70,18 +71,18 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// The loads of a list: the test's, or that of the defaults. Without a list there is one, of which nothing is said; an empty
-    /// one has none.
+    /// Returns the loads of a list: the test's, or that of the defaults. Without a list there is one
+    /// unspecified load; an empty list has none.
     fn loads(&self, key: &str) -> Vec<Option<At<'a>>> {
         let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
         let loads = said.take().list();
         if loads.is_empty() {
-            said.missing("it is empty, so that this test measures nothing: it is left out");
+            said.missing("it is empty, so this test measures nothing: skipped");
         }
         loads.into_iter().map(Some).collect()
     }
 
-    /// The entries of a table, over those of the defaults.
+    /// Returns the entries of a table merged over those of the defaults.
     fn table(&self, key: &str) -> Vec<(&'a str, At<'a>)> {
         let mut all: Vec<(&str, At)> = Vec::new();
         let tables = [self.defaults.and_then(|defaults| defaults.get(key)), self.test.get(key)];
@@ -103,7 +104,7 @@ impl<'a> Test<'a> {
         };
         if self.test.get("server_parameters").is_none() && self.test.get("client_parameters").is_none() {
             let name = name.map_or_else(|| "a test".to_owned(), |name| name.value);
-            let why = "this test is left out: it asks no server, and a plan measures servers";
+            let why = "this test is skipped: it sends no requests to a server, and a plan measures servers";
             notes.missing(&one_line(&name), why, self.test.line());
             self.test.skip();
             return Ok(Vec::new());
@@ -138,7 +139,7 @@ impl<'a> Test<'a> {
         Ok(jobs)
     }
 
-    /// The server: `vllm serve MODEL` with these options and variables.
+    /// Returns the server: `vllm serve MODEL` with these options and variables.
     fn around(&self, model: &str, server: &[(&str, At)]) -> Around {
         let notes = self.context.notes;
         let mut words = vec!["vllm".to_owned(), "serve".to_owned(), model.to_owned()];
@@ -180,7 +181,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// An entry as an option: an empty text is one without a value.
+/// Returns an entry as an option: an empty text is one without a value.
 fn option(key: &str, at: At) -> Vec<String> {
     let name = format!("--{}", key.replace('_', "-"));
     match at.json() {
@@ -190,7 +191,7 @@ fn option(key: &str, at: At) -> Vec<String> {
     }
 }
 
-/// What to call an endpoint: by the accelerators that it is spread over, where there are several.
+/// Returns the name of an endpoint: by its number of accelerators, if there are several.
 fn hint(around: &Around, engine: &str) -> String {
     let flag = |flag: &str| around.serve.as_ref().and_then(|serve| serve.flag(flag)).filter(|value| *value != "1");
     let parts = [("tp", "tensor_parallel_size"), ("pp", "pipeline_parallel_size"), ("dp", "data_parallel_size")];

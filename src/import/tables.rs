@@ -1,5 +1,5 @@
-//! What several commands measure → one plan: loads that differ in nothing else are one axis, and so are scenarios, models and
-//! endpoints that share their loads.
+//! The jobs of several commands → one plan: loads that differ in nothing else become one axis, and so do
+//! scenarios, models and endpoints that share their loads.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,14 @@ use super::text::{list, name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
-/// The shortest window that a source may ask for, in seconds.
+/// The shortest window that a source may request, in seconds.
 const BRIEFEST: f64 = 0.1;
-/// The shortest window that is made of a number of prompts, in seconds: a tail needs requests, and a server time.
+/// The shortest window derived from a number of prompts, in seconds: a tail needs requests, and a server
+/// needs time.
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
 const CLOSED: u32 = 120;
-/// The longest that such a window gets, in seconds.
+/// The maximum of such a window, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
 
 /// One load of one command.
@@ -32,15 +33,15 @@ struct Point {
     lasts: Lasts,
 }
 
-/// A sweep on its way.
+/// A draft of a sweep.
 #[derive(Debug, Clone)]
 struct Group {
     endpoints: Vec<String>,
     models: Vec<String>,
     scenarios: Vec<String>,
-    /// The axes `prompt_tokens` and `output_tokens`, where one scenario has several lengths.
+    /// The axes `prompt_tokens` and `output_tokens`, if one scenario has several lengths.
     lengths: Vec<Field>,
-    /// Settings of the server, each a map in YAML; empty where none is varied.
+    /// Settings of the server, each a map in YAML; empty if none is varied.
     settings: Vec<String>,
     is_open: bool,
     /// Whether the load is that of `arrivals` or of a trace.
@@ -49,20 +50,20 @@ struct Group {
     is_start: bool,
     /// Whether it was listed with others, scenarios and loads together.
     is_listed: bool,
-    /// The name that keeps it apart from others.
+    /// The name that separates it from others.
     apart: Option<Said<String>>,
-    /// The most requests in flight beside a rate.
+    /// The maximum number of requests in flight with a rate.
     caps: Vec<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
-    /// Which load is searched, in the place of the points.
+    /// The searched load, instead of the points.
     search: Option<Searched>,
     repeats: Option<Field>,
-    /// `fill`, `stabilize` and `drain`, where they are not the plan's.
+    /// `fill`, `stabilize` and `drain`, if they differ from the plan's.
     phases: Vec<Field>,
-    /// What else stands beside the matrix.
+    /// Other fields next to the matrix.
     fields: Vec<Field>,
-    /// How long a load measures that is no axis.
+    /// The window of a load that is not an axis.
     lasts: Lasts,
     label: Option<String>,
 }
@@ -80,7 +81,7 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     for (job, count) in counted(jobs) {
         let group = group(&mut draft, &job, count);
         let alike = known.entry(group.key(true)).or_default();
-        // The same load twice, with other numbers of prompts: two sweeps.
+        // The same load twice, with different numbers of prompts: two sweeps.
         let fits = |known: &&usize| {
             let there: &Group = &groups[**known];
             !there.points.iter().any(|point| group.points.iter().any(|other| other.value == point.value))
@@ -107,7 +108,7 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     draft
 }
 
-/// Commands that say the same count as repeats.
+/// Equal commands count as repeats.
 fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     let mut counted: IndexMap<String, (Job, u32)> = IndexMap::new();
     for job in jobs {
@@ -127,7 +128,7 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     counted.into_values().collect()
 }
 
-/// How long, without the words that said it.
+/// The window without its origin.
 fn said(lasts: &Lasts) -> String {
     match lasts {
         Lasts::Requests(said) => format!("{} requests", said.value),
@@ -137,7 +138,7 @@ fn said(lasts: &Lasts) -> String {
     }
 }
 
-/// The longest time, where it is said.
+/// The maximum time, if specified.
 fn time_of(lasts: &Lasts) -> Option<f64> {
     match lasts {
         Lasts::Seconds(said) | Lasts::First(said, _) => Some(said.value),
@@ -145,7 +146,7 @@ fn time_of(lasts: &Lasts) -> Option<f64> {
     }
 }
 
-/// The window of a source that ends with the first of a time and a number of requests.
+/// The window of a source that ends at a time or a number of requests, whichever comes first.
 fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let longest = time.value.max(BRIEFEST);
     let requests = together(counts.iter().map(|said| said.origin.as_str()));
@@ -153,17 +154,17 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
         return Field::new(
             "measure",
             seconds(longest),
-            format!("{}: the whole time, whatever {requests} says", time.origin),
+            format!("{}: the full time, regardless of {requests}", time.origin),
         );
     }
     let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
     let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
     let value = format!("{{ for: {}, min_requests: {fewest}, at_most: {} }}", seconds(SHORTEST), seconds(longest));
-    let origin = format!("{}, {requests}{how}: a minute, and until one of the two is reached", time.origin);
+    let origin = format!("{}, {requests}{how}: a minute, and then until one of the two is reached", time.origin);
     Field::new("measure", value, origin)
 }
 
-/// What a plan says once: the first command decides.
+/// Settings that a plan contains once: the first command decides.
 fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
@@ -172,7 +173,7 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
         };
         match fields.iter().find(|known| known.key == field.key) {
             Some(known) if known.value != field.value => {
-                let why = format!("a plan has one {}: {} of an earlier command is taken", field.key, known.value);
+                let why = format!("a plan has one {}: {} of an earlier command is used", field.key, known.value);
                 notes.missing(&field.origin, &why, job.line);
             }
             Some(_) => {}
@@ -181,28 +182,28 @@ fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     }
 }
 
-/// Lists a seed that only some commands have: a plan has one, for all of them.
+/// Lists a seed that only some commands have: a plan has one seed for all of them.
 fn one_seed(jobs: &[Job], notes: &Notes) {
     let of = |job: &Job| job.once.iter().find(|(_, field)| field.key == "seed").map(|(_, field)| field.clone());
     let Some((seed, line)) = jobs.iter().find_map(|job| Some((of(job)?, job.line))) else { return };
     if jobs.iter().any(|job| of(job).is_none()) {
-        notes.differs(&seed.origin, "a plan has one seed: here it is that of the other commands too", line);
+        notes.differs(&seed.origin, "a plan has one seed: that of the other commands is used here too", line);
     }
 }
 
-/// Lists a window that holds the fewest of several numbers of requests.
+/// Lists a window that holds the minimum of several numbers of requests.
 fn fewest(group: &Group, notes: &Notes) {
     let counts: Vec<&Said<u32>> = group.points.iter().filter_map(|point| count_of(&point.lasts)).collect();
     let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
     let is_counted = group.measure().is_some_and(|field| field.value.contains("min_requests"));
     if is_counted && counts.iter().any(|said| said.value != fewest) {
         let why =
-            format!("a sweep has one window: it holds {fewest} requests of each load at least, the fewest of these");
+            format!("a sweep has one window: it holds at least {fewest} requests of each load, the minimum of these");
         notes.differs(&together(counts.iter().map(|said| said.origin.as_str())), &why, 0);
     }
 }
 
-/// The number of requests, where it is said.
+/// The number of requests, if specified.
 fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
     match lasts {
         Lasts::Requests(said) | Lasts::First(_, said) => Some(said),
@@ -210,7 +211,7 @@ fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
     }
 }
 
-/// The sweep that one command alone would be.
+/// Returns the sweep of a single command.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     let Job { endpoint, model, setting, scenario, load, search, lasts, label, repeats, .. } = job;
     let Load { is_own, .. } = *load;
@@ -249,11 +250,11 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     }
 }
 
-/// Load that no tool of the field settles before it measures.
+/// The load that other tools do not let settle before they measure.
 fn phases(draft: &mut Draft) {
-    let note = "The tool measures from its first request to its last answer. Here load rises (fill) and settles (stabilize) \
-                first, and is kept up while the measured requests end (drain). These are sweepline's defaults: shorten them \
-                for a first look.";
+    let note = "The tool measures from its first request to its last response. Here load rises (fill) and settles \
+                (stabilize) first, and is kept up while the measured requests end (drain). These are sweepline's \
+                defaults: shorten them for a first look.";
     let known: Vec<Field> = std::mem::take(draft.section("phases"));
     draft.sections.retain(|section| section.key != "phases");
     let defaults = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")]
@@ -268,7 +269,8 @@ fn phases(draft: &mut Draft) {
     draft.sections.insert(0, Section { key: "phases", notes, fields, ..Section::default() });
 }
 
-/// Seconds that a number of prompts takes at a rate, at least a minute; of a load that lasts a time, that.
+/// Returns the seconds that a number of prompts takes at a rate, at least a minute; for a load with a
+/// duration, that duration.
 fn time(point: &Point) -> f64 {
     match &point.lasts {
         Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
@@ -278,7 +280,7 @@ fn time(point: &Point) -> f64 {
 }
 
 impl Group {
-    /// All that must be equal where loads become one axis; without the loads, or with them.
+    /// The key that must be equal for loads to become one axis; without the loads, or with them.
     fn key(&self, without_loads: bool) -> String {
         let loads: Vec<String> = self
             .points
@@ -307,7 +309,7 @@ impl Group {
         )
     }
 
-    /// Loads whose windows cannot be said together become sweeps of their own.
+    /// Loads whose windows cannot be expressed together become separate sweeps.
     fn by_window(self) -> Vec<Group> {
         let first = self.points.first().map(|point| said(&point.lasts));
         let is_one = self.points.iter().all(|point| Some(said(&point.lasts)) == first);
@@ -325,7 +327,7 @@ impl Group {
         groups.into_values().collect()
     }
 
-    /// The window; none where nothing says it.
+    /// The window; `None` if not specified.
     fn measure(&self) -> Option<Field> {
         let points = &self.points;
         let all: Vec<&Lasts> = points.iter().map(|point| &point.lasts).chain([&self.lasts]).collect();
@@ -353,7 +355,7 @@ impl Group {
         if !self.is_open || self.search.is_some() || points.is_empty() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
-            let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
+            let origin = format!("{prompts}{how}: 2 minutes, or until it holds that number, at most 10");
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();
@@ -362,13 +364,13 @@ impl Group {
             let why = if longest > SHORTEST { "prompts / rate" } else { "prompts / rate, at least 60s" };
             return Field::new("measure", seconds(longest), format!("{prompts}: {why}"));
         }
-        // A tenth more than the slowest rate needs, since arrivals scatter.
+        // 10% more than the slowest rate needs, because arrivals vary.
         let at_most = seconds((longest * 1.1).ceil());
         let value = format!("{{ for: 60s, min_requests: {fewest}, at_most: {at_most} }}");
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
-    /// The phases of this sweep, laid over the plan's.
+    /// The phases of this sweep, merged over the plan's.
     fn own_phases(&self) -> Option<Field> {
         let all: Vec<Field> = self.phases.iter().cloned().chain(self.measure()).collect();
         let values: Vec<String> = all.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
@@ -414,7 +416,7 @@ impl Group {
             self.arrivals.iter().map(|said| Field::new("arrivals", said.value.as_str(), &said.origin)).collect();
         match &self.search {
             None => fields.extend(self.repeats.clone()),
-            // A search repeats a load as often as the answer needs it.
+            // A search repeats a load as often as its result requires.
             Some(Searched { axis, range, origin }) => {
                 fields.push(Field::new("search", format!("{{ {axis}: {{ {range} }} }}"), origin));
             }
@@ -429,7 +431,7 @@ impl Group {
     }
 }
 
-/// Where the settings of servers came from, by their value.
+/// The origins of server settings, by value.
 struct Settings(HashMap<String, Setting>);
 
 impl Settings {
@@ -438,7 +440,7 @@ impl Settings {
         Settings(all.map(|setting| (setting.value(), setting.clone())).collect())
     }
 
-    /// The words that named these values, and what they are called there.
+    /// The words that specify these values, and their names there.
     fn origin(&self, values: &[String]) -> String {
         let all: Vec<&Setting> = values.iter().filter_map(|value| self.0.get(value)).collect();
         let words = together(all.iter().map(|setting| setting.origin.as_str()));
@@ -447,7 +449,7 @@ impl Settings {
     }
 }
 
-/// Puts one scenario and two axes in the place of scenarios that are all combinations of their lengths.
+/// Replaces scenarios that are all combinations of their lengths by one scenario and two axes.
 fn cross(draft: &mut Draft, groups: &mut [Group]) {
     let of = |origins: &[String]| together(origins.iter().map(String::as_str));
     for group in groups.iter_mut().filter(|group| !group.is_listed && !group.is_start) {
@@ -459,7 +461,7 @@ fn cross(draft: &mut Draft, groups: &mut [Group]) {
     draft.scenarios.keep(|name| groups.iter().any(|group| group.scenarios.iter().any(|used| used == name)));
 }
 
-/// Sweeps of the same rates that differ in their caps alone become one.
+/// Merges sweeps of the same rates that differ only in their caps.
 fn capped(groups: Vec<Group>) -> Vec<Group> {
     let mut kept: IndexMap<String, Group> = IndexMap::new();
     for (number, mut group) in groups.into_iter().enumerate() {
@@ -473,7 +475,7 @@ fn capped(groups: Vec<Group>) -> Vec<Group> {
     kept.into_values().collect()
 }
 
-/// Sweeps that differ in one table's names alone become one.
+/// Merges sweeps that differ only in one table's names.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let axes: [fn(&mut Group) -> &mut Vec<String>; 4] = [
         |group| &mut group.scenarios,
@@ -494,7 +496,7 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
     })
 }
 
-/// Groups of one list that differ in scenario and load alone, together: each combination is a point of one axis.
+/// Merges groups of one list that differ only in scenario and load: each combination is a point of one axis.
 fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
     let mut kept: IndexMap<String, Vec<Group>> = IndexMap::new();
     for (number, group) in groups.into_iter().enumerate() {
@@ -503,7 +505,7 @@ fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
         let key = match is_point {
             true => {
                 let bare = Group { scenarios: Vec::new(), ..group.clone() };
-                // Of rates the window follows from their number of requests.
+                // For rates the window follows from their number of requests.
                 let lasts = if group.is_open { points.iter().map(|point| said(&point.lasts)).next() } else { None };
                 format!("{}|{lasts:?}", bare.key(true))
             }
@@ -514,7 +516,7 @@ fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
     kept.into_values().collect()
 }
 
-/// The sweep of groups that are one.
+/// Returns the sweep of merged groups.
 fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Settings, notes: &Notes) -> Sweep {
     let mut groups = groups.into_iter();
     let mut first = groups.next().expect("groups are kept where there is one");
@@ -542,7 +544,7 @@ fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Sett
     sweep
 }
 
-/// `--request-rate 1`, `--request-rate 2` as `--request-rate 1, 2`.
+/// Joins `--request-rate 1`, `--request-rate 2` to `--request-rate 1, 2`.
 fn together<'a>(origins: impl Iterator<Item = &'a str>) -> String {
     let mut each: Vec<&str> = Vec::new();
     for origin in origins {

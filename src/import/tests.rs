@@ -1,4 +1,4 @@
-//! Whatever is imported: an answer, never a panic, and a plan that is one.
+//! Any input gives a result, never a panic, and every resulting plan is valid.
 
 mod fixtures;
 mod mutations;
@@ -28,7 +28,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
     })
 }
 
-/// Words that mean something to a shell or to the tools, and some that do not.
+/// Words with a meaning to a shell or to the tools, and some without.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "vllm",
@@ -101,7 +101,8 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), ".{0,6}"]
 }
 
-/// An address behind a header that has none is no key; a mask in front of a name does not make it an alias of YAML.
+/// An address after a header without a value is not a key; a mask before a name does not make it an alias of
+/// YAML.
 #[test]
 fn masks_leave_a_plan_one() {
     let words =
@@ -117,7 +118,7 @@ fn masks_leave_a_plan_one() {
     assert!(!dashed.contains("A0a!aa+A-0"), "{dashed}");
     let key = words("vllm bench serve --model s3cr3t-k3y/m --header X-Key=s3cr3t-k3y");
     let error = made("the command line", None, &key).unwrap_err().to_string();
-    assert!(!error.contains("s3cr3t-k3y") && error.contains("`id` of --model holds"), "{error}");
+    assert!(!error.contains("s3cr3t-k3y") && error.contains("`id` of --model contains"), "{error}");
 }
 
 /// A header that the plan cannot have is listed, and the rest becomes a plan.
@@ -128,7 +129,7 @@ fn a_header_that_cannot_be_sent_is_listed() {
     let made = made("the command line", None, &words).unwrap_or_else(|error| panic!("{error}"));
     assert!(made.plan.contains("headers: { x-tenant: { secret: env:X_TENANT } }"), "{}", made.plan);
     let listed = made.missing.join("\n");
-    for part in ["sweepline sends this header itself", "it stands there twice: the last one counts"] {
+    for part in ["sweepline sets this header itself", "it occurs twice: the last one counts"] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
 }
@@ -139,9 +140,9 @@ proptest! {
     #[test]
     fn no_script_makes_it_panic(words in prop::collection::vec(word(), 0..40)) {
         let text = words.join(" ");
-        // A text that is a plan was checked; one that makes none with mistakes of ours in it would be a mistake here.
+        // A text that is a plan was checked; an invalid one with errors of our own would be a bug here.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
-            prop_assert!(false, "{text:?} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{text:?} makes an invalid plan: {}", errors.render(false));
         }
     }
 
@@ -168,7 +169,7 @@ proptest! {
                 read: &read,
             });
             if let Err(ImportError::Plan { errors, .. }) = made {
-                prop_assert!(false, "{serve:?} with {key}: {value} makes a plan with mistakes: {}", errors.render(false));
+                prop_assert!(false, "{serve:?} with {key}: {value} makes an invalid plan: {}", errors.render(false));
             }
         }
     }
@@ -177,7 +178,7 @@ proptest! {
     fn no_command_makes_it_panic(words in prop::collection::vec(word(), 0..30)) {
         let words: Vec<String> = ["vllm", "bench", "serve", "--model", "m"].map(str::to_owned).into_iter().chain(words).collect();
         if let Err(ImportError::Plan { errors, .. }) = made("the command line", None, &words) {
-            prop_assert!(false, "{words:?} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{words:?} makes an invalid plan: {}", errors.render(false));
         }
     }
 
@@ -214,19 +215,19 @@ proptest! {
         object.insert(key.to_owned(), serde_json::from_str(value).unwrap());
         let text = serde_json::Value::Object(object).to_string();
         if let Err(ImportError::Plan { errors, .. }) = made("x.json", Some(&text), &[]) {
-            prop_assert!(false, "{text} makes a plan with mistakes: {}", errors.render(false));
+            prop_assert!(false, "{text} makes an invalid plan: {}", errors.render(false));
         }
     }
 
     #[test]
     fn a_secret_put_anywhere_is_in_no_output(
-        // With a sign that no name of a variable has: `KEY=NAME` says where a key is.
+        // With a character that no variable name has: `KEY=NAME` refers to the place of a key.
         secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
         place in 0..PLACES.len(),
         with_rest in any::<bool>(),
     ) {
         let (kind, template) = PLACES[place];
-        // A key that is mistyped beside it makes an error of some of these.
+        // A mistyped key next to it turns some of these into errors.
         let rest = if with_rest { " --request-rate $UNKNOWN --num-prompts x" } else { "" };
         let text = template.replace("KEY", &secret).replace("BENCH", &format!("vllm bench serve --model m{rest}"));
         let (file, text, command) = match kind {
@@ -242,7 +243,7 @@ proptest! {
     }
 }
 
-/// Every option, variable and field that could hold a secret, `KEY`, in every shape.
+/// Every option, variable and field that could contain a secret, `KEY`, in every form.
 const PLACES: [(&str, &str); 53] = [
     ("line", "BENCH --header 'Authorization: Bearer KEY'"),
     ("line", "BENCH --header Authorization: Bearer KEY"),

@@ -1,4 +1,4 @@
-//! How values, names and comments are written in the plan.
+//! The notation of values, names and comments in the plan.
 
 use super::masking::holds;
 pub(super) use super::masking::is_no_key;
@@ -8,12 +8,12 @@ use crate::units::text::is_unseen;
 
 /// The longest comment, in characters.
 const LONGEST: usize = 300;
-/// The longest name that is made of something, in characters.
+/// The maximum length of a derived name, in characters.
 const LONGEST_NAME: usize = 48;
-/// Words that YAML 1.1 or 1.2 readers take for something other than a text.
+/// Words that YAML 1.1 or 1.2 parsers do not read as text.
 const RESERVED: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
 
-/// A text as a YAML scalar: plain where that reads back as the same text, else in double quotes.
+/// Returns a text as a YAML scalar: plain if it parses as the same text, else in double quotes.
 pub(super) fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | ':' | '@');
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '/'));
@@ -34,22 +34,22 @@ pub(super) fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Besides control characters those that end a line, are not seen, or may not stand in YAML.
+/// Control characters, and others that end a line, are invisible, or are invalid in YAML.
 fn breaks(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// A text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
+/// Returns a text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
 pub(super) fn text_value(text: &str) -> String {
     scalar(&templates_as(text, |begin| format!("{{{{ '{begin}' }}}}")))
 }
 
-/// A text of a server's command, flags or variables, in which each cell fills templates once more.
+/// Returns a text of a server's command, flags or variables, in which each cell fills templates once more.
 pub(super) fn cell_text(text: &str) -> String {
     templates_as(text, |begin| format!("{{{{ \"{{{{ '{begin}' }}}}\" }}}}"))
 }
 
-/// The text with something in place of what begins a template.
+/// Replaces the characters that begin a template.
 fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
@@ -61,12 +61,12 @@ fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
     value + rest
 }
 
-/// A list of names.
+/// Returns a list of names.
 pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
-/// How many elements a list in YAML's flow style has; anything else counts as one.
+/// The number of elements of a list in YAML's flow style; any other value counts as one.
 pub(super) fn list_length(value: &str) -> usize {
     match foreign::tree(value, Format::Yaml, 1_000_000).map(|list| list.value) {
         Ok(Value::List(list)) => list.len().max(1),
@@ -74,7 +74,8 @@ pub(super) fn list_length(value: &str) -> usize {
     }
 }
 
-/// The axis, the lower and the upper bound of a search written in YAML's flow style; `None` where a bound is no number above 0.
+/// Returns the axis, the lower and the upper bound of a search written in YAML's flow style; `None` if a
+/// bound is not a number above 0.
 pub(super) fn search_range(value: &str) -> Option<(String, f64, f64)> {
     let Value::Table(search) = foreign::tree(value, Format::Yaml, 1_000_000).ok()?.value else { return None };
     let (axis, range) = search.into_iter().find(|(key, _)| matches!(key.as_str(), "qps" | "batch_size"))?;
@@ -87,18 +88,18 @@ pub(super) fn search_range(value: &str) -> Option<(String, f64, f64)> {
     Some((axis, bound("from")?, bound("to")?))
 }
 
-/// A table in one line; its values are as they are written.
+/// Returns a table on one line; its values are unchanged.
 pub(super) fn table<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let entries = entries.into_iter().map(|(name, value)| format!("{}: {value}", scalar(name)));
     format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
 }
 
-/// The reference of a secret that an environment variable holds.
+/// Returns the reference to a secret in an environment variable.
 pub(super) fn secret(variable: &str) -> String {
     format!("{{ secret: {} }}", scalar(&format!("env:{variable}")))
 }
 
-/// A name for a table's entry, made of what something is called elsewhere, unless that holds a secret.
+/// Returns a name for a table's entry, derived from its name elsewhere, unless that contains a secret.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     if holds(text) {
         return otherwise.to_owned();
@@ -109,7 +110,7 @@ pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     if name.is_empty() { otherwise.to_owned() } else { name.to_owned() }
 }
 
-/// A text in one line of a comment.
+/// Returns a text on one line of a comment.
 pub(super) fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -119,7 +120,7 @@ pub(super) fn one_line(text: &str) -> String {
     }
 }
 
-/// Seconds as a duration of a plan; at most a year, which no run lasts.
+/// Returns seconds as a duration of a plan; at most a year, longer than any run.
 pub(super) fn seconds(seconds: f64) -> String {
     let millis = (seconds.clamp(0.0, 31_536_000.0) * 1000.0).round() as u64;
     if millis.is_multiple_of(1000) { format!("{}s", millis / 1000) } else { format!("{millis}ms") }

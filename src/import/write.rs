@@ -1,35 +1,35 @@
-//! A draft → the text of a plan, a comment behind every value.
+//! A draft → the text of a plan, with a comment after every value.
 
 use std::fmt::Write as _;
 
 use super::draft::{Draft, Entry, Field, Kind, Listed, Section, Sweep, merged};
 use super::text::{one_line, scalar};
 
-/// Comments begin in this column where values are short enough.
+/// The column of comments, if values are short enough.
 const COLUMN: usize = 40;
-/// Things of one kind that are listed one by one.
+/// The maximum number of listed entries of one kind.
 const MOST_LISTED: usize = 200;
-/// Lines that are named for one of them.
+/// The maximum number of lines named for one entry.
 const MOST_LINES: usize = 8;
 
-/// What is listed, under which title.
+/// The lists and their titles.
 const TITLES: [(Kind, &str); 3] = [
     (Kind::Missing, "Without a counterpart here:"),
-    (Kind::Differs, "In the plan, and not quite the same there:"),
-    (Kind::Needless, "Not needed here, or done in another way:"),
+    (Kind::Differs, "In the plan, with a different meaning:"),
+    (Kind::Needless, "Not needed here, or done differently:"),
 ];
-/// The first line, by which an editor knows the plan's fields.
+/// The first line, from which an editor knows the plan's fields.
 const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n\
                       # (written by `sweepline schema > plan.schema.json`; with it an editor completes and checks this plan)\n\
                       #\n";
 
-/// The plan's text. `from` is what it was made of, in words.
+/// Returns the plan's text. `from` is its source, in words.
 pub(super) fn text(draft: &Draft, from: &str) -> String {
     let mut text = SCHEMA.to_owned();
     comment(
         &mut text,
         "",
-        &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."),
+        &format!("Made by `sweepline import` from {from}. The comment after each value names its source."),
     );
     let listed = merged(&draft.listed);
     for (kind, title) in TITLES {
@@ -51,13 +51,13 @@ pub(super) fn text(draft: &Draft, from: &str) -> String {
     text
 }
 
-/// One line for each thing that is listed: what, where and why.
+/// Returns one line for each listed entry: what, where and why.
 pub(super) fn sentence(one: &Listed) -> String {
     let lines: Vec<String> = one.lines.iter().take(MOST_LINES).map(usize::to_string).collect();
     let more = if one.lines.len() > MOST_LINES { ", …" } else { "" };
     let place = match one.lines.len() {
         0 => String::new(),
-        // Its name says it already, or where the thing itself stands.
+        // The name of the entry already includes its place.
         1 if names_line(&one.what) || one.lines[0] == 0 => String::new(),
         1 => format!(" (line {})", lines[0]),
         _ => format!(" (lines {}{more})", lines.join(", ")),
@@ -71,9 +71,9 @@ fn names_line(what: &str) -> bool {
     (number.ends_with("(line ") || number.ends_with(", line ")) && number.len() < what.len()
 }
 
-/// Why commands or tests are left out, for the message that nothing else is left.
+/// Returns why commands or tests are skipped, for the message that nothing remains.
 pub(super) fn reasons(listed: &[Listed]) -> String {
-    let is_reason = |one: &&Listed| one.why.contains("left out");
+    let is_reason = |one: &&Listed| one.why.contains("skipped");
     let all = merged(listed);
     let mut chosen: Vec<&Listed> = all.iter().filter(is_reason).collect();
     if chosen.is_empty() {
@@ -105,7 +105,7 @@ fn comment(text: &mut String, indent: &str, words: &str) {
     }
 }
 
-/// Lines of at most this many characters, broken between words.
+/// Returns lines of at most this many characters, broken between words.
 fn wrapped(words: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {

@@ -101,11 +101,12 @@ pub struct Config {
     /// The form of /tokenize, which counts texts before they are sent
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Tokenize::Vllm)]
     pub tokenize: Tokenize,
-    /// Tell of each request how long its parts took: in the `timings` of llama.cpp, by `Server-Timing` (of a stream the queue alone, for its head
-    /// comes before the rest), or by the fields of TGI's heads (not of streams)
+    /// Report how long the parts of each request took: in the `timings` of llama.cpp, in `Server-Timing`
+    /// (for streams only the queue, since the head is sent before the rest), or in TGI's headers (not for
+    /// streams)
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = TellTimes::Never)]
     pub tell_times: TellTimes,
-    /// Answer with a `traceparent`, whose trace id is in the log
+    /// Return a `traceparent`; its trace id is in the log
     #[arg(help_heading = ANSWERS, long)]
     pub trace_ids: bool,
     /// Omit the `[DONE]` at the end of a stream
@@ -184,7 +185,7 @@ pub enum FirstChunk {
     Empty,
 }
 
-/// Where a stream reports the usage, if the request asks for it by `stream_options.include_usage`.
+/// Where a stream reports the usage, if `stream_options.include_usage` requests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UsagePosition {
     /// In a separate chunk with empty `choices`, after the finish chunk, as OpenAI and vLLM do.
@@ -197,7 +198,7 @@ pub enum UsagePosition {
     Both,
     /// In every chunk with text, increasing, and in a separate one, like vLLM's `continuous_usage_stats`.
     Every,
-    /// Nowhere, whatever the request asks for.
+    /// Nowhere, whatever the request specifies.
     Never,
     /// In a separate chunk, even without a request for it.
     Always,
@@ -247,15 +248,15 @@ pub enum Tokenize {
     None,
 }
 
-/// Where an answer tells how long its parts took.
+/// Where a response reports how long its parts took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TellTimes {
     /// Nowhere.
     Never,
     /// In the body, as llama.cpp does: prefill and decode.
     Timings,
-    /// In the field `Server-Timing`: queue, prefill, decode and total.
+    /// In the header `Server-Timing`: queue, prefill, decode and total.
     ServerTiming,
-    /// In the fields that Text Generation Inference has: queue and total, in whole milliseconds.
+    /// In the headers of Text Generation Inference: queue and total, in whole milliseconds.
     Tgi,
 }

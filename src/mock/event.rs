@@ -104,7 +104,7 @@ impl Envelope {
         format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)
     }
 
-    /// The same event with further members behind its own; `more` begins with a comma.
+    /// Returns the event with further members after its own; `more` begins with a comma.
     pub(super) fn with(&self, event: &str, more: &str) -> String {
         match event.strip_suffix(self.tail.as_str()) {
             Some(open) => format!("{open}{more}{}", self.tail),

@@ -32,9 +32,9 @@ pub(super) struct Job {
     pub(super) slot_at: u64,
     /// Its statistics; `None` once they are recorded.
     pub(super) serving: Option<Serving>,
-    /// How long it took, once it has been served.
+    /// The time that it took, once it has been served.
     pub(super) took: Option<Took>,
-    /// The id of its trace, where it is told.
+    /// The id of its trace, if it is reported.
     pub(super) trace: Option<String>,
     /// Leading tokens of the prompt found in the prefix cache.
     pub(super) cached: u64,
@@ -88,7 +88,7 @@ impl Job {
         }
     }
 
-    /// How long it waited, while it is not over.
+    /// Returns how long it waited, while it is not over.
     pub(super) fn queued(&self) -> Option<Took> {
         let queue = self.serving.as_ref()?.queued();
         Some(Took { queue, prefill: None, decode: None, total: None })

@@ -28,7 +28,7 @@ pub(super) struct Line {
     pub(super) peer_port: u16,
     /// The header `x-request-id`.
     pub(super) request_id: Option<String>,
-    /// The trace id that was answered, with `--trace-ids`.
+    /// The returned trace id, with `--trace-ids`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace_id: Option<String>,
     /// The requested path.

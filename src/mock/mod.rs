@@ -7,7 +7,7 @@
 //!
 //! `config` is the configuration, `fault` the faults and when they occur, `pace` when each token is due;
 //! `timer` wakes all streams from one timerfd; `arrival` stamps received data; `conn` reads requests,
-//! `answer` routes them, `slot` is what one holds while it is served, `job` the generation that has it;
+//! `answer` routes them, `slot` is the state of a request while it is served, `job` its generation;
 //! `stream` and `whole` respond through `event` (the JSON), `head` and `wire` (the framing and the splits);
 //! `shared` is the common state of all connections; `log` writes the log. `http2` reads HTTP/2 connections,
 //! and `answering` converts their responses to frames. `chain` groups a prompt's tokens into blocks,

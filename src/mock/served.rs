@@ -198,7 +198,7 @@ impl Serving {
         self.slot_at.saturating_sub(self.arrived)
     }
 
-    /// The answer is whole; how long it took.
+    /// Ends it once the response is complete; returns how long it took.
     pub(super) fn end(mut self, finish: Finish, now: u64) -> Took {
         let first = self.first.unwrap_or(now);
         let last = self.last.max(first);

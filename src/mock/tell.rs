@@ -1,11 +1,12 @@
-//! What an answer tells of its own request: how long its parts took, in the forms of several servers, and the id of its trace.
+//! The times that a response reports for its own request, in the forms of several servers, and its trace
+//! id.
 
 use rand::RngExt;
 
 use super::config::{Config, TellTimes};
 use super::random::random;
 
-/// How long a request took, in nanoseconds; what is not over yet is null.
+/// The time that a request took, in nanoseconds; `None` for parts that are not over yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Took {
     pub(super) queue: u64,
@@ -18,7 +19,7 @@ fn millis(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// The fields of the head, each with its line end.
+/// Returns the header fields, each with its line end.
 pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -> String {
     let mut text = String::new();
     match (config.tell_times, took) {
@@ -29,7 +30,7 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
             text += &format!("server-timing: {}\r\n", parts.collect::<Vec<_>>().join(", "));
         }
         (TellTimes::Tgi, Some(Took { queue, total: Some(total), .. })) => {
-            // In its order, and whole milliseconds cut off as Rust's `as_millis` does.
+            // In TGI's order, truncated to whole milliseconds like Rust's `as_millis`.
             text += &format!(
                 "x-compute-type: cpu\r\nx-total-time: {}\r\nx-queue-time: {}\r\nx-inference-time: {}\r\n",
                 total / 1_000_000,
@@ -45,15 +46,16 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
     text
 }
 
-/// The member that llama.cpp ends its answers with, its comma before it; empty where none is asked for.
+/// Returns the member with which llama.cpp ends its responses, with a leading comma; empty if it is not
+/// configured.
 pub(super) fn timings(config: &Config, took: Option<Took>) -> String {
     let (TellTimes::Timings, Some(took)) = (config.tell_times, took) else { return String::new() };
     let [prefill, decode] = [took.prefill, took.decode].map(|ns| millis(ns.unwrap_or(0)));
     format!(r#","timings":{{"prompt_ms":{prefill:?},"predicted_ms":{decode:?}}}"#)
 }
 
-/// The trace id of answer `number`, where it has one.
+/// Returns the trace id of response `number`, if it has one.
 pub(super) fn trace_id(config: &Config, number: u64) -> Option<String> {
-    // Never all zeros, which is none.
+    // Never all zeros, which is invalid.
     config.trace_ids.then(|| format!("{:032x}", random(config.seed, b"trac", number).random::<u128>().max(1)))
 }

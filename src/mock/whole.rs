@@ -130,7 +130,7 @@ async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Re
     let mut wire = Wire::new(&conn.shared.config, Framing::Plain, job.number);
     let told = tell::fields(&conn.shared.config, job.took, job.trace.as_deref());
     let head = json_head(200, announced, end == End::Keep);
-    // Behind the line of the status.
+    // After the status line.
     let (status, fields) = head.split_once("\r\n").unwrap_or_default();
     wire.head(format!("{status}\r\n{told}{fields}").as_bytes());
     wire.body(&[written]);

@@ -156,7 +156,7 @@ mod tests {
         let told = part.timings.map(|timings| (timings.prefill_ns, timings.decode_ns));
         assert_eq!(told, Some((Some(12_500_000), Some(30_250_000))));
         let each = br#"{"choices":[{"delta":{"content":"a"}}],"timings":{"prompt_ms":12.5}}"#;
-        assert!(super::part(each).unwrap().only_text().is_none(), "no template: it says more than its text");
+        assert!(super::part(each).unwrap().only_text().is_none(), "no template: it contains more than its text");
     }
 
     #[test]

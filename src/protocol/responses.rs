@@ -29,7 +29,7 @@ struct Event<'a> {
     delta: Option<Text<'a>>,
     #[serde(borrow, default)]
     response: Option<Response<'a>>,
-    /// llama.cpp has them beside the response.
+    /// llama.cpp returns them next to the response.
     timings: Option<Timings>,
 }
 

@@ -1,22 +1,24 @@
-//! What an answer tells of the server's time for it: the `timings` of llama.cpp's server.
+//! The server's times in a response: the `timings` of llama.cpp's server.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Milliseconds that are taken for a time at most: 31 years. Instants of a run are counted in 63 bits of nanoseconds.
+/// Maximum number of milliseconds that counts as a time: 31 years. Instants of a run are counted in 63
+/// bits of nanoseconds.
 const MOST_MS: f64 = 1e12;
 
-/// Times that the server tells in the body of its answer, in nanoseconds; none where it does not, or where it is no time.
+/// Times that the server reports in the body of its response, in nanoseconds; `None` if a time is missing
+/// or invalid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Loose")]
 pub struct Timings {
-    /// From the slot to the end of the prompt: `prompt_ms`.
+    /// Time from the slot to the end of the prompt: `prompt_ms`.
     pub prefill_ns: Option<u64>,
-    /// From there to the last token: `predicted_ms`.
+    /// Time from there to the last token: `predicted_ms`.
     pub decode_ns: Option<u64>,
 }
 
-/// Anything: what is no `timings` costs an answer nothing but them.
+/// Any value: an invalid `timings` costs a response nothing but its times.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Loose {
@@ -62,7 +64,7 @@ impl From<Loose> for Timings {
     }
 }
 
-/// Milliseconds as nanoseconds; none where they are no time.
+/// Converts milliseconds to nanoseconds; `None` if they are not a valid time.
 pub(crate) fn nanos(ms: f64) -> Option<u64> {
     (0.0..=MOST_MS).contains(&ms).then(|| (ms * 1e6).round() as u64)
 }

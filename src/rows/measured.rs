@@ -72,7 +72,7 @@ pub struct Measured {
     /// The error of a failed request; for any other, why its usage is implausible. One field for both, to
     /// save memory.
     words: Option<Arc<String>>,
-    /// What the server says of its own time; most servers say nothing.
+    /// The server's own times; most servers report none.
     server_times: Option<Box<ServerTimes>>,
 }
 
@@ -140,7 +140,7 @@ impl Measured {
         self.words.as_deref().map(String::as_str).filter(|_| self.outcome.is_ok())
     }
 
-    /// What the server says of its own time for this request.
+    /// Returns the server's own times for this request.
     pub fn server_times(&self) -> ServerTimes {
         self.server_times.as_deref().copied().unwrap_or_default()
     }

@@ -128,17 +128,21 @@ table! {
         /// tokens are counted by events. Null if it is plausible, if there was none, and in runs of
         /// versions without the check.
         usage_doubt: Option<String> [Dictionary ""],
-        /// In the server's queue, by its own word for this request: `Server-Timing`, or the fields of TGI. None where it does not say, and
-        /// where what it says of its times is more than lies between sending and the end.
+        /// Time in the server's queue, as the server reports it for this request: in `Server-Timing`, or in
+        /// TGI's headers. Null if not reported, and if the reported times exceed the time from sending to the
+        /// end.
         server_queue_ns: Option<u64> [Delta "ns"],
-        /// Prefill of this request, by the server's own word: llama.cpp's `timings`, or `Server-Timing`. None as above.
+        /// Prefill time of this request, as the server reports it: in llama.cpp's `timings`, or in
+        /// `Server-Timing`. Null as above.
         server_prefill_ns: Option<u64> [Delta "ns"],
-        /// From the first token to the last, by the server's own word: llama.cpp's `timings`, or `Server-Timing`. None as above.
+        /// Time from the first token to the last, as the server reports it: in llama.cpp's `timings`, or in
+        /// `Server-Timing`. Null as above.
         server_decode_ns: Option<u64> [Delta "ns"],
-        /// All of this request, by the server's own word: `Server-Timing`, or the fields of TGI. None as above.
+        /// Total time of this request, as the server reports it: in `Server-Timing`, or in TGI's headers. Null
+        /// as above.
         server_total_ns: Option<u64> [Delta "ns"],
-        /// Under which id the server, or a gateway before it, keeps this request in its traces and logs: the trace id of the `traceparent` that
-        /// came back, else the `x-request-id`. None where neither came.
+        /// The id of this request in the traces and logs of the server, or of a gateway before it: the trace id
+        /// of the returned `traceparent`, else the `x-request-id`. Null if neither was returned.
         trace_id: Option<String> [Plain ""],
         /// Token events: events with text.
         events: u32 [Dictionary "events"],

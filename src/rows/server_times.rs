@@ -1,25 +1,26 @@
-//! What the server says of its own time for one request, held against what can be.
+//! The server's own times for one request, checked for plausibility.
 
 use super::schema::RequestRow;
 
-/// What the two clocks may differ by over one request.
+/// Maximum difference between the two clocks over one request.
 const ROOM_NS: u64 = 1_000_000;
 
-/// How long the server says that one request took, and each part of it, in nanoseconds; none where it does not say.
+/// Time that the server reports for one request, and for each of its parts, in nanoseconds; `None` if not
+/// reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerTimes {
-    /// In its queue.
+    /// Time in its queue.
     pub queue_ns: Option<u64>,
-    /// Prefill.
+    /// Prefill time.
     pub prefill_ns: Option<u64>,
-    /// From the first token to the last.
+    /// Time from the first token to the last.
     pub decode_ns: Option<u64>,
-    /// All of it.
+    /// Total time.
     pub total_ns: Option<u64>,
 }
 
 impl ServerTimes {
-    /// Those that are told, each where `self` has none.
+    /// Returns the reported times, from `other` where `self` has none.
     pub fn or(self, other: ServerTimes) -> ServerTimes {
         ServerTimes {
             queue_ns: self.queue_ns.or(other.queue_ns),
@@ -29,12 +30,13 @@ impl ServerTimes {
         }
     }
 
-    /// Whether none is told.
+    /// Returns whether no time is reported.
     pub fn is_empty(&self) -> bool {
         *self == ServerTimes::default()
     }
 
-    /// Whether a request that the client saw for so long can have taken this: no more in all, and no more in all parts together.
+    /// Returns whether these times are possible for a request that took this long at the client: neither
+    /// the total nor the sum of the parts is longer.
     fn can_be(&self, seen_ns: u64) -> bool {
         let parts = [self.queue_ns, self.prefill_ns, self.decode_ns].into_iter().flatten();
         let most = parts.fold(0, u64::saturating_add).max(self.total_ns.unwrap_or(0));
@@ -43,7 +45,7 @@ impl ServerTimes {
 }
 
 impl RequestRow {
-    /// What the server says of its own time.
+    /// Returns the server's own times.
     pub fn server_times(&self) -> ServerTimes {
         ServerTimes {
             queue_ns: self.server_queue_ns,
@@ -53,8 +55,8 @@ impl RequestRow {
         }
     }
 
-    /// Notes what the server says of its own time, unless that cannot be: more than lies between sending and the end. Then none of it is
-    /// believed, for its unit or its meaning is another.
+    /// Records the server's own times, unless they are impossible: longer than the time from sending to
+    /// the end. Then all of them are discarded, because their unit or meaning must differ.
     pub(crate) fn tell_times(&mut self, times: ServerTimes) {
         let seen = self.sent_ns.zip(self.ended_ns).map_or(0, |(sent, ended)| ended.saturating_sub(sent));
         let times = if times.can_be(seen) { times } else { ServerTimes::default() };
@@ -70,7 +72,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// What is noted of a request that took 100 ms.
+    /// Returns the recorded times of a request that took 100 ms.
     fn told(queue: u64, prefill: u64, decode: u64, total: Option<u64>) -> ServerTimes {
         let (sent_ns, ended_ns) = (Some(5 * MS), Some(105 * MS));
         let mut row = RequestRow { sent_ns, ended_ns, ..RequestRow::wanted(0, Phase::Measure, 0) };
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn times_are_believed_within_what_the_client_saw() {
         assert_eq!(told(10, 20, 60, Some(95)).decode_ns, Some(60 * MS));
-        assert_eq!(told(10, 31, 60, None).queue_ns, Some(10 * MS), "a millisecond is the clocks'");
+        assert_eq!(told(10, 31, 60, None).queue_ns, Some(10 * MS), "a millisecond is within the clocks' accuracy");
         for times in [told(10, 32, 60, None), told(1, 1, 1, Some(102)), told(u64::MAX / MS, 20, 60, None)] {
             assert!(times.is_empty(), "{times:?}");
         }

@@ -10,10 +10,12 @@ use super::inventory;
 use super::layout::{Layout, short};
 use super::record::RunRecord;
 
-/// What the folder of a run that is being fetched is called, in `attempts/`. No attempt has such a name, so nobody takes it for one.
+/// Prefix of the folder in `attempts/` of a run that is being fetched. Attempts never have such names, so
+/// it is not mistaken for one.
 const FETCHED: &str = ".fetched-";
 
-/// An empty folder for the files of the run `id` (short) that are being fetched. What an earlier one left there is removed.
+/// Creates an empty folder for the files of the run `id` (short) that are being fetched. Removes
+/// leftovers of an earlier fetch.
 pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> {
     let dir = layout.attempts().join(format!("{FETCHED}{id}.{}", std::process::id()));
     if disk::is_taken(&dir) {
@@ -23,7 +25,7 @@ pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> 
     Ok(dir)
 }
 
-/// Removes what processes that are no more were fetching. The caller holds the lock.
+/// Removes the unfinished fetches of processes that no longer exist. The caller holds the lock.
 pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     let is_left = |name: &&String| {
         let process = name.strip_prefix(FETCHED).and_then(|name| name.split_once('.')).map(|(_, process)| process);
@@ -36,13 +38,15 @@ pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes the checked files in `dir` the committed run of their `run.json`. What cannot be used in its place goes to `superseded/`.
+/// Makes the checked files in `dir` the committed run of their `run.json`. An unusable run in its place
+/// is moved to `superseded/`.
 pub(super) fn adopt(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     take_place(layout, dir, short(&record.id))?;
     inventory::write(layout, record, Sync::Now)
 }
 
-/// The same of what can be fetched again: nobody waits for the disk. Where another process was faster, its folder stays.
+/// Like it, for files that can be fetched again: does not wait for the disk. If another process was
+/// faster, its folder stays.
 pub(super) fn adopt_copy(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     let run = layout.run(&record.id);
     match fs::rename(dir, &run) {

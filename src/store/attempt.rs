@@ -20,7 +20,7 @@ use crate::units::NonceSeed;
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
-    /// Where it is committed, too.
+    /// The shared results to which it is also committed.
     pub(super) remote: Option<Arc<dyn Remote>>,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,

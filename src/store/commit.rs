@@ -128,7 +128,7 @@ pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreEr
     take_place(layout, &attempt, &record.id)
 }
 
-/// Moves a whole folder into the place of the run `id`, and what is there to `superseded/`.
+/// Moves a complete folder to the place of the run `id`, and its predecessor to `superseded/`.
 pub(super) fn take_place(layout: &Layout, whole: &Path, id: &str) -> Result<(), StoreError> {
     let run = layout.run(id);
     if disk::is_taken(&run) {

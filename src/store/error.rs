@@ -59,7 +59,7 @@ pub enum StoreError {
         /// The holder's process, if it could be read.
         pid: Option<u32>,
     },
-    /// Another writer is at work on this part.
+    /// Another writer holds this part.
     #[error(
         "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there \
          is nothing to remove",
@@ -70,7 +70,7 @@ pub enum StoreError {
         dir: PathBuf,
         /// The part.
         part: String,
-        /// The holder's process, where it could be read; it may be one of another host.
+        /// The holder's process, if it could be read; it may be on another host.
         pid: Option<u32>,
     },
     /// A file with unexpected contents.
@@ -170,12 +170,12 @@ pub enum StoreError {
         /// The short id.
         id: String,
     },
-    /// Shared results that could not be used, reached, read or written.
+    /// A failure to use, reach, read or write shared results.
     #[error("{text}")]
     Remote {
-        /// What happened, where, and what to do about it.
+        /// The error, its place and the remedy.
         text: String,
-        /// Whether the same command may succeed when it is run again.
+        /// Whether running the same command again may succeed.
         passes: bool,
     },
     /// Several runs have ids with this prefix.

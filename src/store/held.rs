@@ -1,4 +1,4 @@
-//! The locks of a results folder, as long as they are held. The kernel drops them with the process.
+//! The locks of a results folder, while they are held. The kernel releases them with the process.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -18,18 +18,18 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// That of the whole folder.
+    /// The lock of the whole folder.
     pub(super) fn whole(layout: &Layout) -> Result<Held, StoreError> {
         Ok(Held { _files: vec![take(layout.root(), &layout.lock())?] })
     }
 
-    /// That of a part, and a share of the folder's.
+    /// The lock of a part, and a shared lock of the folder.
     pub(super) fn part(layout: &Layout, name: &str) -> Result<Held, StoreError> {
         Ok(Held { _files: take_part(layout, name)? })
     }
 }
 
-/// Takes the lock and writes our process id into its file, for whoever finds it taken.
+/// Takes the lock and writes our process id into its file, for processes that find it taken.
 fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     let failed = StoreError::on(Doing::Write, path);
     let mut file = open(path)?;
@@ -37,7 +37,8 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => {
-            // Writers of parts write no number into the folder's file: what stands there is of an earlier process.
+            // Writers of parts write no number into the folder's file; any number in it is from an
+            // earlier process.
             let pid = if file.try_lock_shared().is_ok() { None } else { process_in(&mut file) };
             return Err(StoreError::Locked { dir: root.to_owned(), pid });
         }
@@ -51,7 +52,7 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Takes the lock of a part, and a share of the folder's.
+/// Takes the lock of a part, and a shared lock of the folder.
 fn take_part(layout: &Layout, part: &str) -> Result<Vec<File>, StoreError> {
     let root = layout.root();
     let path = layout.lock();
@@ -64,7 +65,7 @@ fn take_part(layout: &Layout, part: &str) -> Result<Vec<File>, StoreError> {
         }
     }
     disk::create_dir(&layout.part_locks())?;
-    // Names of endpoints are no names of files.
+    // Endpoint names are not valid file names.
     let name = hex(&Sha256::digest(part.as_bytes())[..8]);
     let own = take(root, &layout.part_locks().join(name)).map_err(|error| match error {
         StoreError::Locked { dir, pid } => StoreError::PartLocked { dir, part: part.to_owned(), pid },
@@ -78,7 +79,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
     open.map_err(StoreError::on(Doing::Write, path))
 }
 
-/// The number of the process that wrote it into its lock's file.
+/// Returns the process id in a lock's file.
 fn process_in(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok())

@@ -90,12 +90,12 @@ impl Layout {
         self.root.join(".lock")
     }
 
-    /// The files whose locks writers of parts hold.
+    /// The files whose locks are held by writers of parts.
     pub fn part_locks(&self) -> PathBuf {
         self.root.join(".parts")
     }
 
-    /// What was submitted to clusters: scripts, logs, and a record of each.
+    /// Submissions to clusters: scripts, logs, and a record of each.
     pub fn submissions(&self) -> PathBuf {
         self.root.join("submit")
     }

@@ -268,7 +268,7 @@ fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     })
 }
 
-/// Whether a file is absent because it is in the shared results, and nobody has read it here yet.
+/// Returns whether a file is absent because it is in the shared results and was never read here.
 fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
     let is_absent =
         || matches!(folder.size(name), Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);

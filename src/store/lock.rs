@@ -25,12 +25,12 @@ pub struct Writer {
     recovered: Vec<Recovered>,
 }
 
-/// A part of a plan whose runs one process makes while others make those of other parts.
+/// A part of a plan whose runs one process measures while others measure those of other parts.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// Its name: one writer at a time has it.
+    /// Its name; it has one writer at a time.
     pub name: &'a str,
-    /// Whether the run with this short id is one of its own.
+    /// Returns whether the run with this short id belongs to it.
     pub has: &'a dyn Fn(&str) -> bool,
 }
 
@@ -102,13 +102,14 @@ impl Writer {
         &self.recovered
     }
 
-    /// Takes the run `id` (full or short) for this process, where results are shared; in a folder of one's own every run is open.
+    /// Takes the run `id` (full or short) for this process if results are shared; in an ordinary folder
+    /// every run is open.
     pub fn claim(&self, id: &str) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id)))
     }
 
-    /// How the run `id` stands, without taking it.
+    /// Returns the state of the run `id`, without taking it.
     pub fn look(&self, id: &str) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id)))

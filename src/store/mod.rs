@@ -62,7 +62,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
-    /// The shared results that the folder is a copy of; none where it is all there is.
+    /// The shared results that the folder is a copy of; `None` for an ordinary folder.
     remote: Option<Arc<dyn Remote>>,
 }
 
@@ -72,33 +72,34 @@ impl Store {
         Store { layout: Layout::new(dir), remote: None }
     }
 
-    /// Shared results, of which the folder at `dir` keeps a copy. Nothing is asked of them yet.
+    /// Returns shared results, with the folder at `dir` as their copy. Sends no request yet.
     pub fn shared(dir: impl Into<PathBuf>, remote: Arc<dyn Remote>) -> Store {
         Store { layout: Layout::new(dir), remote: Some(remote) }
     }
 
-    /// The shared results that the folder is a copy of; none where it is all there is.
+    /// Returns the shared results that the folder is a copy of; `None` for an ordinary folder.
     pub fn remote(&self) -> Option<&dyn Remote> {
         self.remote.as_deref()
     }
 
-    /// Where the results are, as the user wrote it: the address of shared results, or the folder.
+    /// Returns the location of the results, as the user wrote it: the address of shared results, or the
+    /// folder.
     pub fn place(&self) -> &Path {
         self.remote().map_or_else(|| self.layout.root(), |remote| Path::new(remote.url()))
     }
 
-    /// Learns which runs were committed elsewhere since. Nothing to do for a folder that is no copy.
+    /// Fetches the runs that were committed elsewhere since. Does nothing for an ordinary folder.
     pub fn refresh(&self) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, None))
     }
 
-    /// The same of these runs alone (short ids), which are listed only where that matters. Of runs that are here nothing is asked: a commit
-    /// never changes.
+    /// Like `refresh`, for these runs only (short ids); they are computed only if needed. Local runs are not
+    /// requested, because a commit never changes.
     pub fn refresh_these(&self, wanted: impl FnOnce() -> BTreeSet<String>) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, Some(&wanted())))
     }
 
-    /// Whether there are runs that shared results do not have yet.
+    /// Returns whether there are runs that the shared results do not have yet.
     pub fn has_unsent(&self) -> Result<bool, StoreError> {
         let unsent = self.remote().map(|_| remote::unsent(&self.layout)).transpose()?;
         Ok(unsent.is_some_and(|runs| !runs.is_empty()))

@@ -167,7 +167,7 @@ impl RunRecord {
         RunRecord::of_text(&folder.path().join(RUN_JSON), &folder.json(RUN_JSON)?)
     }
 
-    /// Likewise, of a text that lies at `path`.
+    /// Likewise, for the text of the file at `path`.
     pub(super) fn of_text(path: &Path, text: &[u8]) -> Result<RunRecord, StoreError> {
         let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
         let sha256 = seal::digest(text).map_err(damaged)?;

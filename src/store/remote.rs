@@ -1,7 +1,8 @@
-//! What a results folder asks of the shared results that it is a copy of.
+//! The interface of a results folder to the shared results that it is a copy of.
 //!
-//! The folder keeps its form: a run that was measured elsewhere has its `run.json` here, and beside it the mark [`SHARED`]; its row files are
-//! fetched when they are read. A run without the mark was committed here and is not shared yet.
+//! The folder keeps its form: a run that was measured elsewhere has its `run.json` here, and the mark
+//! [`SHARED`] next to it; its row files are fetched when they are read. A run without the mark was
+//! committed here and is not shared yet.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -11,48 +12,53 @@ use super::error::StoreError;
 use super::layout::{Layout, is_short_id};
 use super::record::RunRecord;
 
-/// The empty file in the folder of a run that says: this `run.json` is committed in the shared results, too.
+/// The empty file in the folder of a run which marks that this `run.json` is also committed in the shared
+/// results.
 pub(crate) const SHARED: &str = ".shared";
 
-/// How a run stands in shared results.
+/// The state of a run in shared results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody has committed it, and nobody else is measuring it.
+    /// It is not committed, and no other worker is measuring it.
     Open,
     /// Another worker is measuring it.
     Taken,
-    /// It is committed, and its `run.json` is in the folder now.
+    /// It is committed, and its `run.json` is now in the folder.
     Committed,
 }
 
-/// Shared results. All of it may be asked from several threads, outside of any asynchronous runtime.
+/// Shared results. All methods may be called from several threads, outside of any asynchronous runtime.
 pub trait Remote: Debug + Send + Sync {
-    /// Where they are, as the user wrote it.
+    /// Returns their address, as the user wrote it.
     fn url(&self) -> &str;
 
-    /// Brings the `run.json`s of runs that are committed there into the folder: of the `wanted` ones (short ids), or of all.
+    /// Copies the `run.json` of committed runs into the folder: of the `wanted` ones (short ids), or of
+    /// all.
     fn refresh(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), StoreError>;
 
-    /// Brings a row file of a committed run into its folder, checked against its digest.
+    /// Copies a row file of a committed run into its folder, checked against its digest.
     fn fetch(&self, layout: &Layout, record: &RunRecord, name: &str) -> Result<(), StoreError>;
 
-    /// Before the first write: whether the store can be relied on. Sends what an earlier process committed in the folder and could not send.
+    /// Checks before the first write whether the store is reliable. Sends runs that an earlier process
+    /// committed in the folder and could not send.
     fn begin(&self, layout: &Layout) -> Result<(), StoreError>;
 
-    /// Commits a run there that is committed in the folder. Where another result of it came first, that one takes its place in the folder.
+    /// Commits a run of the folder there. If another result of it came first, that one replaces it in the
+    /// folder.
     fn commit(&self, layout: &Layout, id: &str) -> Result<(), StoreError>;
 
-    /// Takes a run (short id) for this process, if it is open; it stays taken until it is committed, `release` is called, or the process ends.
+    /// Takes a run (short id) for this process, if it is open; it stays taken until it is committed,
+    /// `release` is called, or the process ends.
     fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError>;
 
-    /// How a run stands, without taking it.
+    /// Returns the state of a run, without taking it.
     fn look(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError>;
 
     /// Gives back every run that this process took and did not commit.
     fn release(&self);
 }
 
-/// The short ids of the runs that are committed in the folder and not shared yet, sorted.
+/// Returns the short ids of the runs that are committed in the folder and not shared yet, sorted.
 pub(super) fn unsent(layout: &Layout) -> Result<Vec<String>, StoreError> {
     let mut names = disk::names(&layout.runs())?;
     names.retain(|name| is_short_id(name) && !disk::is_taken(&layout.runs().join(name).join(SHARED)));

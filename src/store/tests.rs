@@ -207,7 +207,7 @@ fn parts_are_written_side_by_side_and_each_by_one() {
     drop((attempt, b));
     let whole = locked(&dir);
     let part = Store::open(&dir).part_writer(Part { name: "a", has: &is_a });
-    assert!(matches!(part, Err(StoreError::Locked { pid: Some(pid), .. }) if pid == own), "it is in one hand");
+    assert!(matches!(part, Err(StoreError::Locked { pid: Some(pid), .. }) if pid == own), "it is one writer");
     drop(whole);
 }
 

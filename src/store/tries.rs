@@ -91,7 +91,7 @@ struct Brief {
     afresh: bool,
 }
 
-/// A process that holds the lock, and since when; of one that shares it that is not known.
+/// A process that holds the lock, and since when; unknown for a shared lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Holder {
     pid: u32,
@@ -176,7 +176,7 @@ impl Store {
         let Ok(lock) = fs::metadata(self.layout.lock()) else { return Vec::new() };
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         let since = lock.modified().ok().and_then(moment);
-        // Writers of parts leave the file as it is.
+        // Writers of parts do not change the file.
         let holder = |(pid, is_whole): (u32, bool)| Holder { pid, since: since.filter(|_| is_whole) };
         holders_in(&locks, lock.ino()).map(holder).collect()
     }
@@ -256,7 +256,7 @@ mod tests {
         let locks = "1: POSIX  ADVISORY  WRITE 7 fd:01:12 0 EOF\n2: FLOCK  ADVISORY  READ 8 fd:01:12 0 EOF\n\
                      3: FLOCK  ADVISORY  WRITE 4242 fd:01:12 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 fd:01:13 0 EOF\n";
         assert_eq!(holders_in(locks, 12).collect::<Vec<_>>(), [(8, false), (4242, true)]);
-        assert_eq!(holders_in(locks, 13).count(), 0, "who waits for a lock does not hold it");
+        assert_eq!(holders_in(locks, 13).count(), 0, "a process that waits for a lock does not hold it");
         assert_eq!(holders_in("", 12).count(), 0);
     }
 }

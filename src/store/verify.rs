@@ -128,20 +128,21 @@ impl Store {
         Ok(open(&self.folder_with(record, &[Table::Samples])?, record, Table::Samples)?.samples()?)
     }
 
-    /// The same with the files of these tables in it, fetched from the shared results where they are not there yet.
+    /// Opens the folder of a run with the files of these tables; missing files are fetched from the shared
+    /// results.
     fn folder_with(&self, record: &RunRecord, tables: &[Table]) -> Result<Folder, StoreError> {
         self.need(record, tables.iter().map(|table| table.file()))?;
         self.folder_of(record)
     }
 
-    /// How many bytes of a run's files are in the shared results alone.
+    /// Returns how many bytes of a run's files are only in the shared results.
     pub fn absent_bytes(&self, record: &RunRecord) -> u64 {
         let dir = self.layout.run(&record.id);
         let is_absent = |name: &String| self.remote.is_some() && !disk::is_taken(&dir.join(name));
         record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
     }
 
-    /// Has files of a run fetched that its folder does not have yet.
+    /// Fetches the files of a run that are missing in its folder.
     fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
         let Some(remote) = self.remote() else { return Ok(()) };
         let dir = self.layout.run(&record.id);

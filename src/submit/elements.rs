@@ -1,4 +1,5 @@
-//! The elements of a plan: what one job does. The sweeps of a part whose turn comes together.
+//! The elements of a plan: the work of one job each. An element consists of the sweeps of a part that can
+//! run at the same time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,32 +8,32 @@ use crate::expand::{Expansion, Pending};
 use crate::plan::Plan;
 use crate::plan::model::Resources;
 
-/// What one job does.
+/// The work of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element {
-    /// The part whose runs it makes.
+    /// The part whose runs it measures.
     pub part: Part,
-    /// The sweeps that it makes them of, in declared order.
+    /// Its sweeps, in declared order.
     pub sweeps: Vec<String>,
     /// Whether other elements have other sweeps of the same part.
     pub is_one_of_several: bool,
-    /// What its job needs: of each kind the most that one of its endpoints asks for.
+    /// The resources of its job: the maximum of each kind over its endpoints.
     pub resources: Resources,
-    /// The elements that it waits for, by position.
+    /// Its dependencies, by position.
     pub waits: BTreeMap<usize, Wait>,
 }
 
-/// How an element waits for another one.
+/// When a dependency is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// Until it has ended, well or not: a sweep comes `after` another.
+    /// When it has ended, successfully or not: a sweep comes `after` another.
     Ended,
-    /// Until it has ended well: a sweep asks for what the other one finds.
+    /// When it has ended successfully: a sweep uses the result of the other one.
     Succeeded,
 }
 
 impl Element {
-    /// Its name among people: the part, and the sweeps where the part has several elements.
+    /// Returns its display name: the part, and its sweeps if the part has several elements.
     pub fn name(&self) -> String {
         match self.is_one_of_several {
             true => format!("{}: {}", self.part.name, self.sweeps.join(", ")),
@@ -40,30 +41,30 @@ impl Element {
         }
     }
 
-    /// Its sweeps as `--only` selects them; none where they are all sweeps of the part.
+    /// Returns the `--only` filter of its sweeps; `None` if they are all sweeps of the part.
     pub fn only(&self) -> Option<String> {
         self.is_one_of_several.then(|| format!("sweep in {}", list(&self.sweeps)))
     }
 
-    /// Whether a cell that is no run yet is its own.
+    /// Returns whether a cell that is not a run yet belongs to it.
     pub fn has_cell(&self, cell: &Pending) -> bool {
         endpoint_of(cell).is_some_and(|endpoint| self.has(&cell.sweep, endpoint))
     }
 
-    /// Whether a run of this sweep on this endpoint is its own.
+    /// Returns whether a run of this sweep on this endpoint belongs to it.
     pub fn has(&self, sweep: &str, endpoint: &str) -> bool {
         self.part.has(endpoint) && self.sweeps.iter().any(|own| own == sweep)
     }
 }
 
-/// The elements of a plan, such that each waits for earlier ones alone; or why there are none, in words.
+/// Returns the elements of a plan, each after its dependencies; or the reason why there are none.
 ///
-/// A sweep that comes after others is a later element of its part, except where all that it waits for is made by the same part: then one
-/// process makes both, and a launched server stays up.
+/// A sweep that comes after others is a later element of its part, unless all its dependencies are in the
+/// same part: then one process measures both, and a launched server keeps running.
 pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, String> {
     let parts = parts(plan, expansion);
     let levels = Levels::of(plan, expansion, &parts);
-    // By level first: what an element waits for stands before it.
+    // By level first: dependencies come before their dependents.
     let mut sweeps: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
     for sweep in plan.sweeps.keys() {
         for (part, level) in levels.of_sweep(sweep) {
@@ -98,8 +99,8 @@ pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, Stri
     sweeps.iter().map(element).collect()
 }
 
-/// What each element waits for, of those that are `there`: submitted now, or in the queue. In the place of another one stands what that one
-/// waits for.
+/// Returns the dependencies of each element among those in `there`: submitted now, or in the queue. Any
+/// other dependency is replaced by its own dependencies.
 pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Vec<BTreeMap<usize, Wait>> {
     let mut all: Vec<BTreeMap<usize, Wait>> = Vec::with_capacity(elements.len());
     for element in elements {
@@ -116,11 +117,11 @@ pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Ve
     all
 }
 
-/// For each sweep, which parts have runs of it, and in which of their elements.
+/// For each sweep, the parts that have runs of it, and their elements.
 struct Levels<'a> {
-    /// For each sweep the parts, each with the level of its element.
+    /// For each sweep, its parts, each with the level of its element.
     of: HashMap<&'a str, BTreeMap<usize, usize>>,
-    /// For each sweep all that must end before it, however many steps away.
+    /// For each sweep, all sweeps that must end before it, directly or indirectly.
     before: HashMap<&'a str, BTreeSet<&'a str>>,
 }
 
@@ -138,7 +139,7 @@ impl<'a> Levels<'a> {
             used.get(sweep).into_iter().flatten().filter_map(|endpoint| part_of(endpoint)).collect()
         };
         let mut levels = Levels { of: HashMap::new(), before: HashMap::new() };
-        // A checked plan has no circles, so each round finds a sweep of which all earlier ones are known.
+        // A checked plan has no cycles, so each round finds a sweep whose predecessors are all known.
         while levels.of.len() < plan.sweeps.len() {
             let known = |name: &str| levels.of.contains_key(name);
             let next = plan.sweeps.keys().find(|name| !known(name) && direct(plan, expansion, name).all(known));
@@ -154,7 +155,8 @@ impl<'a> Levels<'a> {
         levels
     }
 
-    /// The first level at which a part can go on once this sweep has ended; none where no part has runs of it.
+    /// Returns the first level at which a part can continue after this sweep; `None` if no part has runs
+    /// of it.
     fn behind(&self, sweep: &str, part: usize) -> Option<usize> {
         let of = &self.of[sweep];
         match of.get(&part) {
@@ -172,13 +174,13 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// The sweeps that a sweep names: those it comes after, and those it asks.
+/// Returns the sweeps that a sweep refers to: those it comes after, and those whose result it uses.
 fn direct<'a>(plan: &'a Plan, expansion: &'a Expansion, sweep: &str) -> impl Iterator<Item = &'a str> {
     let after = expansion.after.get(sweep).into_iter().flatten().map(String::as_str);
     after.chain(plan.sweeps.get(sweep).into_iter().flat_map(|sweep| sweep.asks().map(|(asked, _)| asked)))
 }
 
-/// What a part needs. Of what can be counted the most; of names there can be one.
+/// Returns the resources of a part: the maximum of each amount; names must agree.
 fn resources(plan: &Plan, part: &Part) -> Result<Resources, String> {
     let none = Resources::default();
     let mut all = Resources::default();
@@ -208,8 +210,9 @@ fn resources(plan: &Plan, part: &Part) -> Result<Resources, String> {
 
 fn differ(part: &Part, key: &str, (one, other): (&str, &str)) -> String {
     format!(
-        "the runs of endpoints {} are made by one job, and their `resources` differ in `{key}`: {one} and {other}; write the same, or \
-         give the endpoints another `resource` each",
+        "one job measures the runs of endpoints {}, but their `resources` differ in `{key}`: {one} and {other}; \
+         use the same, or \
+         give each endpoint its own `resource`",
         part.endpoints.join(" and ")
     )
 }

@@ -1,42 +1,42 @@
-//! What a cluster's queue says of jobs, in the words of Slurm.
+//! States of jobs in a cluster's queue, in Slurm's terms.
 
 use std::collections::HashMap;
 
-/// What the queue says of a job.
+/// The state of a job in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobState {
-    /// The state, in Slurm's words: PENDING, RUNNING, COMPLETED, FAILED, CANCELLED…
+    /// The state, in Slurm's terms: PENDING, RUNNING, COMPLETED, FAILED, CANCELLED…
     pub state: String,
-    /// Why it waits or failed, in the cluster's words, like Priority, Resources or Dependency.
+    /// Why it is waiting or failed, as the cluster reports it, like Priority, Resources or Dependency.
     pub reason: String,
-    /// The node; empty while there is none.
+    /// The node; empty if there is none.
     pub node: String,
 }
 
 impl JobState {
-    /// One without a node.
+    /// Creates a state without a node.
     pub fn new(state: &str, reason: &str) -> JobState {
         JobState { state: state.to_owned(), reason: reason.to_owned(), node: String::new() }
     }
 
-    /// Whether it still waits or runs.
+    /// Returns whether it is pending or running.
     pub fn is_live(&self) -> bool {
         let live =
             ["PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "STOPPED"];
         live.contains(&self.state.as_str())
     }
 
-    /// Whether it has begun.
+    /// Returns whether it has started.
     pub fn is_running(&self) -> bool {
         self.is_live() && self.state != "PENDING" && !self.state.starts_with("REQUEUE")
     }
 
-    /// Whether it has ended well.
+    /// Returns whether it has ended successfully.
     pub fn is_completed(&self) -> bool {
         self.state == "COMPLETED"
     }
 
-    /// Whether somebody cancelled it.
+    /// Returns whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.state == "CANCELLED"
     }
@@ -49,12 +49,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue of these jobs.
+    /// Creates the queue of these jobs.
     pub fn of(jobs: impl IntoIterator<Item = (String, JobState)>) -> Queue {
         Queue { jobs: jobs.into_iter().collect() }
     }
 
-    /// What it says of a job; none where it does not remember it.
+    /// Returns the state of a job; `None` if the queue no longer lists it.
     pub fn job(&self, job: &str) -> Option<&JobState> {
         self.jobs.get(job)
     }

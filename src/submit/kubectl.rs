@@ -1,4 +1,4 @@
-//! kubectl: applies manifests, deletes Jobs, and says how they stand.
+//! kubectl: applies manifests, deletes Jobs, and reports their state.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::job_state::{JobState, Queue};
 use super::program::call;
 
-/// Whether kubectl is installed here.
+/// Returns whether kubectl is installed on this machine.
 pub fn is_installed() -> bool {
     let mut version = Command::new("kubectl");
     version.args(["version", "--client"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -21,18 +21,18 @@ pub fn apply(manifest: &Path) -> Result<(), String> {
     call("kubectl", &["apply", "-f", &manifest.to_string_lossy()]).map(|_| ())
 }
 
-/// Deletes these Jobs and their pods; those that are gone already are no mistake.
+/// Deletes these Jobs and their pods; missing ones are not an error.
 pub fn delete(jobs: &[&str]) -> Result<(), String> {
     let arguments = ["delete", "job", "--ignore-not-found", "--wait=false"];
     let arguments: Vec<&str> = arguments.into_iter().chain(jobs.iter().copied()).collect();
     call("kubectl", &arguments).map(|_| ())
 }
 
-/// The Jobs of this name.
+/// Returns the Jobs of this name.
 pub fn queue(job_name: &str) -> Result<Queue, String> {
     let selector = format!("app.kubernetes.io/name=sweepline,app.kubernetes.io/instance={job_name}");
     let said = call("kubectl", &["get", "jobs", "--selector", &selector, "--output", "json"])?;
-    read(&said).map_err(|error| format!("kubectl get jobs said something that is no list of Jobs: {error}"))
+    read(&said).map_err(|error| format!("kubectl get jobs did not print a list of Jobs: {error}"))
 }
 
 #[derive(Deserialize)]
@@ -75,7 +75,8 @@ fn read(said: &str) -> Result<Queue, serde_json::Error> {
     Ok(Queue::of(jobs.items.into_iter().map(|job| (job.metadata.name, state(&job.status)))))
 }
 
-/// How a Job stands. With a policy for failures that calls 3 final, one that ended with 3 has done its work.
+/// Returns the state of a Job. The failure policy makes exit code 3 final, so a Job that ended with 3 has
+/// done its work.
 fn state(status: &Status) -> JobState {
     let is = |kind: &str| status.conditions.iter().find(|one| one.r#type == kind && one.status == "True");
     if is("Complete").is_some() {

@@ -1,8 +1,9 @@
 //! Kubernetes: a Job for each element, as YAML.
 //!
-//! A pod holds the client and, where the plan launches it, the server: sweepline starts it beside itself. A server with a `url` is a Service. The
-//! plan stands in a ConfigMap, with every value written out; results go to a PersistentVolumeClaim. Manifests are of the stable API alone
-//! (`batch/v1`, `v1`), with fields that are in every version since 1.29.
+//! A pod contains the client and, if the plan launches it, the server, which sweepline starts in the same
+//! pod. A server with a `url` is a Service. The plan is in a ConfigMap, with all values spelled out;
+//! results go to a PersistentVolumeClaim. Manifests use only the stable API (`batch/v1`, `v1`), with
+//! fields that exist in every version since 1.29.
 
 use std::collections::BTreeSet;
 
@@ -13,32 +14,32 @@ use crate::plan::Plan;
 use crate::plan::model::{Memory, Pod, Resources, Toleration};
 use crate::units::Nanos;
 
-/// How often a pod is started again whose run ended with a code that running again may mend.
+/// Number of restarts of a pod whose run ended with a code that a rerun may fix.
 const RETRIES: u32 = 3;
-/// How long a pod may take to end in order, in seconds.
+/// Time for a pod to shut down cleanly, in seconds.
 const GRACE: u32 = 120;
-/// Where the plan is mounted.
+/// Mount path of the plan.
 const PLAN: &str = "/sweepline/plan";
-/// Where results are mounted.
+/// Mount path of the results.
 const RESULTS: &str = "/sweepline/results";
-/// The most bytes that a ConfigMap may have.
+/// Maximum number of bytes in a ConfigMap.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What the manifests of one submission share.
+/// Common values of the manifests of one submission.
 #[derive(Debug, Clone)]
 pub struct Shared<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The name of all jobs, which `status` looks for.
+    /// The name of all jobs, by which `status` finds them.
     pub job_name: &'a str,
     /// The number of the submission.
     pub number: u32,
-    /// A few digits of a digest of what is to do: plans of one name are told apart by them.
+    /// Some digits of a digest of the open runs: they distinguish plans of the same name.
     pub digest: String,
 }
 
 impl Shared<'_> {
-    /// The name of the Job of the element at this position, and of the ConfigMap where there is none.
+    /// Returns the name of the Job of the element at this position, or of the ConfigMap for `None`.
     pub fn name(&self, at: Option<usize>) -> String {
         let end = at.map_or_else(|| "plan".to_owned(), |at| at.to_string());
         format!("{}-{}-{}-{end}", self.job_name, self.digest, self.number)
@@ -48,12 +49,12 @@ impl Shared<'_> {
         json!({ "app.kubernetes.io/name": "sweepline", "app.kubernetes.io/instance": self.job_name })
     }
 
-    /// The ConfigMap that holds the plan; or why there is none, in words.
+    /// Returns the ConfigMap with the plan, or the reason why there is none.
     pub fn config_map(&self, text: &str) -> Result<String, String> {
         if text.len() >= MOST_BYTES {
             let has = text.len();
             return Err(format!(
-                "the plan with every value written out has {has} bytes, and a ConfigMap at most {MOST_BYTES}"
+                "the plan with all values spelled out has {has} bytes, but a ConfigMap holds at most {MOST_BYTES}"
             ));
         }
         yaml(&json!({
@@ -64,7 +65,7 @@ impl Shared<'_> {
         }))
     }
 
-    /// The Job of an element; or why there is none, in words.
+    /// Returns the Job of an element, or the reason why there is none.
     pub fn job(&self, at: usize, element: &Element) -> Result<String, String> {
         let (needs, part) = (&element.resources, &element.part);
         let none = Pod::default();
@@ -81,7 +82,7 @@ impl Shared<'_> {
         if let (Some(variable), None) = (variables.first(), &pod.secret) {
             let also = missing("secret", "sweepline");
             return Err(format!(
-                "the plan takes a secret from {variable}, and {also}; its Secret has a key {variable}"
+                "the plan reads a secret from {variable}, but {also}; that Secret needs a key {variable}"
             ));
         }
         let env: Vec<Value> = variables
@@ -102,7 +103,8 @@ impl Shared<'_> {
             json!({ "name": "results", "persistentVolumeClaim": { "claimName": claim } }),
         ];
         if needs.gpus.is_some_and(|gpus| gpus > 0) {
-            // The workers of a server on several GPUs talk over shared memory, of which a pod has 64 MiB.
+            // The workers of a server on several GPUs communicate over shared memory, of which a pod has
+            // 64 MiB.
             mounts.push(json!({ "name": "shm", "mountPath": "/dev/shm" }));
             volumes.push(json!({ "name": "shm", "emptyDir": { "medium": "Memory" } }));
         }
@@ -142,8 +144,9 @@ impl Shared<'_> {
     }
 }
 
-/// Which ends of a pod are final: all codes of `run` but 6 (something was missing that running again may bring) and 130 (interrupted). A pod
-/// that its node has lost is no try.
+/// Returns which failures of a pod are final: all exit codes of `run` except 6 (something is missing that
+/// may exist at the next try) and 130 (interrupted). A pod that its node has lost does not count as a
+/// try.
 fn failures() -> Value {
     let codes = json!({ "containerName": "sweepline", "operator": "In", "values": [1, 2, 3, 4, 5] });
     let lost = json!([{ "type": "DisruptionTarget", "status": "True" }]);
@@ -153,7 +156,7 @@ fn failures() -> Value {
     ] })
 }
 
-/// Memory is a limit, too; cores are not: a quota would stop the client in the middle of what it measures.
+/// Memory is also limited; cores are not: a quota would pause the client during a measurement.
 fn resources(needs: &Resources, pod: &Pod) -> Value {
     let memory = quantity(needs.memory());
     let mut limits = Map::from_iter([("memory".to_owned(), json!(memory))]);
@@ -164,7 +167,7 @@ fn resources(needs: &Resources, pod: &Pod) -> Value {
     json!({ "requests": requests, "limits": limits })
 }
 
-/// An amount of memory as Kubernetes writes it.
+/// Formats an amount of memory for Kubernetes.
 fn quantity(Memory(bytes): Memory) -> String {
     let units = [("Gi", 1 << 30), ("Mi", 1 << 20), ("G", 1_000_000_000), ("M", 1_000_000)];
     let unit = units.iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size));
@@ -180,7 +183,8 @@ fn seconds(time: Nanos) -> u64 {
     time.0.div_ceil(1_000_000_000)
 }
 
-/// The variables from which the plan takes secrets for an element. Those of other endpoints are not needed.
+/// Returns the variables that contain the plan's secrets for an element. Those of other endpoints are not
+/// needed.
 fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, String> {
     let mut plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
     if let Some(Value::Object(endpoints)) = plan.get_mut("endpoints") {
@@ -190,7 +194,7 @@ fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, 
     collect(&plan, &mut references);
     let variable = |reference: String| match reference.strip_prefix("env:") {
         Some(name) => Ok(name.to_owned()),
-        None => Err(format!("a pod has no file for the secret {reference}: write {{ secret: env:NAME }}")),
+        None => Err(format!("a pod has no file for the secret {reference}: use {{ secret: env:NAME }}")),
     };
     references.into_iter().map(variable).collect()
 }
@@ -208,7 +212,7 @@ fn collect(value: &Value, references: &mut BTreeSet<String>) {
     }
 }
 
-/// The text of a manifest, without what is not set.
+/// Returns the text of a manifest, without unset fields.
 fn yaml(manifest: &Value) -> Result<String, String> {
     serde_yaml::to_string(&set(manifest)).map_err(|error| error.to_string())
 }

@@ -1,8 +1,9 @@
-//! A plan on a cluster: what its jobs are, the scripts and manifests that say so, and what became of those that were submitted.
+//! A plan on a cluster: its jobs, their scripts and manifests, and the state of submitted jobs.
 //!
-//! A plan has `parts`: endpoints whose runs one process makes. The runs of a part fall into `elements` by what they wait for; an element is a
-//! job, and its command is `sweepline run --part`. `slurm` makes job arrays of elements, `kubernetes` makes Jobs; both are pure functions of
-//! the expanded plan. `record` remembers what was submitted. Nothing here measures, and no id depends on it.
+//! A plan has `parts`: endpoints whose runs one process measures. The runs of a part are grouped into
+//! `elements` by their dependencies; an element is a job, and its command is `sweepline run --part`.
+//! `slurm` turns elements into job arrays, `kubernetes` into Jobs; both are pure functions of the
+//! expanded plan. `record` stores the submissions. Nothing here measures, and no id depends on it.
 
 mod elements;
 mod job_state;

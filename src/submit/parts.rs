@@ -1,4 +1,5 @@
-//! The parts of a plan: endpoints whose runs one process makes, while others make those of other parts.
+//! The parts of a plan: endpoints whose runs one process measures, while others measure those of other
+//! parts.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,36 +11,38 @@ use crate::plan::{Plan, Scalar};
 /// Endpoints whose runs stay in one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its name: that of the resource, or of the endpoint, that is declared first.
+    /// Its name: that of the first declared resource or endpoint.
     pub name: String,
     /// The endpoints, in declared order.
     pub endpoints: Vec<String>,
 }
 
 impl Part {
-    /// Whether the runs of an endpoint are among its own.
+    /// Returns whether it contains the runs of an endpoint.
     pub fn has(&self, endpoint: &str) -> bool {
         self.endpoints.iter().any(|own| own == endpoint)
     }
 
-    /// Its runs as `--only` selects them.
+    /// Returns the `--only` filter of its runs.
     pub fn expression(&self) -> String {
         format!("endpoint in {}", list(&self.endpoints))
     }
 }
 
-/// A list of texts as expressions write it.
+/// Formats a list of texts for an expression.
 pub(super) fn list(texts: &[String]) -> String {
     let quoted: Vec<String> =
         texts.iter().map(|text| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// The parts of a plan, by what it declares alone: what is done already changes none of them.
+/// Returns the parts of a plan. They depend only on its declarations, not on runs that are already done.
 ///
-/// Endpoints that share a resource are one part, for their runs must not overlap. A server that the plan launches is one of its own, since each
-/// job has a node, or its share of one; unless the plan names its resource. Endpoints are also one part if one decision takes the runs of all of
-/// them: a search over them, repeats that end when they are told apart, rounds of launched servers that are compared.
+/// Endpoints that share a resource are one part, because their runs must not overlap. A server that the
+/// plan launches is its own part, since each job has a node, or its share of one, unless the plan names
+/// its resource. Endpoints are also one part if one decision depends on the runs of all of them: a search
+/// over them, repeats that end when they can be distinguished, rounds of launched servers that are
+/// compared.
 pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
     let mut groups = Groups::default();
     let mut used: BTreeSet<&str> = expansion.possible().map(|run| run.spec.endpoint.name.as_str()).collect();
@@ -61,7 +64,7 @@ pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
     groups.parts()
 }
 
-/// The endpoint of a cell that is no run yet.
+/// Returns the endpoint of a cell that is not a run yet.
 pub(super) fn endpoint_of(cell: &Pending) -> Option<&str> {
     cell.cell.known().find_map(|(axis, value)| match value {
         Scalar::Text(name) if axis == "endpoint" => Some(name.as_str()),
@@ -76,10 +79,10 @@ fn resource<'a>(plan: &'a Plan, expansion: &'a Expansion, name: &'a str) -> &'a 
     }
 }
 
-/// Groups of endpoints that grow together.
+/// Groups of endpoints that can be merged.
 #[derive(Default)]
 struct Groups<'a> {
-    /// For each endpoint the name of its group.
+    /// For each endpoint, the name of its group.
     group: IndexMap<&'a str, &'a str>,
 }
 
@@ -88,7 +91,7 @@ impl<'a> Groups<'a> {
         self.group.insert(endpoint, group);
     }
 
-    /// Makes the groups of these endpoints one, under the name of the first that is declared.
+    /// Merges the groups of these endpoints, under the name of the first declared one.
     fn join(&mut self, endpoints: impl Iterator<Item = &'a str>) {
         let names: BTreeSet<&str> = endpoints.filter_map(|endpoint| self.group.get(endpoint).copied()).collect();
         let Some(first) = self.group.values().copied().find(|group| names.contains(group)) else { return };

@@ -1,17 +1,17 @@
-//! The programs of clusters, called for what they print.
+//! Runs the programs of clusters and returns their output.
 
 use std::io;
 use std::process::{Command, Output};
 
-/// What a program printed, or why it did not, in words.
+/// Returns the output of a program, or the reason why there is none.
 pub(super) fn call(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!(
-                "{program} is not installed here: call sweepline where the cluster's commands are, like a login node"
+                "{program} is not installed here: run sweepline where the cluster's commands are, like a login node"
             )
         }
-        _ => format!("{program} cannot be started: {error}"),
+        _ => format!("cannot start {program}: {error}"),
     })?;
     let Output { status, stdout, stderr } = output;
     if status.success() {

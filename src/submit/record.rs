@@ -1,4 +1,5 @@
-//! What was submitted: a file for each call of `submit`, beside its scripts, from which `status` and `cancel` know their jobs.
+//! Records of submissions: a file for each call of `submit`, next to its scripts, in which `status` and
+//! `cancel` find the jobs.
 
 use std::fs;
 use std::io;
@@ -13,24 +14,24 @@ const FORMAT: u32 = 1;
 /// Its name.
 const NAME: &str = "submission.json";
 
-/// What one call submitted.
+/// The submission of one call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
     /// Format of the file.
     pub format: u32,
-    /// The plan's file, as a whole path.
+    /// The plan's file, as an absolute path.
     pub plan: PathBuf,
     /// The cluster's kind: slurm or kubernetes.
     pub on: Cluster,
-    /// When.
+    /// Time of the submission.
     pub submitted: Moment,
-    /// The name that its jobs have in the queue.
+    /// The name of its jobs in the queue.
     pub job_name: String,
-    /// What was submitted, each before what waits for it.
+    /// The submitted elements, each before its dependents.
     pub elements: Vec<Submitted>,
 }
 
-/// What takes jobs.
+/// The cluster's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Cluster {
@@ -40,7 +41,7 @@ pub enum Cluster {
     Kubernetes,
 }
 
-/// One element that was submitted.
+/// A submitted element.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submitted {
     /// The element's name.
@@ -49,32 +50,32 @@ pub struct Submitted {
     pub part: String,
     /// Its job: `12_0` for element 0 of Slurm's array 12; the name of the Job on Kubernetes.
     pub job: String,
-    /// Where its output lies; none on Kubernetes, whose pods keep it.
+    /// The file with its output; none on Kubernetes, where pods keep it.
     pub log: Option<PathBuf>,
-    /// The file in which its script leaves the exit code of the last try; none on Kubernetes.
+    /// The file in which its script writes the exit code of the last try; none on Kubernetes.
     pub exit: Option<PathBuf>,
-    /// The short ids of the runs that it had to do.
+    /// The short ids of its open runs at submission.
     pub runs: Vec<String>,
-    /// The jobs that it waits for.
+    /// The jobs that it depends on.
     pub waits_for: Vec<String>,
-    /// Those of them that have to end well.
+    /// Those that have to end successfully.
     pub needs: Vec<String>,
     /// The file that makes the job: a script or a manifest.
     pub file: PathBuf,
-    /// Whether the cluster has it. On Kubernetes `status --advance` hands over what waits for others.
+    /// Whether the cluster has it. On Kubernetes, `status --advance` submits jobs that depend on others.
     pub is_handed_over: bool,
-    /// Whether `cancel` took it back.
+    /// Whether it was cancelled by `cancel`.
     #[serde(default)]
     pub is_cancelled: bool,
 }
 
 impl Submission {
-    /// An empty one of now.
+    /// Creates an empty one, dated now.
     pub fn new(plan: PathBuf, on: Cluster, job_name: String) -> Submission {
         Submission { format: FORMAT, plan, on, submitted: Moment::now(), job_name, elements: Vec::new() }
     }
 
-    /// Writes it into its folder, whole or not at all.
+    /// Writes it into its folder, completely or not at all.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         let beside = folder.join(format!("{NAME}.new"));
         let mut text = serde_json::to_string_pretty(self)?;
@@ -84,7 +85,8 @@ impl Submission {
     }
 }
 
-/// The submissions of a plan, the oldest first, each with its folder. A folder without its file is one whose `submit` was killed before it had a job.
+/// Returns the submissions of a plan with their folders, oldest first. A folder without the file is from
+/// a `submit` that was killed before it had a job.
 pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submission)>> {
     let mut all = Vec::new();
     for number in numbers(folder)? {
@@ -97,14 +99,14 @@ pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submi
         let read: Submission = serde_json::from_str(&text)
             .map_err(|error| io::Error::other(format!("{} is damaged: {error}", path.display())))?;
         if read.format > FORMAT {
-            return Err(io::Error::other(format!("{} is of a later sweepline", path.display())));
+            return Err(io::Error::other(format!("{} was written by a later version of sweepline", path.display())));
         }
         all.extend((read.plan == plan).then_some((own, read)));
     }
     Ok(all)
 }
 
-/// Makes the folder of the next submission.
+/// Creates the folder of the next submission.
 pub fn next_folder(folder: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let mut number = numbers(folder)?.last().map_or(1, |last| last + 1);
@@ -118,7 +120,7 @@ pub fn next_folder(folder: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The number of the submission in this folder.
+/// Returns the number of the submission in this folder.
 pub fn number_of(folder: &Path) -> u32 {
     folder.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or_default()
 }
@@ -127,7 +129,7 @@ fn named(number: u32) -> String {
     format!("{number:04}")
 }
 
-/// The numbers of the folders of submissions, in order.
+/// Returns the numbers of the submission folders, in order.
 fn numbers(folder: &Path) -> io::Result<Vec<u32>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -100,11 +100,11 @@ pub struct Summary {
     pub pruned: usize,
     /// Whether it was stopped.
     pub interrupted: bool,
-    /// Runs that other workers have committed meanwhile.
+    /// Runs that other workers have committed in the meantime.
     pub(crate) shared: usize,
     /// Runs that other workers were measuring when their turn came.
     pub(crate) elsewhere: Vec<RunId>,
-    /// Results that stay as they are, for they are shared, though the sweep was to measure them again.
+    /// Results that the sweep was to measure again, but that stay because they are shared.
     pub(crate) kept: usize,
     /// The descriptions of the servers that were launched for it.
     pub(crate) launched: Vec<LaunchedSaid>,

@@ -25,7 +25,7 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
-/// Words beside `token` in the names of measures and of special tokens of a model.
+/// Words next to `token` in the names of measures and of a model's special tokens.
 const OF_TEXT: [&str; 18] = [
     "bos",
     "budget",
@@ -64,7 +64,8 @@ pub fn is_secret_name(key: &str) -> bool {
     words(key).any(|word| WORDS.contains(&word.as_str()) || word.ends_with("apikey"))
 }
 
-/// Whether a value under this name of any tool may be a secret. A token of a text is none: `time_to_first_token`.
+/// Whether a value under this name of any tool may be a secret. Tokens of a text are not secrets:
+/// `time_to_first_token`.
 pub fn names_secret(name: &str) -> bool {
     let is_of_text = words(name).any(|word| OF_TEXT.contains(&word.as_str()));
     let is_word = |word: &str| {

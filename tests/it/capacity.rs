@@ -132,7 +132,7 @@ fn curves_say_where_servers_bend() {
     assert_eq!(states, ["kept_up", "kept_up", "saturated"]);
     // More came than was served, so that the curve bends at the load below.
     assert_eq!((&open["knee"]["load"], &open["knee"]["between"]), (&30.0.into(), &serde_json::json!([10.0, 200.0])));
-    assert_eq!(open["knee"]["interval"], "loads beside it", "{open:#}");
+    assert_eq!(open["knee"]["interval"], "adjacent loads", "{open:#}");
     let rung = &open["rungs"][0];
     let came = rung["arrived_rate"].as_f64().unwrap();
     assert!((5.0..16.0).contains(&came), "{rung:#}");

@@ -1,4 +1,4 @@
-//! What becomes of a plan on a cluster, as `submit --dry-run` shows it, and Kubernetes behind a stand-in for kubectl.
+//! A plan on a cluster: the output of `submit --dry-run`, and Kubernetes with a fake kubectl.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ slo: {{ ttft: {{ p90: 1s }} }}
     )
 }
 
-/// The elements of a plan, and what each script waits for.
+/// Returns the elements of a plan, and the dependencies of each script.
 fn elements(lab: &Lab, plan: &str) -> (Vec<String>, Vec<String>) {
     lab.write("plan.yaml", plan);
     let answer = lab.ok(&["submit", "plan.yaml", "--on", "slurm", "--dry-run", "--format", "json"]).json();
@@ -47,11 +47,11 @@ fn parts_follow_from_what_endpoints_share() {
   f: { launch: { command: [serve, \"{{ port }}\"], port: auto }, resource: c }";
     let all = "{ endpoint: [a, b, c, d, e, f], model: [m], scenario: [s], batch_size: [1] }";
     let (names, _) = elements(&lab, &plan(endpoints, &format!("sweeps:\n  s: {{ matrix: {all} }}\n")));
-    assert_eq!(names, ["a", "c", "d", "e"], "one server is one part, one launched server too, and a resource");
+    assert_eq!(names, ["a", "c", "d", "e"], "a server is one part, and so are a launched server and a resource");
     let told = "{ matrix: { endpoint: [c, d], model: [m], scenario: [s], batch_size: [1] }, repeats: 8, \
                 compare: { by: endpoint, baseline: c, margin: 5%, sequential: true } }";
     let (names, _) = elements(&lab, &plan(endpoints, &format!("sweeps:\n  s: {{ matrix: {all} }}\n  t: {told}\n")));
-    assert_eq!(names, ["a", "c", "e"], "what is compared until it is told apart stays together");
+    assert_eq!(names, ["a", "c", "e"], "endpoints compared until they can be distinguished stay together");
 }
 
 #[timed_test]
@@ -69,7 +69,7 @@ fn elements_wait_for_what_other_parts_make() {
     );
     let (names, waits) = elements(&lab, &plan(endpoints, &chain));
     assert_eq!(names, ["a: limit", "b: limit", "a: sustained", "b: sustained"]);
-    assert_eq!(waits, ["", "afterok:JOB1_0,afterok:JOB1_1"], "a load that is found needs both to end well");
+    assert_eq!(waits, ["", "afterok:JOB1_0,afterok:JOB1_1"], "a load that is found needs both results");
     let chain = format!(
         "sweeps:\n  one: {{ {} }}\n  two: {{ after: one, {} }}\n  three: {{ after: two, {} }}\n",
         of("a", "batch_size: [1]"),
@@ -77,7 +77,7 @@ fn elements_wait_for_what_other_parts_make() {
         of("a, b", "batch_size: [4]"),
     );
     let (names, waits) = elements(&lab, &plan(endpoints, &chain));
-    assert_eq!(names, ["a", "b"], "one process makes what waits for itself alone");
+    assert_eq!(names, ["a", "b"], "one process measures sweeps that only wait for their own part");
     assert_eq!(waits, ["", "afterany:JOB1_0"]);
 }
 
@@ -109,7 +109,7 @@ fn a_script_and_manifests_say_what_the_plan_asks_for() {
     let output = command.env("HF_TOKEN", "hidden-value").env("KEY", "hidden-value").output().unwrap();
     let text = |bytes: Vec<u8>| {
         let text = String::from_utf8(bytes).unwrap();
-        assert!(!text.contains("hidden-value"), "no secret is in a script");
+        assert!(!text.contains("hidden-value"), "scripts contain no secret");
         let text = text.replace(concat!("sweepline ", env!("CARGO_PKG_VERSION")), "sweepline VERSION");
         text.replace(env!("CARGO_BIN_EXE_sweepline"), "/bin/sweepline")
             .replace(&lab.path().display().to_string(), "/lab")
@@ -134,11 +134,11 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     refused(&format!("  a: {{ {url} }}"), "kubernetes", "endpoint `a` has no image for Kubernetes: add resources");
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
     let key = format!("  a: {{ {url}, {pod}, api_key: {{ secret: \"env:KEY\" }} }}");
-    refused(&key, "kubernetes", "the plan takes a secret from KEY, and endpoint `a` has no secret for Kubernetes");
+    refused(&key, "kubernetes", "the plan reads a secret from KEY, but endpoint `a` has no secret for Kubernetes");
     refused(&format!("  a: {{ {url}, resources: {{ memory: 200 }} }}"), "slurm", "amount of memory");
     refused(&format!("  a: {{ {url}, resources: {{ gpus: 9999 }} }}"), "slurm", "`gpus` must be 0 to 1024, not 9999");
     refused(&format!("  a: {{ {url}, resources: {{ slurm: [--mem=1G] }} }}"), "slurm", "write `memory`");
-    refused(&format!("  a: {{ {url}, resources: {{ slurm: [nvlink] }} }}"), "slurm", "no long option of sbatch");
+    refused(&format!("  a: {{ {url}, resources: {{ slurm: [nvlink] }} }}"), "slurm", "not a long option of sbatch");
     refused(&format!("  a: {{ {url}, resources: {{ partition: \"a b\" }} }}"), "slurm", "one word without blanks");
     let mock = "  a: { engine: mock }";
     lab.write(
@@ -146,10 +146,11 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
         &plan(mock, "sweeps:\n  s: { matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [1] } }\n"),
     );
     let ended = lab.run(&["run", "plan.yaml", "--part", "x"]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("its parts are `a`"), "{}", ended.stderr);
+    assert!(ended.code == Some(2) && ended.stderr.contains("the plan has the parts `a`"), "{}", ended.stderr);
 }
 
-/// Keeps what is applied, and answers with it. How a Job stands is what lies in the file with its name.
+/// Stores the manifests that are applied, and returns them. The state of a Job is in the file with its
+/// name.
 const KUBECTL: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 case $1 in
@@ -199,7 +200,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     assert!(jobs.len() == 3 && jobs.iter().enumerate().all(is_named), "{jobs:?}");
     let job = |at: usize| lab.path().join("bin").join(format!("{}.job", jobs[at]));
     assert!(lab.path().join("there/submit/0001/job-2.yaml").exists() && !lab.results().exists());
-    assert!(job(0).exists() && job(1).exists() && !job(2).exists(), "what waits is not applied");
+    assert!(job(0).exists() && job(1).exists() && !job(2).exists(), "a waiting job is not applied");
     std::fs::write(job(0), r#"{ "active": 1 }"#).unwrap();
     assert_eq!(states(&["--advance"]), ["running", "queued", "waiting"]);
     let complete = r#"{ "conditions": [{ "type": "Complete", "status": "True" }] }"#;
@@ -208,7 +209,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     std::fs::write(job(1), failed).unwrap();
     assert_eq!(states(&[]), ["ended", "failed", "waiting"], "its results are elsewhere");
     run_pod(&lab, 0);
-    assert_eq!(states(&["--advance"]), ["done", "failed", "queued"], "a sweep comes after another, however that ended");
+    assert_eq!(states(&["--advance"]), ["done", "failed", "queued"], "a sweep runs after another, however that ended");
     assert!(job(2).exists());
     run_pod(&lab, 2);
     std::fs::write(job(2), complete).unwrap();
@@ -221,7 +222,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let cancelled = call(&["cancel", "plan.yaml", "--results", "there", "--format", "json"]);
     assert_eq!(cancelled["cancelled"], serde_json::json!([again]));
     let left = |job: &str| lab.path().join("bin").join(format!("{job}.job")).exists();
-    assert!(!left(again) && left(jobs[0]), "only what waits or runs is deleted");
+    assert!(!left(again) && left(jobs[0]), "only pending and running jobs are deleted");
     assert_eq!(states(&[]), ["done", "cancelled", "done"]);
     run_pod(&lab, 1);
     assert_eq!(states(&[]), ["done", "done", "done"]);
@@ -233,7 +234,8 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     assert_eq!(names("there"), names("results"), "a pod changes no id");
 }
 
-/// What a kubelet would do with the Job of an element: its command, with the plan of the ConfigMap and the claim where it mounts them.
+/// Acts as a kubelet for the Job of an element: runs its command, with the plan of the ConfigMap and the
+/// claim at their mount paths.
 fn run_pod(lab: &Lab, at: usize) {
     let manifest = |name: &str| -> Value {
         serde_yaml::from_str(&std::fs::read_to_string(lab.path().join("there/submit/0001").join(name)).unwrap())

@@ -1,12 +1,12 @@
-//! `sweepline import`: what people have becomes a plan that passes `check`, says where every value came from, and lists what
-//! is not in it.
+//! `sweepline import`: common configurations and commands become a plan that passes `check`, gives the origin
+//! of every value, and lists the settings that are not in it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::lab::{DEADLINE, Ended, Lab, Server};
 
-/// The fixtures that are imported, with what is typed beside the file. The others are files that these name.
+/// The imported fixtures, with the other arguments. The remaining files are those that these name.
 const FIXTURES: [(&str, &[&str]); 18] = [
     ("closed_loop.json", &[]),
     ("closed_loop_objects.json", &[]),
@@ -28,7 +28,7 @@ const FIXTURES: [(&str, &[&str]); 18] = [
     ("documented_options.sh", &[]),
 ];
 
-/// Secrets that stand in fixtures.
+/// Secrets in the fixtures.
 const SECRETS: [&str; 3] = ["sk-proj-verysecret0123456789", "abcdef0123456789", "sk-live-0123456789abcdef0123"];
 
 /// The program, as a server that a plan starts.
@@ -38,7 +38,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
 }
 
-/// A laboratory with all fixtures in its folder.
+/// A lab with all fixtures in its folder.
 fn lab() -> Lab {
     let lab = Lab::new();
     for entry in std::fs::read_dir(fixtures()).unwrap() {
@@ -77,7 +77,7 @@ fn every_fixture_becomes_a_plan_that_says_where_it_came_from() {
     }
 }
 
-/// Behind every value stands a comment, but for what names entries of the plan itself.
+/// Every value is followed by a comment, except for names of the plan's own entries.
 fn every_value_has_an_origin(file: &str, plan: &str) {
     let body = plan.split("sweepline: 1\n").nth(1).unwrap();
     for line in body.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
@@ -94,7 +94,7 @@ fn every_fixture_file_is_used() {
     for entry in std::fs::read_dir(fixtures()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        // The examples of each tool have a test of their own.
+        // The examples of each tool have their own test.
         let is_folder = entry.file_type().unwrap().is_dir();
         assert!(
             is_folder || FIXTURES.iter().any(|(file, _)| *file == name) || scripts.contains(&name),
@@ -119,7 +119,7 @@ fn every_documented_option_is_mapped_or_listed() {
                 .any(|(at, _)| !plan[at + option.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'));
             assert!(named, "{option} of `{line}` is nowhere in:\n{plan}");
         }
-        assert!(!plan.contains("this option is not known here"), "{line}\n{plan}");
+        assert!(!plan.contains("unknown option"), "{line}\n{plan}");
     }
 }
 
@@ -162,7 +162,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     let lab = Lab::new();
     let bench = "vllm bench serve --model m";
     let cases: [(&str, &str, &[&str]); 17] = [
-        ("a.json", "{\"endpoints\": [\"http://h/v1\"],\n \"models\": [\"m\"]]", &["a.json:2:", "not JSON"]),
+        ("a.json", "{\"endpoints\": [\"http://h/v1\"],\n \"models\": [\"m\"]]", &["a.json:2:", "invalid JSON"]),
         (
             "b.json",
             "{\"endpoints\": [], \"models\": [\"m\"], \"batch_sizes\": [1]}",
@@ -188,14 +188,22 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
             "{\"endpoints\": [\"ftp://h:1\"], \"models\": [\"m\"], \"batch_sizes\": [1]}",
             &["f.json: endpoints[0]", "neither http nor https"],
         ),
-        ("g.json", "{\"foo\": 1, \"bar\": 2}", &["g.json: not known", "the keys foo, bar", "`vllm bench serve`"]),
-        ("h.json", "[1, 2]", &["h.json: not known", "--format"]),
+        (
+            "g.json",
+            "{\"foo\": 1, \"bar\": 2}",
+            &["g.json: unknown configuration or command", "the keys foo, bar", "`vllm bench serve`"],
+        ),
+        ("h.json", "[1, 2]", &["h.json: unknown configuration or command", "--format"]),
         (
             "i.json",
             "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"batch_sizes\": [1], \"measure_seconds\": \"soon\"}",
             &["i.json: measure_seconds", "number of seconds"],
         ),
-        ("j.sh", "echo hi\nls -l\n", &["j.sh: not known", "no benchmark among 2 commands (echo, ls)"]),
+        (
+            "j.sh",
+            "echo hi\nls -l\n",
+            &["j.sh: unknown configuration or command", "no benchmark among 2 commands (echo, ls)"],
+        ),
         ("k.sh", "x\nvllm bench serve --model 'm\n", &["k.sh:2: the quote is not closed"]),
         ("l.sh", "\nvllm bench serve --request-rate 3\n", &["l.sh:2: the command names no model", "--model ID"]),
         (
@@ -207,12 +215,12 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
         (
             "o.sh",
             &format!("{bench} --base-url ftp://h"),
-            &["o.sh:1: `ftp://h` is no base URL", "--base-url http://HOST:PORT"],
+            &["o.sh:1: `ftp://h` is not a server's base URL", "--base-url http://HOST:PORT"],
         ),
         (
             "p.sh",
             "vllm bench sweep serve --serve-cmd 'vllm serve m' --bench-cmd 'vllm bench serve --model m' --bench-params no.json",
-            &["p.sh:1: --bench-params: no.json cannot be read"],
+            &["p.sh:1: --bench-params: cannot read no.json"],
         ),
         ("q.sh", "for r in 1 2; do\n vllm bench serve --model m\n", &["q.sh:1: the loop is not closed"]),
     ];
@@ -224,11 +232,11 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
             assert!(ended.stderr.contains(word), "{file}: no `{word}` in: {}", ended.stderr);
         }
     }
-    // Told what it is, a file is read as that.
+    // With `--format`, a file is read as that format.
     let ended = import(&lab, &["g.json", "--format", "closed-loop", "--model", "m", "--url", "http://h"]);
     assert!(ended.stderr.contains("g.json: batch_sizes"), "{}", ended.stderr);
     let ended = import(&lab, &["j.sh", "--format", "vllm-sweep-params"]);
-    assert!(ended.stderr.contains("j.sh:1:1: this is not JSON"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("j.sh:1:1: invalid JSON"), "{}", ended.stderr);
     assert_eq!(import(&lab, &["absent.sh"]).code, Some(2));
     assert_eq!(import(&lab, &[]).code, Some(2));
 }
@@ -332,7 +340,8 @@ fn no_secret_of_any_shape_gets_into_a_plan() {
     }
 }
 
-/// What a command of `vllm bench serve` with these options becomes: the plan and what is listed, without breaks.
+/// Returns the import of a `vllm bench serve` command with these options: the plan and the lists, without
+/// line breaks.
 fn of_data(lab: &Lab, options: &str) -> (String, String) {
     let command = format!("vllm bench serve --model m --request-rate 5 --temperature 0 {options}");
     let words: Vec<&str> = command.split(' ').collect();
@@ -351,10 +360,10 @@ fn of_a_burstgpt_file_the_rows_that_vllm_takes_are_taken() {
          0,GPT-4,1000,200,1200,API log\n3,ChatGPT,400,18,418,API log\n6,GPT-4,900,0,900,API log\n9,GPT-4,50,7,57,API log\n",
     );
     let (plan, listed) = of_data(&lab, "--dataset-name burstgpt --dataset-path burst.csv");
-    assert!(plan.contains("of GPT-4 with an answer") && !listed.contains("burstgpt"), "{plan}{listed}");
+    assert!(plan.contains("of GPT-4 with a response") && !listed.contains("burstgpt"), "{plan}{listed}");
     let read = lab.ok(&["check", "plan.yaml"]).stdout;
-    assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 left out"), "{read}");
-    assert!(!plan.contains("nonce:"), "its prompts are prose of ours: {plan}");
+    assert!(read.contains("2 pairs of lengths of burst.csv") && read.contains("2 skipped"), "{read}");
+    assert!(!plan.contains("nonce:"), "its prompts are sweepline's prose: {plan}");
 }
 
 #[timed_test]
@@ -370,10 +379,10 @@ fn minus_one_asks_for_the_answers_that_records_declare() {
     }
     let (plan, _) = of_data(&lab, "--dataset-name custom --dataset-path own.jsonl");
     assert!(plan.contains("output_tokens: 256 "), "{plan}");
-    // Where records declare none, vLLM has nothing to ask for either.
+    // If records specify none, vLLM has no length to request either.
     lab.write("bare.jsonl", "{\"prompt\":\"What is a bog?\"}\n");
     let (plan, listed) = of_data(&lab, "--dataset-name custom --dataset-path bare.jsonl --custom-output-len -1");
-    assert!(plan.contains("-1 asks for what each record says"), "{plan}");
+    assert!(plan.contains("with -1 each record specifies it"), "{plan}");
     assert!(listed.contains("1 no answer"), "{listed}");
 }
 
@@ -395,11 +404,12 @@ fn what_a_filter_keeps_of_sharegpt_is_said_as_it_is() {
         plan.contains("filter: { prompt_tokens: { min: 4, max: 1024 }, output_tokens: { min: 4, max: 2044 } }"),
         "{plan}"
     );
-    // The record of 900 and 1500 tokens is what the list is about.
+    // The list is about the record of 900 and 1500 tokens.
     assert!(kept().contains("2 records of chats.json"), "{}", kept());
-    assert!(listed.contains("more than 2048 tokens of prompt and answer together"), "{listed}");
+    assert!(listed.contains("more than 2048 tokens of prompt and response together"), "{listed}");
     assert!(!plan.contains("of the lengths that vLLM keeps"), "{plan}");
-    // One length for all answers: the recorded ones do not count, and what is left for prompts is a bound.
+    // One length for all responses: the recorded ones do not count, and the remainder is the bound of
+    // prompts.
     let (plan, listed) = of_data(&lab, "--dataset-name sharegpt --dataset-path chats.json --sharegpt-output-len 1500");
     assert!(plan.contains("filter: { prompt_tokens: { min: 4, max: 548 } } }"), "{plan}");
     assert!(kept().contains("3 records of chats.json"), "{}", kept());
@@ -433,14 +443,14 @@ fn a_chat_template_that_the_plan_does_not_apply_is_listed() {
         "{completions}"
     );
     let (_, twice) = of_data(&lab, &format!("{custom} {chat}"));
-    assert!(twice.contains("the plan leaves it to the server alone"), "{twice}");
+    assert!(twice.contains("the plan leaves the template to the server"), "{twice}");
     for options in [format!("{custom} --skip-chat-template"), format!("{custom} {chat} --skip-chat-template")] {
         let (plan, listed) = of_data(&lab, &options);
         assert!(!listed.contains("template"), "{listed}");
-        assert!(plan.contains("--skip-chat-template: texts as they stand"), "{plan}");
+        assert!(plan.contains("--skip-chat-template: texts as they are"), "{plan}");
     }
     let (_, listed) = of_data(&lab, &format!("{custom} --skip-chat-template --no-oversample"));
-    assert!(listed.contains("--no-oversample: a run lasts a length of time"), "{listed}");
+    assert!(listed.contains("--no-oversample: a run lasts for a set time"), "{listed}");
 }
 
 #[timed_test]
@@ -450,9 +460,9 @@ fn what_a_plan_cannot_say_is_named_with_what_can() {
     let (_, listed) = of_data(&lab, "--dataset-name timed_trace --dataset-path trace.jsonl");
     assert!(listed.contains("`trace: { file: FILE }`") && !listed.contains("`data: {"), "{listed}");
     let (_, listed) = of_data(&lab, "--tokenizer .");
-    assert!(listed.contains("`.` is no tokenizer"), "{listed}");
+    assert!(listed.contains("`.` is not a tokenizer"), "{listed}");
     let (_, listed) = of_data(&lab, "--dataset-name prefix_repetition --prefix-repetition-num-prefixes 0");
-    assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve ends with an error"), "{listed}");
+    assert!(listed.contains("--prefix-repetition-num-prefixes 0: vllm bench serve fails with an error"), "{listed}");
 }
 
 #[timed_test]
@@ -471,7 +481,7 @@ fn an_imported_plan_runs() {
                   --model tiny --random-input-len 40 --random-output-len 4 --request-rate $r --num-prompts 10\ndone\n";
     lab.write("script.sh", &script.replace("URL", server.url().trim_end_matches("/v1")));
     let plan = import(&lab, &["script.sh"]).stdout;
-    // A tool's windows are long: a test's are not.
+    // A tool's windows are long: a test's are short.
     let short = plan
         .replace("fill: 30s", "fill: 20ms")
         .replace("stabilize: 60s", "stabilize: 20ms")
@@ -502,7 +512,7 @@ fn six_settings_three_times_are_eighteen_runs_that_start_six_servers() {
     let told: serde_json::Value =
         serde_json::from_str(&lab.ok(&["preview", "plan.yaml", "--format", "json"]).stdout).unwrap();
     assert_eq!(told["runs"].as_array().unwrap().len(), 18, "{told}");
-    // Every setting starts a server of its own, with the words of the command and those of the parameter file.
+    // Every setting starts its own server, with the words of the command and those of the parameter file.
     let settings = std::fs::read_to_string(lab.path().join("six_settings.json")).unwrap();
     let settings: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&settings).unwrap();
     let plan = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
@@ -532,7 +542,7 @@ fn an_imported_sweep_starts_its_servers() {
         plan.contains("server: [{ slots: 2 }, { slots: 8, itl: \"2ms\" }]  # --serve-params serve.json: few, many"),
         "{plan}"
     );
-    // A tool's windows are long, and its port may be taken: a test's are not.
+    // A tool's windows are long, and its port may be taken: a test's are short, and its port is free.
     let short = plan
         .replace("url: http://127.0.0.1:8000/v1", "near: none")
         .lines()
@@ -586,13 +596,13 @@ fn of_two_servers_in_front_of_one_benchmark_the_first_is_listed() {
     let ended = import(&lab, &["two.sh"]);
     assert!(ended.stderr.contains("vllm serve (line 1): another server is started"), "{}", ended.stderr);
     assert!(ended.stdout.contains("# vllm serve (line 2)"), "{}", ended.stdout);
-    // One for each benchmark are both started.
+    // With one for each benchmark, both are started.
     lab.write("each.sh", &format!("vllm serve a --port 8001 &\n{bench}\nvllm serve m -tp 2 --port 8001 &\n{bench}\n"));
     let ended = import(&lab, &["each.sh"]);
     assert_eq!(ended.stdout.matches("launch: { command: [vllm, serve, ").count(), 2, "{}", ended.stdout);
-    // A server that a user says is there is not started.
+    // A server that the user names as running is not started.
     let there = import(&lab, &["each.sh", "--url", "http://gpu-7:8000/v1"]).stdout;
-    assert!(!there.contains("    launch: ") && there.contains("`import --url` names a server that runs"), "{there}");
+    assert!(!there.contains("    launch: ") && there.contains("`import --url` names a running server"), "{there}");
 }
 
 #[timed_test]
@@ -603,7 +613,7 @@ fn files_are_not_overwritten_unasked() {
         let ended = lab.run(command);
         assert_eq!(ended.code, Some(2), "{command:?}");
         assert!(
-            ended.stderr.contains("mine.yaml is there already") && ended.stderr.contains("--force"),
+            ended.stderr.contains("mine.yaml already exists") && ended.stderr.contains("--force"),
             "{}",
             ended.stderr
         );

@@ -1,9 +1,9 @@
-//! Public examples of other tools, under `tests/import/TOOL/`: each becomes the cells that its owner's tool would measure.
+//! Public examples of other tools, under `tests/import/TOOL/`: each becomes the cells that its tool would measure.
 //!
-//! `NAME.cells` stands beside a file and holds, written by hand from the tool's own rules: `import:` and what is typed beside the
-//! file, a line with columns, and a line for each cell. A column is an axis, `runs` (how often the cell is measured), or a path into the
-//! plan: `scenario.prompt_tokens`, `model.id`, `endpoint.engine`, `sweep.search`, `phases.measure`; a bare name is looked up in this order. `-` is
-//! nothing.
+//! `NAME.cells` is next to a file and contains, written by hand from the tool's own rules: `import:` and the other
+//! arguments, a line with columns, and a line for each cell. A column is an axis, `runs` (the number of runs of the
+//! cell), or a path into the plan: `scenario.prompt_tokens`, `model.id`, `endpoint.engine`, `sweep.search`,
+//! `phases.measure`; a bare name is looked up in this order. `-` is an empty value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a `.cells` file says.
+/// The content of a `.cells` file.
 struct Expected {
     typed: Vec<String>,
     columns: Vec<String>,
@@ -39,7 +39,7 @@ fn expected(text: &str) -> Expected {
     Expected { typed: shlex::split(typed).unwrap(), columns, cells: lines.collect() }
 }
 
-/// A value as a cell of a table.
+/// Returns a value as a cell of a table.
 fn shown(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "-".to_owned(),
@@ -48,7 +48,7 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// A column's value for one run of `preview`.
+/// Returns a column's value for one run of `preview`.
 fn value(column: &str, run: &Value, plan: &Value) -> String {
     let cell = &run["cell"];
     let entry = |table: &str| {
@@ -72,12 +72,12 @@ fn value(column: &str, run: &Value, plan: &Value) -> String {
         return shown(named.as_ref());
     }
     let tables = [cell.clone(), entry("scenarios"), entry("models"), entry("endpoints"), sweep.clone()];
-    // An axis of a server is one key of the cell, whatever dots it has.
+    // An axis of a server is one key of the cell, even with dots in it.
     let found = |table: &Value| table.get(column).cloned().or_else(|| inside(table, column));
     shown(tables.iter().find_map(found).as_ref())
 }
 
-/// The cells of a plan, sorted.
+/// Returns the cells of a plan, sorted.
 fn cells(lab: &Lab, columns: &[String]) -> Vec<Vec<String>> {
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
@@ -96,7 +96,7 @@ fn cells(lab: &Lab, columns: &[String]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Imports the examples of one tool; gives how many there are.
+/// Imports the examples of one tool; returns their number.
 fn examples(tool: &str) -> usize {
     let all = files(&home().join(tool));
     let mut count = 0;
@@ -106,7 +106,7 @@ fn examples(tool: &str) -> usize {
             std::fs::copy(file, lab.path().join(file.file_name().unwrap())).unwrap();
         }
         let source = all.iter().find(|other| *other != path && other.file_stem() == path.file_stem());
-        let source = source.unwrap_or_else(|| panic!("{}: no file beside it", path.display()));
+        let source = source.unwrap_or_else(|| panic!("{}: no such file next to it", path.display()));
         let name = source.file_name().unwrap().to_str().unwrap();
         let mut expected = expected(&std::fs::read_to_string(path).unwrap());
         let typed: Vec<&str> = expected.typed.iter().map(String::as_str).collect();
@@ -126,7 +126,7 @@ fn examples(tool: &str) -> usize {
     count
 }
 
-/// Of each tool there are five examples, and each becomes what its owner says.
+/// Each tool has five examples, and each becomes the cells in its `.cells` file.
 #[timed_test]
 fn public_examples_become_the_cells_that_their_owners_measure() {
     for folder in files(&home()).into_iter().filter(|path| path.is_dir()) {

@@ -1,10 +1,10 @@
-//! The pages of docs/COMING_FROM.md: the command that each begins with makes the plan that stands behind it.
+//! The pages of docs/COMING_FROM.md: the command at the beginning of each makes the plan that follows it.
 
 use std::path::Path;
 
 use super::lab::Lab;
 
-/// The blocks of a page: lines that are indented by four, with nothing but blank lines between them.
+/// Returns the blocks of a page: lines indented by four, with only blank lines between them.
 fn blocks(page: &str) -> Vec<Vec<&str>> {
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
     for line in page.lines() {

@@ -1,4 +1,4 @@
-//! `sweepline import --entry`: a part of a file that has many, and files that no plan can be made of.
+//! `sweepline import --entry`: a part of a file with many entries, and files from which no plan can be made.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn import(lab: &Lab, args: &[&str]) -> Ended {
     lab.run(&[&["import"], args].concat())
 }
 
-/// One master file has entries of many machines, servers on several nodes among them.
+/// A master file has entries for many machines, including servers on several nodes.
 #[timed_test]
 fn entries_of_a_master_file_are_chosen() {
     let lab = Lab::new();
@@ -29,11 +29,11 @@ fn entries_of_a_master_file_are_chosen() {
     let _ = write!(text, "{}", entry("d-b200", "b200-multinode", "multinode: true\n  disagg: true"));
     lab.write("master.yaml", &text);
 
-    // All of one machine, or a choice.
+    // All of one machine, or a selection.
     let several = import(&lab, &["master.yaml"]);
     assert_eq!(several.code, Some(2), "{}", several.stderr);
     for part in [
-        "3 entries that a plan can start, for 2 kinds of machine",
+        "a plan can start 3 entries, for 2 kinds of machine",
         "H100: a-h100 (3), b-h100 (3)",
         "H200: c-h200 (3)",
         "--entry",
@@ -50,10 +50,10 @@ fn entries_of_a_master_file_are_chosen() {
     let runs = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["runs"].as_array().unwrap().len();
     assert_eq!(runs, 9, "{}", two.stdout);
 
-    // What spreads over nodes is refused, with the reason and the way out.
+    // Entries over several nodes are rejected, with the reason and the alternative.
     let refused = import(&lab, &["master.yaml", "--entry", "d-b200"]);
     assert_eq!(refused.code, Some(2));
-    for part in ["master.yaml:", "d-b200", "prefill and decode are servers of their own behind a router", "`url`"] {
+    for part in ["master.yaml:", "d-b200", "prefill and decode are separate servers behind a router", "`url`"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     let left_out = import(&lab, &["master.yaml", "--entry", "*-h200", "--entry", "d-*"]);
@@ -64,10 +64,10 @@ fn entries_of_a_master_file_are_chosen() {
 
     let unknown = import(&lab, &["master.yaml", "--entry", "c-h20"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("no entry fits `--entry c-h20`; the nearest is c-h200"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no entry matches `--entry c-h20`; the nearest is c-h200"), "{}", unknown.stderr);
 }
 
-/// A server that runs already has one setting.
+/// A running server has one setting.
 #[timed_test]
 fn a_master_entry_is_started_or_asked() {
     let lab = Lab::new();
@@ -84,7 +84,7 @@ fn a_master_entry_is_started_or_asked() {
     let several = import(&lab, &["two.yaml", "--url", "http://gpu-7:8000"]);
     assert_eq!(several.code, Some(2));
     assert!(several.stderr.contains("2 settings of the server, and --url names one"), "{}", several.stderr);
-    // What one row sets, every row has, so that the accelerators can be counted.
+    // A setting of one row is set in every row, so that the accelerators can be counted.
     let started = lab.ok(&["import", "two.yaml"]).stdout;
     assert!(
         started.contains("gpus: \"{{ server.tensor_parallel_size * server.pipeline_parallel_size }}\""),
@@ -103,13 +103,13 @@ fn models_of_an_mlperf_configuration_are_chosen() {
     assert_eq!(several.code, Some(2));
     assert!(several.stderr.contains("it has settings of 2 models (resnet50, llama2-70b)"), "{}", several.stderr);
     let pictures = import(&lab, &["mlperf.conf", "--entry", "resnet50"]);
-    assert!(pictures.code == Some(2) && pictures.stderr.contains("resnet50 sends pictures"), "{}", pictures.stderr);
+    assert!(pictures.code == Some(2) && pictures.stderr.contains("resnet50 sends images"), "{}", pictures.stderr);
     let server = lab.ok(&["import", "mlperf.conf", "--entry", "llama2-70b.Server"]).stdout;
     assert!(server.contains("qps: [1.0]") || server.contains("qps: [1]"), "{server}");
     assert!(server.contains("ttft: { p99: 2000ms }") && server.contains("tpot: { p99: 200ms }"), "{server}");
     assert!(server.contains("`--entry llama2-70b.Offline` imports it"), "{server}");
 
-    // FindPeakPerformance looks for the highest rate.
+    // FindPeakPerformance searches for the highest rate.
     lab.write("user.conf", "*.Server.target_qps = 4\n*.Server.mode = 3\n");
     let nameless = import(&lab, &["user.conf"]);
     assert!(nameless.code == Some(2) && nameless.stderr.contains("--entry"), "{}", nameless.stderr);
@@ -120,13 +120,13 @@ fn models_of_an_mlperf_configuration_are_chosen() {
     lab.write("broken.conf", "*.Server.target_qps = 4\n*.Server.min_duration = long\n");
     let broken = import(&lab, &["broken.conf", "--entry", "mixtral-8x7b"]);
     assert!(
-        broken.code == Some(2) && broken.stderr.contains("broken.conf:2: `long` is no number"),
+        broken.code == Some(2) && broken.stderr.contains("broken.conf:2: `long` is not a number"),
         "{}",
         broken.stderr
     );
 }
 
-/// A profile has places for model and server; an experiment lays values over it.
+/// A profile has placeholders for model and server; an experiment overrides its values.
 #[timed_test]
 fn experiments_lay_values_over_profiles() {
     let lab = Lab::new();
@@ -167,7 +167,7 @@ fn experiments_lay_values_over_profiles() {
     );
 }
 
-/// The plan that stands on each page of docs/COMING_FROM.md is the one that comes out of the public example.
+/// The plan on each page of docs/COMING_FROM.md equals the import of the public example.
 #[timed_test]
 fn the_plans_of_the_pages_come_out() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -195,7 +195,8 @@ fn the_plans_of_the_pages_come_out() {
     }
 }
 
-/// An experiment over a profile of another tool than vLLM: each treatment is a plan of that tool's importer, and all are one.
+/// An experiment over a profile of another tool than vLLM: each treatment is a plan of that tool's importer,
+/// and all are merged into one.
 #[timed_test]
 fn treatments_of_another_tool_become_one_plan() {
     let lab = Lab::new();
@@ -205,7 +206,7 @@ fn treatments_of_another_tool_become_one_plan() {
     }
     lab.ok(&["import", "experiment_optimized_baseline.yaml", "--model", "Qwen/Qwen3-32B", "-o", "plan.yaml"]);
     lab.ok(&["check", "plan.yaml"]);
-    // 4 deployments × 9 treatments, as its file says, each with the seven rates of the profile.
+    // 4 deployments × 9 treatments, as in its file, each with the seven rates of the profile.
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     let runs = preview["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 36 * 7);

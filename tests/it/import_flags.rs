@@ -1,4 +1,4 @@
-//! `sweepline import`: `--strict`, `--quick`, and the command that the docs show.
+//! `sweepline import`: `--strict`, `--quick`, and the command in the docs.
 
 use std::path::Path;
 
@@ -29,7 +29,8 @@ fn strict_writes_no_plan_where_something_is_not_in_it() {
     let ended = import(&lab, &["b.sh", "--strict", "-o", "plan.yaml"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("import: 4 settings mapped, all of them\n"), "{}", ended.stderr);
-    // What it does anyway counts as mapped; what is measured in another way is told, and is mapped.
+    // Settings that sweepline covers anyway count as mapped; those with a different meaning are listed, and
+    // are mapped.
     lab.write("c.sh", "vllm bench serve --model m --num-prompts 20\n");
     let ended = import(&lab, &["c.sh", "--strict"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -57,7 +58,8 @@ fn quick_has_short_phases_beside_the_full_ones() {
     }
 }
 
-/// Short runs decide no percentile, so the first look of a search measures loads between its bounds; the full one searches.
+/// Short runs decide no percentile, so the first look of a search measures loads between its bounds; the full
+/// one searches.
 #[timed_test]
 fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     let lab = Lab::new();
@@ -76,7 +78,7 @@ fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     assert!(why.stdout.contains("1 in flight, going up"), "{}", why.stdout);
 }
 
-/// The page of vLLM shows a command and the plan that comes of it.
+/// The page of vLLM shows a command and its plan.
 #[timed_test]
 fn the_command_in_the_docs_makes_the_plan_in_the_docs() {
     let lab = Lab::new();

@@ -1,4 +1,4 @@
-//! docs/COMING_FROM.md shows of a tool what people have, and the plan that comes of it: so it is.
+//! docs/COMING_FROM.md shows input of each tool and the resulting plan: both must match.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::lab::Lab;
 
-/// The first two blocks of code under a title.
+/// Returns the first two code blocks under a title.
 fn blocks(title: &str) -> [String; 2] {
     let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/COMING_FROM.md")).unwrap();
     let page = docs.split(&format!("\n## {title}\n")).nth(1).unwrap().split("\n## ").next().unwrap().to_owned();
@@ -24,7 +24,7 @@ fn blocks(title: &str) -> [String; 2] {
     [blocks.next().unwrap(), blocks.next().unwrap()]
 }
 
-/// What is in the first and not, or otherwise, in the second.
+/// Returns the parts of the first that are missing or different in the second.
 fn missing(part: &Value, whole: &Value, at: &str, found: &mut Vec<String>) {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => {

@@ -319,10 +319,10 @@ fn import_maps_what_a_plan_has() {
         "{listed}"
     );
     assert!(
-        listed.contains("there is no file `far/away.json` here") && listed.contains("`data: { file: FILE }`"),
+        listed.contains("file `far/away.json` not found here") && listed.contains("`data: { file: FILE }`"),
         "{listed}"
     );
-    assert!(listed.contains("`tokenizer: server` asks the"), "{listed}");
+    assert!(listed.contains("`tokenizer: server` counts with"), "{listed}");
     for false_sentence in ["sends no data sets", "this field is not sent", "share one prefix"] {
         assert!(!listed.contains(false_sentence) && !plan.contains(false_sentence), "{listed}");
     }
@@ -332,7 +332,7 @@ fn import_maps_what_a_plan_has() {
     assert!(std::fs::read_to_string(lab.path().join("data/plan.yaml")).unwrap().contains("{ file: sharegpt.json,"));
     lab.write("other/here", "");
     let other = lab.ok(&["import", "script.sh", "-o", "other/plan.yaml"]);
-    assert!(other.stderr.contains("does not lie in the plan's folder"), "{}", other.stderr);
+    assert!(other.stderr.contains("is not in the plan's folder"), "{}", other.stderr);
 }
 
 /// The variables of the embedded servers of a process.

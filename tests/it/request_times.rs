@@ -1,4 +1,4 @@
-//! What a server tells of each request's own time: in every form that it may have, against what the mock did.
+//! The times that a server reports for each request: in every form, compared with the mock's log.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 
 sweeps: { two: { matrix: { batch_size: 2 } } }
 ";
 
-/// A run against a mock that tells times like this, and its log by the number of the request in the run.
+/// Returns a run against a mock that reports times in this form, and its log by the number of the request
+/// in the run.
 fn measured(form: &str, http: &str, stream: &str) -> (Lab, Run, HashMap<u64, Value>) {
     let mock = Mock::start(&[&FLAGS[..], &["--tell-times", form]].concat());
     let url = format!("http://127.0.0.1:{}/v1", mock.port);
@@ -41,14 +42,14 @@ fn between(line: &Value, from: &str, to: &str) -> u64 {
     line[to].as_u64().unwrap() - line[from].as_u64().unwrap()
 }
 
-/// What the log says a row's times are: queue, prefill, decode, all.
+/// Returns a row's times according to the log: queue, prefill, decode, total.
 fn done(line: &Value) -> [u64; 4] {
     [("body_ns", "slot_ns"), ("slot_ns", "first_write_ns"), ("first_write_ns", "last_write_ns"), ("body_ns", "done_ns")]
         .map(|(from, to)| between(line, from, to))
 }
 
-/// Each row that ended well against its line: what is told is near, what is not told is null. A write comes a moment after its instant, longer
-/// on a busy machine.
+/// Compares each completed row with its line: reported times are near, unreported ones are null. A write
+/// follows its instant a moment later, longer on a busy machine.
 fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u64) {
     let rows: Vec<&RequestRow> =
         run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()).collect();
@@ -62,7 +63,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
         assert_eq!(found.map(|ns| ns.is_some()), told, "{row:?}");
         let (mut found, mut done) = (found, done(line));
         if line["stream"] == false {
-            // All of it is written at once, when the last token is there.
+            // All of it is written at once, with the last token.
             (found[1], found[2]) = (found[1].zip(found[2]).map(|(prefill, decode)| prefill + decode), None);
             (done[1], done[2]) = (between(line, "slot_ns", "last_write_ns"), 0);
         }
@@ -84,7 +85,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
 fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let (lab, run, log) = measured("timings", "http: 1.1", "stream: true");
     compared(&run, &log, [false, true, true, false], 0);
-    // Without a page of metrics the sums have what answers tell.
+    // Without a metrics page, the sums have the values in responses.
     let id = run.json["id"].as_str().unwrap();
     let shown = lab.ok(&["show", id, "--format", "json"]).json();
     lab.follows("show", &shown);
@@ -92,11 +93,11 @@ fn llama_cpp_tells_prefill_and_decode_in_the_last_chunk() {
     let part =
         |name: &str| e2e["parts"].as_array().unwrap().iter().find(|part| part["name"] == name).unwrap()["ms"].as_f64();
     let (prefill, decode) = (part("prefill").unwrap(), part("decode").unwrap() + part("stalls").unwrap_or(0.0));
-    // Tokens have absolute due times: what the first is late by, the others are not.
+    // Tokens have absolute due times: the lateness of the first does not delay the others.
     assert!(prefill >= 19.9 && prefill + decode >= 41.0, "{e2e:#}");
-    assert_eq!((part("queue"), part("server_unassigned")), (None, None), "it does not tell its queue: {e2e:#}");
+    assert_eq!((part("queue"), part("server_unassigned")), (None, None), "it does not report its queue: {e2e:#}");
     assert!(part("unknown").unwrap() > 10.0, "{e2e:#}");
-    // The table of requests has them, too.
+    // The table of requests has them too.
     let columns = "request,server_prefill_ns,server_decode_ns,server_queue_ns,trace_id,stalled_ms";
     let table = lab.ok(&["export", "--rows", "requests", "--format", "json", "--columns", columns]).json();
     let row = table.as_array().unwrap().iter().find(|row| row["server_prefill_ns"].is_u64()).unwrap();

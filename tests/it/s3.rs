@@ -1,4 +1,4 @@
-//! A server that speaks as much of S3 as results on object storage need: objects in memory, and faults at will.
+//! A server with the subset of S3 that results on object storage need: objects in memory, and configurable faults.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,29 +10,29 @@ use std::time::SystemTime;
 
 /// The only bucket.
 const BUCKET: &str = "/bench";
-/// How many objects a page of a listing has: few, so that listings have pages.
+/// Number of objects in a page of a listing: few, so that listings have several pages.
 const PAGE: usize = 5;
 
-/// What the server does instead of its work.
+/// A fault of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// `503 SlowDown` to so many requests.
+    /// `503 SlowDown` for this many requests.
     SlowDown(usize),
-    /// `400 ExpiredToken` to every request, as S3 answers.
+    /// `400 ExpiredToken` for every request, as S3 responds.
     Expired,
-    /// Every connection ends before an answer.
+    /// Every connection ends before a response.
     Away,
 }
 
 #[derive(Default)]
 struct Inside {
     objects: BTreeMap<String, (Vec<u8>, SystemTime)>,
-    /// `METHOD key` of every request that was answered with its work.
+    /// `METHOD key` of every request that was served without a fault.
     log: Vec<String>,
 }
 
-/// The server; it goes with the test.
+/// The server; it ends with the test.
 pub struct S3 {
     port: u16,
     inside: Arc<Mutex<Inside>>,
@@ -40,7 +40,7 @@ pub struct S3 {
 }
 
 impl S3 {
-    /// One that keeps to conditions, or lets every writer create every object.
+    /// Starts a server that respects conditions, or lets every writer create every object.
     pub fn start(is_conditional: bool) -> S3 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -55,7 +55,7 @@ impl S3 {
         S3 { port, inside, fault }
     }
 
-    /// Has a program find it, with a cache of its own and little patience.
+    /// Configures a program to use it, with a separate cache and short retries.
     pub fn reached_by(&self, command: &mut Command, cache: &std::path::Path) {
         command
             .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
@@ -78,7 +78,7 @@ impl S3 {
         self.inside.lock().unwrap()
     }
 
-    /// The keys that begin with this.
+    /// Returns the keys that begin with this prefix.
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         self.inside().objects.keys().filter(|key| key.starts_with(prefix)).cloned().collect()
     }
@@ -87,19 +87,19 @@ impl S3 {
         self.inside().objects[key].0.clone()
     }
 
-    /// Puts other bytes into an object.
+    /// Replaces the bytes of an object.
     pub fn spoil(&self, key: &str, bytes: &[u8]) {
         self.inside().objects.get_mut(key).unwrap().0 = bytes.to_vec();
     }
 
-    /// How many requests of a method there were at keys that begin with this.
+    /// Returns the number of requests of a method for keys that begin with this prefix.
     pub fn count(&self, method: &str, prefix: &str) -> usize {
         let begin = format!("{method} {prefix}");
         self.inside().log.iter().filter(|line| line.starts_with(&begin)).count()
     }
 }
 
-/// Answers one request; none where the connection is over.
+/// Serves one request; `None` if the connection is over.
 fn serve(stream: &TcpStream, inside: &Mutex<Inside>, fault: &Mutex<Fault>, is_conditional: bool) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
@@ -195,7 +195,7 @@ fn got(bytes: &[u8], written: SystemTime, range: Option<&str>) -> (&'static str,
     ("206 Partial Content", bytes[from..=to].to_vec(), headers)
 }
 
-/// A page of a listing.
+/// Returns a page of a listing.
 fn list(inside: &Inside, query: &str) -> Vec<u8> {
     let asked = |name: &str| {
         let of = |part: &str| {

@@ -1,4 +1,5 @@
-//! `--results URL`: readers read from object storage, workers share the runs of a plan, and what breaks loses nothing.
+//! `--results URL`: readers read from object storage, workers share the runs of a plan, and failures lose
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,10 +11,10 @@ use super::lab::{Ended, Lab, Running, wait_for};
 use super::s3::{Fault, S3};
 use super::sweeps::{PLAN, honest, lab, planned};
 
-/// Where the tests' server keeps results.
+/// Location of the results on the tests' server.
 const URL: &str = "s3://bench/team";
 
-/// The program against the server, with this folder for its copy.
+/// Returns the program with the server, and this folder for its copy.
 fn command(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Command {
     let mut command = lab.command(args);
     s3.reached_by(&mut command, &lab.path().join(cache));
@@ -30,13 +31,14 @@ fn ok(s3: &S3, lab: &Lab, cache: &str, args: &[&str]) -> Ended {
     ended
 }
 
-/// The short ids of the runs that are committed there.
+/// Returns the short ids of the runs that are committed there.
 fn committed(s3: &S3) -> BTreeSet<String> {
     let id = |key: String| key.trim_start_matches("team/runs/").trim_end_matches(".json").to_owned();
     s3.keys("team/runs/").into_iter().map(id).collect()
 }
 
-/// What lies in copies besides committed runs: each run that was measured and is not the one that stands is among it.
+/// Returns everything in copies except committed runs: contains every run that was measured and whose
+/// result did not stay.
 fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for copy in caches.iter().flat_map(|cache| std::fs::read_dir(lab.path().join(cache)).unwrap()) {
@@ -48,7 +50,7 @@ fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
     found
 }
 
-/// Whether requests are being sent, by what lies in a copy.
+/// Returns whether requests are being sent, according to the content of a copy.
 fn is_measuring(cache: &Path) -> bool {
     let copies = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let mut attempts = copies.flat_map(|copy| std::fs::read_dir(copy.path().join("attempts")).into_iter().flatten());
@@ -68,8 +70,8 @@ fn four_workers_share_a_plan_and_no_run_is_measured_twice() {
     ended.iter().for_each(honest);
     let ids = planned(&lab, "plan.yaml");
     assert_eq!(committed(&s3), ids, "the ids are those of a sweep on one machine");
-    assert!(s3.keys("team/attempts/").is_empty(), "nobody came second");
-    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "what anybody measured stands");
+    assert!(s3.keys("team/attempts/").is_empty(), "no result came second");
+    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "every measurement stays");
     assert_eq!(s3.count("PUT", "team/rows/"), s3.keys("team/rows/").len(), "and was sent once");
     for cache in &caches {
         let verified = ok(&s3, &lab, cache, &["verify", "--results", URL]);
@@ -84,7 +86,7 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
     let ids = planned(&lab, "plan.yaml");
     let listed = ok(&s3, &lab, "reader", &["list", "--results", URL, "--format", "json"]).json();
     assert_eq!(listed["runs"].as_array().unwrap().len(), ids.len());
-    assert_eq!(s3.count("GET", "team/rows/"), 0, "a list reads no rows");
+    assert_eq!(s3.count("GET", "team/rows/"), 0, "`list` reads no rows");
     let id = ids.first().unwrap();
     let shown = run(&s3, &lab, "reader", &["show", id, "--plan", "plan.yaml", "--results", URL]);
     assert!(matches!(shown.code, Some(0 | 3)) && shown.stdout.contains("TTFT"), "{}{}", shown.stdout, shown.stderr);
@@ -94,20 +96,20 @@ fn readers_see_shared_results_and_fetch_rows_when_they_read_them() {
         .filter(|key| s3.count("GET", key) > 0)
         .map(|key| key.split('/').nth(2).unwrap().to_owned())
         .collect();
-    assert_eq!(rows, BTreeSet::from([id.clone()]), "those of the run that is shown, and no others");
-    // A second look asks for nothing that is here.
+    assert_eq!(rows, BTreeSet::from([id.clone()]), "only those of the run that is shown");
+    // A second look requests nothing that is already local.
     let before = s3.count("GET", "team/rows/");
     run(&s3, &lab, "reader", &["show", id, "--plan", "plan.yaml", "--results", URL]);
     assert_eq!(s3.count("GET", "team/rows/"), before);
     let export = ok(&s3, &lab, "reader", &["export", "plan.yaml", "--results", URL, "-o", "runs.csv"]);
     let lines = std::fs::read_to_string(lab.path().join("runs.csv")).unwrap().lines().count();
     assert_eq!(lines, 1 + ids.len(), "{}", export.stderr);
-    // Nothing to do, and nothing is asked of the store: a commit never changes.
+    // Nothing to do, and no request to the store: a commit never changes.
     s3.set(Fault::Away);
     let again = run(&s3, &lab, "reader", &MEASURE);
     honest(&again);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-    // What would change a shared result is refused.
+    // Changes to shared results are rejected.
     for flags in [&["--force"][..], &["--redo", "invalid"]] {
         let refused = run(&s3, &lab, "reader", &[&MEASURE[..], flags].concat());
         assert!(refused.code == Some(2) && refused.stderr.contains("is shared"), "{}", refused.stderr);
@@ -125,7 +127,7 @@ fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word()
     };
     honest(&on_its_own(&["run", "plan.yaml"]));
     assert_eq!(std::fs::read_dir(lab.path().join("team/runs")).unwrap().count(), 2);
-    assert!(!lab.results().exists(), "nothing lies in the folder that is there without it");
+    assert!(!lab.results().exists(), "the default folder stays empty");
     let exported = on_its_own(&["export", "plan.yaml", "-o", "runs.csv"]);
     assert!(exported.code == Some(0) && lab.path().join("runs.csv").exists(), "{}", exported.stderr);
     let elsewhere = on_its_own(&["preview", "plan.yaml", "--results", "elsewhere", "--format", "json"]);
@@ -187,7 +189,7 @@ fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
 #[timed_test]
 fn another_result_that_came_first_stands_in_the_copy_too() {
     let (lab, s3) = (lab(), S3::start(true));
-    // Measured here first, as if it had been cut off, and by somebody else meanwhile.
+    // Measured here first, as if disconnected, and by another worker in the meantime.
     let mut running = Running::start(command(&s3, &lab, "cut-off", &MEASURE).env("SWEEPLINE_LEASE_MS", "600"));
     wait_for("an attempt", || (running.has_ended() || is_measuring(&lab.path().join("cut-off"))).then_some(()));
     s3.set(Fault::Away);

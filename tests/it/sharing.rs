@@ -1,4 +1,5 @@
-//! `push` and `pull`: results of a colleague are hits, one result of each run stands, and nothing is lost where something breaks.
+//! `push` and `pull`: results of a colleague are hits, one result of each run stays, and failures lose
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::lab::{Ended, Lab, Running};
 use super::s3::{Fault, S3};
 use super::sweeps::{files, honest, lab, names, planned};
 
-/// Where the tests' server keeps results.
+/// Location of the results on the tests' server.
 const URL: &str = "s3://bench/chat";
 
 /// Runs the program against the server.
@@ -26,14 +27,14 @@ fn ok(s3: &S3, lab: &Lab, args: &[&str]) -> Ended {
     ended
 }
 
-/// A lab whose plan of five runs is measured.
+/// A lab with a measured plan of five runs.
 fn measured() -> Lab {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml"]));
     lab
 }
 
-/// How many runs came out in each way.
+/// Returns how many runs had each result.
 fn outcomes(document: &Value) -> [usize; 3] {
     let runs = document["runs"].as_array().unwrap();
     ["committed", "unchanged", "other_result"]
@@ -48,7 +49,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Gives the run in `dir` another end, as if it had been measured another time, under a whole digest.
+/// Changes the end of the run in `dir`, as if it had been measured at another time, with a valid digest.
 fn measured_again(dir: &Path, number: usize) {
     let path = dir.join("run.json");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -70,12 +71,12 @@ fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     assert_eq!(outcomes(&pushed), [5, 0, 0]);
     let again = first.ok(&["push", &url]).stdout;
     assert_eq!(again, format!("pushed 0 runs to {url}, 0 B; 5 already there\n"));
-    // Another measurement of the same runs is kept, and does not take their place.
+    // Another measurement of the same runs is kept, and does not replace them.
     let late = other.ok(&["push", &url, "--format", "json"]).json();
     assert_eq!(outcomes(&late), [0, 0, 5]);
     assert_eq!(std::fs::read_dir(shared.path().join("team/attempts")).unwrap().count(), 5);
     assert_eq!(outcomes(&other.ok(&["pull", &url, "--format", "json"]).json()), [0, 0, 5]);
-    // With a plan, its runs alone, as changed as for every command.
+    // With a plan, only its runs, with changes as for every command.
     let some = |count: usize, args: &[&str]| {
         let document =
             self::lab().ok(&[&["pull", &url, "--plan", "plan.yaml", "--format", "json"], args].concat()).json();
@@ -130,7 +131,7 @@ fn of_32_writers_of_one_run_one_wins_and_31_are_kept_as_attempts() {
             ),
             None => (s3.get(&format!("chat/runs/{id}.json")), s3.keys("chat/attempts/").len()),
         };
-        assert!(stands == mine, "{url}: the winner's result is the one that is there");
+        assert!(stands == mine, "{url}: the winner's result is stored");
         assert_eq!(attempts, 31, "{url}");
     }
 }
@@ -141,7 +142,7 @@ fn a_store_that_lets_every_writer_win_is_refused_by_name() {
     for args in [&["push", URL][..], &["run", "plan.yaml", "--results", URL]] {
         let refused = at(&s3, &lab, args);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("s3://bench/chat ignores \"create, if absent\""), "{}", refused.stderr);
+        assert!(refused.stderr.contains("s3://bench/chat ignores \"create if absent\""), "{}", refused.stderr);
     }
     assert!(s3.keys("chat/runs/").is_empty(), "nothing was sent");
 }
@@ -170,7 +171,7 @@ fn a_throttled_store_is_asked_again_and_an_expired_credential_says_what_to_renew
     let (lab, s3) = (measured(), S3::start(true));
     s3.set(Fault::SlowDown(4));
     assert_eq!(outcomes(&ok(&s3, &lab, &["push", URL, "--format", "json"]).json()), [5, 0, 0]);
-    assert_eq!(s3.fault(), Fault::None, "it was asked until it had answered");
+    assert_eq!(s3.fault(), Fault::None, "it was retried until it responded");
     s3.set(Fault::Expired);
     for args in [&["push", URL][..], &["pull", URL], &["list", "--results", URL]] {
         let refused = at(&s3, &lab, args);
@@ -204,7 +205,7 @@ fn a_kill_in_the_middle_of_a_push_or_pull_costs_nothing() {
     assert_eq!(names(&other, "runs"), planned(&other, "plan.yaml"));
     other.ok(&["verify"]);
     assert!(names(&other, "superseded").is_empty());
-    assert_eq!(names(&other, "attempts"), BTreeSet::new(), "what the kill left is gone");
+    assert_eq!(names(&other, "attempts"), BTreeSet::new(), "the leftovers of the kill are gone");
 }
 
 #[timed_test]

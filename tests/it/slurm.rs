@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lab::{Lab, wait_for};
 
-/// Slurm with a controller and two nodes on loopback, for one test. It ends with it.
+/// Slurm with a controller and two nodes on loopback, for one test. It ends with the test.
 struct Slurm {
     /// Its configuration, state and logs.
     folder: tempfile::TempDir,
@@ -21,7 +21,7 @@ struct Slurm {
 }
 
 impl Slurm {
-    /// Starts it; none, with a word about it, where it is not installed or may not be started.
+    /// Starts it; `None`, with a note, if it is not installed or may not be started.
     fn start() -> Option<Slurm> {
         let is_there = |program: &str| Path::new("/usr/sbin").join(program).exists();
         if !["slurmctld", "slurmd", "munged"].into_iter().all(is_there) {
@@ -44,18 +44,18 @@ impl Slurm {
         Some(slurm)
     }
 
-    /// What one of Slurm's programs prints.
+    /// Returns the output of one of Slurm's programs.
     fn call(&self, program: &str, args: &[&str]) -> String {
         let output = self.on(Command::new(program).args(args)).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A command that finds this Slurm.
+    /// Returns a command that finds this Slurm.
     fn on<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command.env("SLURM_CONF", self.folder.path().join("slurm.conf"))
     }
 
-    /// Runs sweepline where Slurm is; gives exit code, stdout and stderr.
+    /// Runs sweepline with this Slurm; returns exit code, stdout and stderr.
     fn sweepline(&self, lab: &Lab, args: &[&str]) -> (Option<i32>, String, String) {
         let output = self.on(&mut lab.command(args)).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -73,10 +73,10 @@ impl Slurm {
         wait_for(state, || Some(self.status(lab)).filter(all))
     }
 
-    /// Ends a node as a power cut would: its daemon, and every process of its jobs.
+    /// Ends a node like a power cut: its daemon, and every process of its jobs.
     fn lose(&mut self, node: usize) {
         let mut lost = vec![self.nodes[node].id()];
-        // Steps leave their daemon; each knows its node's name.
+        // Steps detach from their daemon; each has its node's name in its environment.
         let name = format!("SLURMD_NODENAME=n{}", node + 1);
         lost.extend(with_variable(&name));
         let jobs = self.call("squeue", &["-h", "-t", "running", "-w", &format!("n{}", node + 1), "-o", "%A"]);
@@ -100,18 +100,18 @@ impl Drop for Slurm {
     }
 }
 
-/// Kills a process that may be gone already.
+/// Kills a process that may have ended already.
 fn end(pid: Pid) {
     let _ = kill_process(pid, Signal::KILL);
 }
 
-/// The numbers of all processes, each with its folder in /proc.
+/// Returns the ids of all processes, each with its folder in /proc.
 fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
 }
 
-/// The processes whose environment has this variable; not this one.
+/// Returns the processes whose environment has this variable, except this one.
 fn with_variable(variable: &str) -> Vec<u32> {
     let own = std::process::id();
     let has = |path: &Path| {
@@ -121,13 +121,13 @@ fn with_variable(variable: &str) -> Vec<u32> {
     processes().filter(|(pid, path)| *pid != own && has(path)).map(|(pid, _)| pid).collect()
 }
 
-/// The processes whose title begins so.
+/// Returns the processes whose title begins with this text.
 fn titled(begin: &str) -> Vec<u32> {
     let is = |path: &Path| std::fs::read(path.join("cmdline")).unwrap_or_default().starts_with(begin.as_bytes());
     processes().filter(|(_, path)| is(path)).map(|(pid, _)| pid).collect()
 }
 
-/// A munged of its own: Slurm's daemons and commands know each other by it.
+/// A separate munged: Slurm's daemons and commands authenticate each other with it.
 fn munge(folder: &Path) -> Child {
     use std::os::unix::fs::OpenOptionsExt;
     let key = folder.join("munge.key");
@@ -146,7 +146,7 @@ fn munge(folder: &Path) -> Child {
 fn daemon(folder: &Path, program: &str, args: &[&str]) -> Child {
     let mut command = Command::new(Path::new("/usr/sbin").join(program));
     command.arg("-D").arg("-f").arg(folder.join("slurm.conf")).args(args).current_dir(folder);
-    // Jobs get the daemon's environment where they bring none of their own.
+    // Jobs get the daemon's environment unless they bring their own.
     command.env("SLURM_CONF", folder.join("slurm.conf"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
@@ -186,7 +186,7 @@ fn elements(status: &Value) -> &Vec<Value> {
     status["elements"].as_array().unwrap()
 }
 
-/// Two servers, each with a node of its own, and a sweep that comes after both.
+/// Two servers, each with its own node, and a sweep that comes after both.
 fn plan(measure: &str) -> String {
     format!(
         "sweepline: 1
@@ -235,7 +235,7 @@ fn a_plan_on_two_nodes_gives_the_runs_of_a_local_one() {
     let log = |element: usize| std::fs::read_to_string(elements(&status)[element]["log"].as_str().unwrap()).unwrap();
     let node = |log: String| log.lines().next().unwrap().split(" on ").nth(1).unwrap()[..2].to_owned();
     let nodes = BTreeSet::from([node(log(0)), node(log(1))]);
-    assert_eq!(nodes.len(), 2, "each had a node of its own");
+    assert_eq!(nodes.len(), 2, "each had its own node");
     let (code, stdout, _) = slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
     assert_eq!((code, stdout.as_str()), (Some(0), "nothing to submit: all runs are done\n"));
 }
@@ -246,7 +246,7 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan("1500ms"));
     slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
-    // Of each of the two one run is done, and the next one under way.
+    // Each of the two has one run done, and the next one in progress.
     let attempts = || std::fs::read_dir(lab.results().join("attempts")).map_or(0, Iterator::count);
     wait_for("two runs", || (lab.runs().len() == 2 && attempts() == 2).then_some(()));
     let (code, _, stderr) = slurm.sweepline(&lab, &["run", "plan.yaml"]);
@@ -273,7 +273,7 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     assert_eq!(lab.runs().len(), 5);
     let lost = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     let replaced = std::fs::read_dir(lab.results().join("superseded")).unwrap().count();
-    assert_eq!((lost, replaced), (1, 0), "the run of the lost node was made again, and no other");
+    assert_eq!((lost, replaced), (1, 0), "only the run of the lost node was repeated");
 
     lab.write("plan.yaml", &plan("1600ms"));
     slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
@@ -288,9 +288,9 @@ fn a_lost_node_a_new_controller_and_cancelled_jobs_cost_no_run() {
     slurm.sweepline(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
     slurm.wait_until(&lab, "done");
     lab.ok(&["verify"]);
-    assert!(ids(&lab).is_superset(&before) && lab.runs().len() == 10, "what was committed stayed, and the rest came");
-    assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 0, "nothing was made twice");
+    assert!(ids(&lab).is_superset(&before) && lab.runs().len() == 10, "committed runs stayed, and the rest was added");
+    assert_eq!(std::fs::read_dir(lab.results().join("superseded")).unwrap().count(), 0, "nothing was measured twice");
     let (code, _, stderr) = slurm.sweepline(&lab, &["cancel", "other.yaml"]);
-    assert!(code == Some(2) && stderr.contains("nothing was submitted of other.yaml"), "{stderr}");
-    assert!(test_kill_process(Pid::from_child(&slurm.controller)).is_ok(), "the controller outlives it all");
+    assert!(code == Some(2) && stderr.contains("has no submission of other.yaml"), "{stderr}");
+    assert!(test_kill_process(Pid::from_child(&slurm.controller)).is_ok(), "the controller outlives all of it");
 }

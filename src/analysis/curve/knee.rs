@@ -45,7 +45,7 @@ impl Basis {
     /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
-            Basis::Neighbours => "loads beside it",
+            Basis::Neighbours => "adjacent loads",
             Basis::Repeats => "t over repeats",
         }
     }

@@ -9,7 +9,7 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
-// Where no source is named the limit is chosen, not measured: no run of a server with a known cause stands behind it.
+// Limits without a source are chosen, not measured: no run of a server with a known cause supports them.
 
 /// A part of a latency from this share on is a cause of it, if it takes at least this many milliseconds.
 const SHARE: f64 = 0.25;
@@ -108,14 +108,16 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing = "no run knows the server's queue: it takes answers that tell it, or `telemetry` of an engine whose page has \
+    let missing = "no run has the server's queue; this needs responses that report it, or `telemetry` of an \
+                   engine whose page has \
                    `queue_seconds`, or `requests_waiting` and `requests_running`";
-    let absent = "less than a quarter of the mean TTFT is the server's queue, or of the requests there waits";
+    let absent = "less than a quarter of the mean TTFT is spent in the server's queue, or less than a quarter \
+                  of its requests wait";
     on_curves(evident, missing, absent, |run| by_time(run).or_else(|| waiting_there(run)))
 }
 
-/// Where no time in the queue is known (llama.cpp): of the requests at the server those that wait, on average. By Little's law that is the share of their time
-/// there that they wait.
+/// If the time in the queue is unknown (llama.cpp): the share of the requests at the server that wait, on
+/// average. By Little's law, that is the share of their time there that they wait.
 fn waiting_there(run: &Run) -> Option<Shown> {
     let [waiting, running] = ["requests_waiting_mean", "requests_running_mean"].map(|name| figure(run, name));
     let (waiting, all) = (waiting?, waiting? + running?);

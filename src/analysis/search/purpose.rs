@@ -55,7 +55,7 @@ impl Purpose {
             Purpose::WellAbove => "looking above",
             Purpose::Confirm => "confirming",
             Purpose::Again => "once more",
-            Purpose::Instead => "made again",
+            Purpose::Instead => "repeating",
             Purpose::Bracketing => "bracketing the cost",
         }
     }

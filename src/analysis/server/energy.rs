@@ -13,7 +13,7 @@ pub enum EnergyBy {
 }
 
 impl EnergyBy {
-    /// Returns its name in answers.
+    /// Returns its name in output.
     pub fn name(self) -> &'static str {
         match self {
             EnergyBy::Counter => "counter",

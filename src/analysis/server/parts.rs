@@ -7,7 +7,8 @@
 //! the difference is time outside the server. If an exporter's table specifies otherwise, each histogram
 //! is compared with the requests that it covers.
 //!
-//! Where answers tell their server's times themselves (`told`), these are of the very requests of the sum, and go before a histogram.
+//! If responses report their server's times themselves (`told`), these belong to exactly the requests of
+//! the sum, and take precedence over a histogram.
 
 use crate::analysis::request::Metric;
 use crate::analysis::stalls::Stalls;
@@ -101,16 +102,17 @@ pub(super) const OUTSIDE: Named = (
     "outside_server",
     "From sending to receiving, minus the server's own time and, if known, one round trip: proxies, HTTP handling.",
 );
-const QUEUE: Named = ("queue", "In the server's queue, by its own word.");
-const PREFILL: Named = ("prefill", "Prefill, by the server's own word.");
+const QUEUE: Named = ("queue", "In the server's queue, as the server reports it.");
+const PREFILL: Named = ("prefill", "Prefill, as the server reports it.");
 pub(super) const DECODE: Named =
-    ("decode", "From the first token to the last, by the server's own word, less stalls where they are known.");
+    ("decode", "From the first token to the last, as the server reports it, minus stalls if they are known.");
 pub(super) const STALLS: Named = (
     "stalls",
-    "What gaps between tokens that are longer than five times their answer's median have over it, as the client saw them.",
+    "Excess over the median of the response's gaps between tokens, for gaps longer than five times the median, \
+     as the client observed them.",
 );
-pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
-pub(super) const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
+pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, but in none of its parts.");
+pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if none is.");
 
 /// The server's contribution to a whole: its own time of it, and the parts.
 struct Told {
@@ -191,7 +193,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
+    /// Returns the mean of a histogram in milliseconds, if it counted as many requests as the client.
     fn mean_of_histogram(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
         let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
         let Counted { mean, count } = counted?;
@@ -203,23 +205,24 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The server's decode without the stalls, and the stalls. Where these are not known they are in the decode.
+/// Returns the server's decode without the stalls, and the stalls. If the stalls are unknown, they stay
+/// in the decode.
 fn decode_and_stalls(
     decode: Result<f64, String>,
     stalls: &Stalls,
     stream: bool,
 ) -> (Result<f64, String>, Result<f64, String>) {
     let stalls = match stalls.mean_ms() {
-        _ if !stream => Err("answers came whole".to_owned()),
+        _ if !stream => Err("responses were not streamed".to_owned()),
         Some(ms) if stalls.unknown as f64 <= ALIKE * (stalls.known + stalls.unknown) as f64 => Ok(ms),
         _ => {
             let (unknown, all) = (stalls.unknown, stalls.known + stalls.unknown);
-            Err(format!("{unknown} of {all} answers have no pace"))
+            Err(format!("{unknown} of {all} responses have no steady pace"))
         }
     };
     match (decode, stalls) {
         (Ok(decode), Ok(stalls)) => {
-            let why = || format!("they come to {stalls:.1} ms, the server's decode to {decode:.1} ms");
+            let why = || format!("stalls are {stalls:.1} ms, the server's decode only {decode:.1} ms");
             match not_below(decode - stalls, decode, why) {
                 Ok(rest) => (Ok(rest), Ok(stalls)),
                 Err(why) => (Ok(decode), Err(why)),
@@ -229,7 +232,8 @@ fn decode_and_stalls(
     }
 }
 
-/// Whether a part that is not known leaves something unknown. Stalls do not, where the decode is known that they are in.
+/// Returns whether a missing part leaves time unknown. Stalls do not if the decode, which contains them,
+/// is known.
 pub(super) fn is_missing(name: &str, ms: &Result<f64, String>, decode_is_known: bool) -> bool {
     ms.is_err() && !(name == STALLS.0 && decode_is_known)
 }
@@ -295,7 +299,7 @@ fn whole(name: &'static str, (rows, metric): (&[&Measured], Metric), told: Told,
             let unknown = rest.clone().map(|_| 0.0);
             (rest, unknown)
         }
-        missing => (Err(format!("not known without {}", missing.join(", ").replace('_', " "))), rest),
+        missing => (Err(format!("unknown without {}", missing.join(", ").replace('_', " "))), rest),
     };
     parts.extend([(UNASSIGNED, unassigned), (UNKNOWN, unknown)]);
     let parts = parts.into_iter().map(|((name, doc), ms)| Part { name, doc, ms }).collect();

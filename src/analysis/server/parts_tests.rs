@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::server::wholes as wholes_with;
 use crate::rows::{Outcome, Phase, RequestRow, Sample, Telemetry, Windows};
 
-/// The sums without stalls of which something is known.
+/// The sums if no stalls are known.
 fn of_samples(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
     let Ok(wholes) = wholes_with(samples, rows, facts, || Ok::<_, std::convert::Infallible>(Stalls::default()));
     wholes
@@ -112,7 +112,7 @@ fn what_a_page_does_not_have_is_unknown() {
     let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
     is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
     assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));
-    assert_eq!(ms(&ttft, "server_unassigned"), Err("not known without outside server, prefill".to_owned()));
+    assert_eq!(ms(&ttft, "server_unassigned"), Err("unknown without outside server, prefill".to_owned()));
     is(&e2e, &[("outside_server", 5.0), ("queue", 20.0), ("unknown", 135.0)]);
     assert!((e2e.assigned_share().unwrap() - 28.0 / 163.0).abs() < 1e-9);
     // llama.cpp has no histogram: the client's parts are still known.
@@ -265,7 +265,7 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));
 }
 
-/// The rows, each told by its answer what `told` says of its number: queue, prefill, decode and all, in ms.
+/// The rows, each with the times that `told` returns for its number: queue, prefill, decode and total, in ms.
 fn rows_told(told: impl Fn(u64) -> [Option<u64>; 4]) -> Vec<Measured> {
     let row = |request: u64| {
         let sent = request * 100 * MS + 3 * MS;
@@ -301,7 +301,7 @@ fn what_answers_tell_goes_before_histograms_and_without_them() {
         is(&e2e, &[("prefill", 30.5), ("decode", 99.0), ("unknown", 30.5)]);
         assert_eq!(ms(&e2e, "queue"), Err("no page has queue_seconds".to_owned()));
     }
-    // What was told is of these very requests.
+    // The reported times belong to exactly these requests.
     let all = rows_told(|_| [Some(21), Some(31), Some(101), Some(156)]);
     let [_, e2e]: [Whole; 2] = of_samples(&samples(&told()), &all, &facts()).try_into().unwrap();
     is(&e2e, &[("queue", 21.0), ("prefill", 31.0), ("decode", 101.0), ("outside_server", 4.0)]);
@@ -311,12 +311,12 @@ fn what_answers_tell_goes_before_histograms_and_without_them() {
 fn what_some_answers_tell_is_not_that_of_all() {
     let some = rows_told(|request| [(request % 2 == 0).then_some(21), None, None, None]);
     let [ttft, _]: [Whole; 2] = of_samples(&[], &some, &facts()).try_into().unwrap();
-    assert_eq!(ms(&ttft, "queue"), Err("no page has queue_seconds; 50 of 100 answers tell it".to_owned()));
+    assert_eq!(ms(&ttft, "queue"), Err("no page has queue_seconds; only 50 of 100 responses report it".to_owned()));
     let [ttft, _]: [Whole; 2] = of_samples(&samples(&told()), &some, &facts()).try_into().unwrap();
     is(&ttft, &[("queue", 20.0)]);
 }
 
-/// The rows as records, each with 20 gaps of 5 ms, of which the first has more.
+/// The rows as records, each with 20 gaps of 5 ms; the first one is longer.
 fn stalled(more: impl Fn(u64) -> u64) -> crate::rows::Records {
     let record = |row: &Measured| {
         let mut gaps_ns = vec![5 * MS; 20];
@@ -347,17 +347,17 @@ fn stalls_are_taken_out_of_the_decode() {
         assert!(ttft.parts.iter().all(|part| part.name != "stalls"));
         e2e
     };
-    // Each other answer stood still for 40 ms.
+    // Every other response stalled for 40 ms.
     let e2e = of(&samples(&told()), |request| request % 2 * 40);
     is(&e2e, &[("decode", 80.0), ("stalls", 20.0), ("server_unassigned", 5.0), ("unknown", 0.0)]);
-    // Where the server does not tell its decode, the stalls are known all the same.
+    // If the server does not report its decode, the stalls are known nevertheless.
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "decode").collect();
     let e2e = of(&samples(&few), |request| request % 2 * 40);
     is(&e2e, &[("stalls", 20.0), ("unknown", 85.0)]);
-    // More than the decode that they are in: they were another's.
+    // More than the decode that contains them: they belong to another request.
     let e2e = of(&samples(&told()), |_| 140);
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0)]);
-    let why = "they come to 140.0 ms, the server's decode to 100.0 ms";
+    let why = "stalls are 140.0 ms, the server's decode only 100.0 ms";
     assert_eq!(ms(&e2e, "stalls"), Err(why.to_owned()));
 }
 
@@ -365,8 +365,8 @@ fn stalls_are_taken_out_of_the_decode() {
 fn stalls_without_a_pace_are_in_the_decode() {
     let [_, e2e] = sums(&samples(&told()));
     is(&e2e, &[("decode", 100.0), ("unknown", 0.0), ("server_unassigned", 5.0)]);
-    assert!(ms(&e2e, "stalls").unwrap_err().contains("have no pace"));
+    assert!(ms(&e2e, "stalls").unwrap_err().contains("have no steady pace"));
     let facts = Facts { stream: false, ..facts() };
     let whole = of_samples(&samples(&told()), &rows(), &facts).remove(0);
-    assert_eq!(ms(&whole, "stalls"), Err("answers came whole".to_owned()));
+    assert_eq!(ms(&whole, "stalls"), Err("responses were not streamed".to_owned()));
 }

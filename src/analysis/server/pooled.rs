@@ -43,7 +43,7 @@ impl Whole {
             if part.name == UNKNOWN.0 && is_told {
                 part.ms = Ok(mean_ms - known);
             } else if part.name == UNASSIGNED.0 {
-                part.ms = Err("not known while another part is missing".to_owned());
+                part.ms = Err("unknown while another part is missing".to_owned());
             }
         }
         Some(Whole { name: first.name, requests, mean_ms, parts })
@@ -59,13 +59,13 @@ impl Whole {
         whole
     }
 
-    /// Puts the stalls back into the decode that they were taken out of.
+    /// Adds the stalls back to the decode from which they were subtracted.
     fn put_stalls_back(&mut self) {
         let (Some(stalls), Some(decode)) = (self.part_ms(STALLS.0), self.part_ms(DECODE.0)) else { return };
         for part in &mut self.parts {
             match part.name {
                 name if name == DECODE.0 => part.ms = Ok(decode + stalls),
-                name if name == STALLS.0 => part.ms = Err("a repeat does not know them".to_owned()),
+                name if name == STALLS.0 => part.ms = Err("a repeat does not have them".to_owned()),
                 _ => {}
             }
         }

@@ -1,9 +1,10 @@
-//! What answers themselves tell of their server's times.
+//! The server's times as responses themselves report them.
 
 use crate::rows::Measured;
 
-/// The mean of a canonical histogram in milliseconds, by what each of these requests was told in its answer. None where none was told; the
-/// reason where some were not, for whose are missing is not chance.
+/// Returns the mean of a canonical histogram in milliseconds, from the values in the responses of these
+/// requests. `None` if no response reports it; a reason if only some do, because they are not missing at
+/// random.
 pub(super) fn told_mean_ms(rows: &[&Measured], key: &str) -> Option<Result<f64, String>> {
     let of = |row: &&Measured| {
         let times = row.server_times();
@@ -19,7 +20,7 @@ pub(super) fn told_mean_ms(rows: &[&Measured], key: &str) -> Option<Result<f64, 
     let all = rows.len() as u64;
     match told {
         0 => None,
-        told if told < all => Some(Err(format!("{told} of {all} answers tell it"))),
+        told if told < all => Some(Err(format!("only {told} of {all} responses report it"))),
         _ => Some(Ok(sum / told as f64 / 1e6)),
     }
 }

@@ -1,4 +1,4 @@
-//! What `submit` is asked for, what it has to do, and what it says of it.
+//! Arguments, input and output of `submit`.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ pub struct SubmitArgs {
     /// The plan, YAML or TOML
     #[arg(value_name = "PLAN")]
     pub(super) plan: PathBuf,
-    /// What takes the jobs
+    /// The cluster that runs the jobs
     #[arg(long, value_enum, value_name = "CLUSTER")]
     pub(super) on: Cluster,
-    /// Only print the scripts or manifests, and what they wait for; nothing is written
+    /// Print the scripts or manifests and their dependencies without writing or submitting anything
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
@@ -35,29 +35,29 @@ pub struct SubmitArgs {
     pub(super) format: TextOrJson,
 }
 
-/// What was submitted.
+/// The output of `submit`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// The folder with the scripts or manifests; null with --dry-run, and where nothing was to submit.
+    /// The folder with the scripts or manifests; null with --dry-run or if there was nothing to submit.
     pub(super) folder: Option<PathBuf>,
-    /// The elements that have something to do, each before those that wait for it.
+    /// The elements with open runs, each before its dependents.
     pub(super) elements: Vec<OneElement>,
-    /// The scripts, or the manifests, in the order in which they are submitted.
+    /// The scripts or manifests, in the order of submission.
     pub(super) files: Vec<OneFile>,
 }
 
-/// An element that has something to do.
+/// An element with open runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneElement {
-    /// Its name: the part, and the sweeps where the part has several elements.
+    /// Its name: the part, and its sweeps if the part has several elements.
     pub(super) name: String,
-    /// How many runs it has to do.
+    /// Number of open runs.
     pub(super) runs: usize,
-    /// How many more it may have, once an earlier sweep has answered.
+    /// Maximum number of further runs, which depend on the result of an earlier sweep.
     pub(super) waiting: usize,
-    /// Its job; null with --dry-run, and where it was not submitted yet.
+    /// Its job; null with --dry-run, or if it has not been submitted yet.
     pub(super) job: Option<String>,
-    /// Whether the job was in the queue already, and makes all that is to do.
+    /// Whether a job in the queue already covers all open runs.
     pub(super) was_queued: bool,
 }
 
@@ -66,40 +66,40 @@ pub(super) struct OneElement {
 pub(super) struct OneFile {
     /// Its name.
     pub(super) name: String,
-    /// The elements in it.
+    /// Its elements.
     pub(super) elements: Vec<String>,
-    /// How it is submitted.
+    /// The command that submits it.
     pub(super) command: String,
-    /// Its text.
+    /// Its content.
     pub(super) text: String,
 }
 
-/// What is to be submitted.
+/// The jobs to submit.
 pub(super) struct Batch<'a> {
     pub(super) args: &'a SubmitArgs,
     pub(super) workspace: &'a Workspace,
     pub(super) elements: Vec<Element>,
     pub(super) work: Vec<Work>,
-    /// For each element its job, where one in the queue makes all that is to do.
+    /// For each element, its job, if one in the queue covers all open runs.
     pub(super) queued: Vec<Option<String>>,
-    /// For each element the jobs of its part that are in the queue and make other runs.
+    /// For each element, the queued jobs of its part that cover other runs.
     pub(super) behind: Vec<Vec<String>>,
-    /// How its jobs are called.
+    /// The job name.
     pub(super) job_name: String,
 }
 
 impl Batch<'_> {
-    /// Whether an element is to be submitted now.
+    /// Returns whether an element is to be submitted now.
     pub(super) fn is_wanted(&self, at: usize) -> bool {
         self.work[at].is_any() && self.queued[at].is_none()
     }
 
-    /// An empty record of it.
+    /// Returns an empty record of it.
     pub(super) fn record(&self) -> Submission {
         Submission::new(whole(&self.args.plan), self.args.on, self.job_name.clone())
     }
 
-    /// The elements that have something to do, with their jobs.
+    /// Returns the elements with open runs, with their jobs.
     pub(super) fn told(&self, job: impl Fn(usize) -> Option<String>) -> Vec<OneElement> {
         let told = |(at, element): (usize, &Element)| OneElement {
             name: element.name(),

@@ -1,4 +1,4 @@
-//! `sweepline cancel PLAN`: ends the jobs that `submit` started for a plan, and no others.
+//! `sweepline cancel PLAN`: cancels the jobs that `submit` started for a plan, and no others.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::submit::{kubectl, slurm};
 /// The arguments of `cancel`.
 #[derive(Debug, Args)]
 pub struct CancelArgs {
-    /// The plan that was submitted; it is not read
+    /// The submitted plan; the file is not read
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     #[command(flatten)]
@@ -28,21 +28,21 @@ pub struct CancelArgs {
     format: TextOrJson,
 }
 
-/// What was cancelled.
+/// The output of `cancel`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// The jobs, as the cluster names them.
+    /// The jobs, as named by the cluster.
     cancelled: Vec<String>,
 }
 
-/// Cancels what waits or runs.
+/// Cancels all pending and running jobs.
 pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     let store = Store::open(&args.folder.results);
     let submissions = submitted(&store, &args.plan)?;
     if submissions.is_empty() {
         let (plan, folder) = (args.plan.display(), args.folder.results.display());
         return Err(Failure::Usage(format!(
-            "nothing was submitted of {plan} into {folder}: name the plan and --results as `submit` did"
+            "{folder} has no submission of {plan}: pass the same plan and --results as to `submit`"
         )));
     }
     let jobs = jobs(&submissions)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
 
 fn text(document: &Document) -> String {
     match document.cancelled.as_slice() {
-        [] => "no job of this plan waits or runs\n".to_owned(),
-        jobs => format!("cancelled: {}; what they have committed stays\n", jobs.join(", ")),
+        [] => "this plan has no pending or running jobs\n".to_owned(),
+        jobs => format!("cancelled: {}; committed runs are kept\n", jobs.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! The jobs that were submitted for a plan, as its cluster sees them now.
+//! The jobs that were submitted for a plan, with their current state on the cluster.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,32 +7,32 @@ use crate::cli::failure::Failure;
 use crate::submit::record::{Cluster, Submission, Submitted};
 use crate::submit::{Element, JobState, Queue, kubectl, slurm};
 
-/// A job that was submitted.
+/// A submitted job.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    /// What it was submitted for.
+    /// Its element.
     pub(super) element: Submitted,
-    /// Where.
+    /// Its cluster.
     pub(super) on: Cluster,
     /// Its name in the queue.
     pub(super) job_name: String,
-    /// What the queue says of it; none where it does not remember it.
+    /// Its state in the queue; `None` if the queue no longer lists it.
     pub(super) state: Option<JobState>,
 }
 
 impl Job {
-    /// Whether it still waits or runs.
+    /// Returns whether it is pending or running.
     pub(super) fn is_live(&self) -> bool {
         self.state.as_ref().is_some_and(JobState::is_live)
     }
 
-    /// The exit code that its script left.
+    /// Returns the exit code written by its script.
     pub(super) fn code(&self) -> Option<u8> {
         fs::read_to_string(self.element.exit.as_ref()?).ok()?.trim().parse().ok()
     }
 }
 
-/// All jobs of these submissions, the oldest first; asks each queue once.
+/// Returns all jobs of these submissions, oldest first; queries each queue once.
 pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Failure> {
     let mut names: Vec<(Cluster, &str, Queue)> = Vec::new();
     let mut all = Vec::new();
@@ -59,14 +59,14 @@ pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Fa
     Ok(all)
 }
 
-/// The job that counts for an element: one that still waits or runs, else the last one.
+/// Returns the job that counts for an element: a pending or running one, else the last one.
 pub(super) fn of<'a>(jobs: &'a [Job], element: &Element) -> Option<&'a Job> {
     let name = element.name();
     let own = || jobs.iter().rev().filter(|job| job.element.name == name);
     own().find(|job| job.is_live()).or_else(|| own().next())
 }
 
-/// The jobs of a part that still wait or run.
+/// Returns the pending and running jobs of a part.
 pub(super) fn live_of_part<'a>(jobs: &'a [Job], part: &'a str) -> impl Iterator<Item = &'a Job> {
     jobs.iter().filter(move |job| job.element.part == part && job.is_live())
 }

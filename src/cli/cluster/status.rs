@@ -1,4 +1,4 @@
-//! `sweepline status PLAN`: what the queue and the results folder say of a plan, together.
+//! `sweepline status PLAN`: the state of a plan, from the queue and the results folder.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct StatusArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// Kubernetes: hand over the jobs whose turn has come, for all that they wait for has ended
+    /// Kubernetes: submit the jobs whose dependencies have all ended
     #[arg(long)]
     advance: bool,
     #[command(flatten)]
@@ -38,59 +38,60 @@ pub struct StatusArgs {
     format: TextOrJson,
 }
 
-/// How a plan stands on its cluster.
+/// The state of a plan on its cluster.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// Its elements, each before those that wait for it.
+    /// Its elements, each before its dependents.
     elements: Vec<OneElement>,
 }
 
-/// How an element stands.
+/// The state of an element.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneElement {
-    /// Its name: the part, and the sweeps where the part has several elements.
+    /// Its name: the part, and its sweeps if the part has several elements.
     name: String,
-    /// How it stands.
+    /// Its state.
     state: State,
-    /// How many of its runs need nothing more.
+    /// Number of its runs that need nothing more.
     done: usize,
-    /// How many runs it has; those that wait for an earlier sweep count as that sweep's answer is assumed to make them.
+    /// Total number of its runs; runs that depend on an earlier sweep are counted under the assumed
+    /// result of that sweep.
     all: usize,
-    /// Its job: the one that waits or runs, else the last; null where none was submitted.
+    /// Its job: the pending or running one, else the last; null if none was submitted.
     job: Option<String>,
-    /// The job in its cluster's words; null where that does not remember it.
+    /// The job's state as the cluster reports it; null if the cluster no longer lists the job.
     queue: Option<String>,
-    /// The node that it runs on; null while it does not.
+    /// The node on which it runs; null if it is not running.
     node: Option<String>,
-    /// The exit code of the last try; null where none has ended.
+    /// The exit code of the last attempt; null if none has ended.
     exit_code: Option<u8>,
-    /// The file of its output.
+    /// The file with its output.
     log: Option<PathBuf>,
-    /// What to do now; null where nothing is to be done.
+    /// The next step; null if there is none.
     next: Option<String>,
 }
 
-/// How an element stands.
+/// The state of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// Nothing is to do.
+    /// All runs are done.
     Done,
-    /// A job makes its runs now.
+    /// A job is measuring its runs.
     Running,
-    /// A job waits for resources, or for its turn.
+    /// A job is waiting for resources, or for its turn.
     Queued,
-    /// A job waits for another one.
+    /// A job is waiting for another one.
     Waiting,
-    /// Its job has ended well, and its results are not in this folder.
+    /// Its job has ended successfully, but its results are not in this folder.
     Ended,
-    /// Its job was cancelled before all was done.
+    /// Its job was cancelled before all runs were done.
     Cancelled,
-    /// Its job has ended, and not all is done.
+    /// Its job has ended, but not all runs are done.
     Failed,
-    /// There is something to do, and no job for it.
+    /// It has open runs and no job.
     NotSubmitted,
 }
 
@@ -109,7 +110,7 @@ impl State {
     }
 }
 
-/// Says how a plan stands.
+/// Prints the state of a plan.
 pub(crate) fn run(args: StatusArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let elements = elements(workspace.plan(), &workspace.expansion).map_err(Failure::Usage)?;
@@ -160,7 +161,7 @@ fn standing(args: &StatusArgs, workspace: &Workspace, element: &Element, job: Op
     }
 }
 
-/// What the queue says: the state, and why a job waits.
+/// Formats the state in the queue, with the reason why a job is waiting.
 fn in_words(queue: &JobState) -> String {
     match queue.reason.as_str() {
         "" | "None" => queue.state.clone(),
@@ -178,20 +179,20 @@ fn next(args: &StatusArgs, state: State, job: Option<&Job>, exit_code: Option<u8
     let again = format!("sweepline submit {plan} --on {on}{folder}");
     match state {
         State::Failed => Some(match exit_code {
-            Some(2) => format!("see the log for what is wrong, mend it, then {again}"),
-            Some(4) => format!("a gate said no: see the log, or sweepline report {plan}{folder}"),
+            Some(2) => format!("fix the error in the log, then {again}"),
+            Some(4) => format!("a gate failed: see the log, or sweepline report {plan}{folder}"),
             Some(5) => format!("see the log and sweepline verify{folder}, then {again}"),
-            _ => format!("see the log, then {again}: it goes on where it stopped"),
+            _ => format!("see the log, then {again} to resume"),
         }),
         State::NotSubmitted | State::Cancelled => Some(again),
         State::Ended => {
-            Some(format!("its results lie on the claim: bring them into {}", args.folder.results.display()))
+            Some(format!("its results are still on the claim: copy them to {}", args.folder.results.display()))
         }
         State::Waiting if job.is_some_and(|job| !job.element.is_handed_over) => {
-            Some(format!("sweepline status {plan} --advance{folder} hands it over once its turn has come"))
+            Some(format!("run sweepline status {plan} --advance{folder} to submit it once its dependencies have ended"))
         }
         State::Done if exit_code == Some(3) => {
-            Some(format!("some results are invalid or given up: sweepline list{folder}"))
+            Some(format!("some runs are invalid or given up: see sweepline list{folder}"))
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! `sweepline submit PLAN --on slurm`: hands what is to do of a plan to a cluster.
+//! `sweepline submit PLAN --on slurm`: submits the open runs of a plan to a cluster.
 
 use super::batch::{Batch, Document, OneElement, SubmitArgs};
 use super::jobs::{Job, jobs, live_of_part};
@@ -29,13 +29,13 @@ pub(crate) fn run(args: SubmitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is to be submitted of a plan, by what lies in the results folder and in the queue.
+/// Determines the jobs to submit from the results folder and the queue.
 fn batch<'a>(args: &'a SubmitArgs, workspace: &'a Workspace) -> Result<Batch<'a>, Failure> {
     let elements = elements(workspace.plan(), &workspace.expansion).map_err(Failure::Usage)?;
     let work: Vec<Work> = elements.iter().map(|element| Work::of(workspace, element)).collect();
     let mut earlier = submitted(&workspace.store, &args.plan)?;
     earlier.retain(|(_, submission)| submission.on == args.on);
-    // A look into an empty record asks no queue, so that a dry run needs no cluster.
+    // With an empty record no queue is queried, so a dry run needs no cluster.
     let jobs = jobs(&earlier)?;
     let covers = |job: &&Job, at: usize| {
         let has = |id: &String| job.element.runs.contains(id);
@@ -54,7 +54,8 @@ fn batch<'a>(args: &'a SubmitArgs, workspace: &'a Workspace) -> Result<Batch<'a>
     Ok(Batch { args, workspace, elements, work, queued, behind, job_name })
 }
 
-/// A name that every queue takes: small letters, digits and `-`, at most 40.
+/// Returns a job name that every queue accepts: lower-case letters, digits and `-`, at most 40
+/// characters.
 fn job_name(plan: &str) -> String {
     let simple = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = plan.chars().map(simple).collect();
@@ -84,11 +85,11 @@ fn text(args: &SubmitArgs, document: &Document) -> String {
         let files: Vec<&str> = document.files.iter().map(|file| file.name.as_str()).collect();
         let (folder, files) = (folder.display(), files.join(", "));
         text.push_str(&format!(
-            "kubectl is not installed here; apply these files of {folder} in this order: {files}\n"
+            "kubectl is not installed here; apply these files in {folder} in this order: {files}\n"
         ));
     }
     for element in &document.elements {
-        let more = if element.waiting > 0 { format!(", {} more to come", element.waiting) } else { String::new() };
+        let more = if element.waiting > 0 { format!(", up to {} more later", element.waiting) } else { String::new() };
         let job = match (&element.job, element.was_queued) {
             (Some(job), true) => format!("job {job} is in the queue already"),
             (Some(job), false) => format!("job {job}"),

@@ -1,4 +1,4 @@
-//! `submit --on kubernetes`: writes manifests, applies those whose turn has come, and later the others.
+//! `submit --on kubernetes`: writes manifests, applies those without dependencies, and later the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::submit::kubernetes::Shared;
 use crate::submit::record::{Cluster, Submission, Submitted, next_folder, number_of};
 use crate::submit::{Wait, kubectl, still_waits};
 
-/// Writes the manifests of what is to do and applies those that wait for nothing; only prints them in a dry run.
+/// Writes manifests for the open runs and applies those without dependencies; a dry run only prints them.
 pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     let wanted: Vec<usize> = (0..batch.elements.len()).filter(|at| batch.is_wanted(*at)).collect();
     if wanted.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     let plan = explicit(&batch.workspace.loaded.plan);
     let text = text_of_plan(batch, &plan)?;
     let submissions = batch.workspace.store.layout().submissions();
-    // Whether there is a manifest for every element is known before anything is written.
+    // Every manifest is generated before anything is written.
     let draft = Shared { plan: &plan, job_name: &batch.job_name, number: 1, digest: digest(batch) };
     let files = manifests(batch, &draft, &wanted, &text)?;
     if batch.args.dry_run {
@@ -54,7 +54,7 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     Ok(Document { folder: Some(folder), elements: batch.told(job), files })
 }
 
-/// Six digits of the digest of the ids of all runs to do.
+/// Returns six digits of the digest of the ids of all open runs.
 fn digest(batch: &Batch) -> String {
     let mut digest = Sha256::new();
     batch.work.iter().flat_map(|work| &work.todo).for_each(|id| digest.update(id.as_bytes()));
@@ -62,22 +62,22 @@ fn digest(batch: &Batch) -> String {
 }
 
 fn unexpected(error: std::io::Error) -> Failure {
-    Failure::Unexpected(anyhow::Error::new(error).context("the manifests cannot be written"))
+    Failure::Unexpected(anyhow::Error::new(error).context("cannot write the manifests"))
 }
 
-/// The plan with every value written out, which a pod reads alone.
+/// Returns the plan with all values spelled out: a pod reads no other file.
 fn text_of_plan(batch: &Batch, plan: &Plan) -> Result<String, Failure> {
     let mut elsewhere = plan.clone();
     let alone = tempfile::tempdir().map_err(unexpected)?;
     elsewhere.moved_to(alone.path(), false).map_err(|Unreachable { written }| {
         Failure::Usage(format!(
-            "the plan names the file `{written}`, and a pod has the plan alone: run this plan on a host or on Slurm"
+            "the plan refers to the file `{written}`, but a pod only has the plan: run this plan on a host or on Slurm"
         ))
     })?;
     Ok(lock::text(&batch.workspace.loaded, plan, &batch.workspace.expansion))
 }
 
-/// The ConfigMap with the plan, and a Job for each of these elements.
+/// Returns the ConfigMap with the plan, and a Job for each of these elements.
 fn manifests(batch: &Batch, shared: &Shared, wanted: &[usize], plan: &str) -> Result<Vec<OneFile>, Failure> {
     let one = |name: String, elements: Vec<String>, text: String| {
         let command = format!("kubectl apply -f {name}");
@@ -116,7 +116,8 @@ fn submitted(batch: &Batch, shared: &Shared, at: usize, waits: &BTreeMap<usize, 
     }
 }
 
-/// Hands over the jobs for which all that they wait for has ended, and what they need has ended well. Whether there was one.
+/// Submits the jobs whose dependencies have all ended, and successfully if required. Returns whether
+/// there were any.
 pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -> Result<bool, Failure> {
     let of = |name: &String| jobs.iter().find(|job| job.element.job == *name);
     let has_ended = |name: &String| of(name).is_none_or(|job| !job.is_live());

@@ -12,7 +12,7 @@ use crate::submit::record::{Submitted, next_folder};
 use crate::submit::slurm::{self, Array, Call, arrays, hold_back};
 use crate::units::text::quoted;
 
-/// Writes the scripts of what is to do and submits them; only prints them in a dry run.
+/// Writes scripts for the open runs and submits them; a dry run only prints them.
 pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     let is_wanted = |at: usize| batch.is_wanted(at);
     let is_queued = |at: usize| batch.queued[at].is_some();
@@ -22,7 +22,7 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
         return Ok(Document { folder: None, elements: batch.told(|_| None), files: Vec::new() });
     }
     let failed =
-        |error: std::io::Error| Failure::Unexpected(anyhow::Error::new(error).context("the scripts cannot be written"));
+        |error: std::io::Error| Failure::Unexpected(anyhow::Error::new(error).context("cannot write the scripts"));
     let folder = match batch.args.dry_run {
         true => whole(&batch.args.folder.results).join("submit").join("NUMBER"),
         false => whole(&next_folder(&submissions).map_err(failed)?),
@@ -72,7 +72,8 @@ fn call(batch: &Batch, submission: PathBuf) -> Result<Call, Failure> {
     })
 }
 
-/// What an array waits for: elements that were submitted now or before, and what is in the queue of its own parts.
+/// Returns the dependencies of an array: elements submitted now or before, and queued jobs of its own
+/// parts.
 fn dependency(batch: &Batch, array: &Array, jobs: &HashMap<usize, String>) -> Option<String> {
     let job = |at: &usize| jobs.get(at).or(batch.queued[*at].as_ref()).map(String::as_str);
     let waits = array.waits.iter().filter_map(|(at, wait)| Some((job(at)?, *wait)));
@@ -115,7 +116,7 @@ fn submitted(
     }
 }
 
-/// Why an array was not taken, and which were before it.
+/// Reports why an array was rejected, and which were submitted before it.
 fn so_far(error: &str, jobs: &HashMap<usize, String>) -> Failure {
     let mut taken: Vec<&str> = jobs.values().map(String::as_str).collect();
     taken.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is to do of an element, by what lies in the results folder.
+//! The open runs of an element, according to the results folder.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use crate::expand::Waits;
 use crate::submit::Element;
 use crate::sweep::resume::Wishes;
 
-/// How far the runs of an element are. A run that sweeps share counts once.
+/// Progress of the runs of an element. A run that several sweeps share counts once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Work {
-    /// The short ids of the runs that are to do.
+    /// The short ids of the open runs.
     pub(super) todo: BTreeSet<String>,
-    /// How many are not.
+    /// Number of runs that are not open.
     pub(super) done: usize,
-    /// How many have no id yet, for an earlier sweep has not answered.
+    /// Number of runs without an id, because they depend on the result of an earlier sweep.
     pub(super) waiting: usize,
 }
 
 impl Work {
-    /// What is to do of an element.
+    /// Determines the open runs of an element.
     pub(super) fn of(workspace: &Workspace, element: &Element) -> Work {
         let (mut todo, mut done) = (BTreeSet::new(), BTreeSet::new());
         for run in &workspace.expansion.runs {
@@ -34,17 +34,17 @@ impl Work {
         }
         let cells = workspace.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending);
         let waiting = cells.filter(|cell| element.has_cell(cell)).map(|cell| cell.repeats as usize).sum();
-        // A sweep that is left out asks for nothing that another one does.
+        // A skipped sweep requests only runs that another one requests too.
         done.retain(|id| !todo.contains(id));
         Work { todo, done: done.len(), waiting }
     }
 
-    /// Whether there is something to do, now or when an earlier sweep has answered.
+    /// Returns whether there are open runs, now or after an earlier sweep has its result.
     pub(super) fn is_any(&self) -> bool {
         !self.todo.is_empty() || self.waiting > 0
     }
 
-    /// How many runs there are in all.
+    /// Returns the total number of runs.
     pub(super) fn all(&self) -> usize {
         self.todo.len() + self.done + self.waiting
     }

@@ -137,7 +137,8 @@ fn by_axis(
         for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
-            // An arm is judged by the look that ended it; a round that was under way at that time changes nothing.
+            // An arm is judged by the look that ended it; a round in progress at that time changes
+            // nothing.
             let ended = cells[*other].1.first().and_then(|run| expansion.rounds_of(&run.sweep, &run.cell));
             let until_end = |mut runs: BTreeMap<u32, Result<Sample, Absent>>| {
                 runs.retain(|repeat, _| ended.is_none_or(|ended| *repeat < ended));

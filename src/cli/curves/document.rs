@@ -90,10 +90,10 @@ pub(crate) struct OneRung {
     /// Lower bounds of percentiles that lie among failed requests in at least one run, by their name in
     /// `figures`, where they are null.
     at_least: IndexMap<String, f64>,
-    /// Output tokens for a joule that the GPUs drew, over the windows of `runs`; null where one of them has no energy, or they have it by
-    /// different means.
+    /// Output tokens per joule of the GPUs, over the windows of `runs`; null if one of them has no energy, or if
+    /// their energy was measured in different ways.
     tokens_per_joule: Option<f64>,
-    /// What that energy is known by: counter, or power (its integral); null with it.
+    /// The source of that energy: counter, or power (its integral); null together with it.
     energy_by: Option<&'static str>,
     /// The fronts on which it lies: no other rung that serves the same is as good in both figures and
     /// better in one.

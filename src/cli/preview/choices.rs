@@ -110,7 +110,7 @@ pub(crate) struct AnswerState {
     /// The lightest load above `found` that missed it; for `cost_per_million` the heaviest below. Null if
     /// there is none.
     pub misses: Option<f64>,
-    /// How its search ended; null while it is under way, and if it is not asked. For `cost_per_million`,
+    /// How its search ended; null while it is running, and if it is not requested. For `cost_per_million`,
     /// `below_range` means that the lightest load keeps it, `above_range` that none does, `unknown` that no
     /// token count is available.
     pub end: Option<&'static str>,

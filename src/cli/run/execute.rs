@@ -182,7 +182,7 @@ fn execute(
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
     let pace = side_by_side as f64 / in_turn.max(1) as f64;
     let screen = args.screen().with_times().at_pace(pace);
-    // Several parts would write the one file.
+    // Several parts would write the same file.
     let live = writer.store().layout().live();
     let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, pace));
     outlets.begin(pace);

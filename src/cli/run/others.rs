@@ -1,4 +1,4 @@
-//! Runs that other workers are measuring, where results are shared.
+//! Runs that other workers are measuring, if results are shared.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,14 +12,15 @@ use crate::store::{Standing, Store, Writer};
 use crate::sweep::Summary;
 use crate::units::text::counted;
 
-/// How long the first pause between two looks is; it doubles up to [`LONGEST`].
+/// First pause between two polls; it doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(250);
-/// How many bytes of rows are fetched to show a table.
+/// Maximum number of bytes of rows that are fetched to show a table.
 const MOST_FETCHED: u64 = 64 * 1024 * 1024;
-/// The longest pause between two looks.
+/// Longest pause between two polls.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Waits until one of these runs is open again, or all of them are committed. No where the user ends the waiting.
+/// Waits until one of these runs is open again, or all are committed. Returns false if the user ends the
+/// wait.
 pub(super) fn wait_for_others(
     args: &RunArgs,
     runs: &[RunId],
@@ -28,7 +29,7 @@ pub(super) fn wait_for_others(
     if runs.is_empty() {
         return Ok(true);
     }
-    // What this worker took and did not commit is as much waited for by others.
+    // Other workers also wait for the runs that this worker took and did not commit.
     writer.release();
     args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
     let mut left: Vec<RunId> = runs.to_vec();
@@ -58,7 +59,8 @@ pub(super) fn wait_for_others(
     }
 }
 
-/// The runs that a table shows: all, unless the rows of those that others measured are a load to fetch; then those whose rows are here.
+/// Returns the runs that a table shows: all of them, or only those with local rows if fetching the rows
+/// of the others would be a large download.
 pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&'r PlannedRun> {
     if store.remote().is_none() {
         return runs.to_vec();
@@ -72,21 +74,25 @@ pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&
     runs.iter().copied().zip(absent).filter(|(_, absent)| *absent == 0).map(|(run, _)| run).collect()
 }
 
-/// That so many runs are not in the table.
+/// Returns a note on the number of runs missing from the table.
 pub(super) fn not_shown(runs: usize) -> Option<String> {
     let runs = (runs > 0).then(|| counted(runs, "run"))?;
     Some(format!(
-        "\n{runs} of others not shown: their rows are not on this machine; `show`, `curves`, `report` and `export` fetch them"
+        "\n{runs} of other workers not shown: their rows are not on this machine; `show`, `curves`, `report` \
+         and `export` fetch them"
     ))
 }
 
-/// What other workers did meanwhile, for the end of a sweep.
+/// Returns a note on the runs of other workers, for the end of a sweep.
 pub(super) fn told(summary: &Summary) -> Vec<String> {
     let shared = (summary.shared > 0)
-        .then(|| format!("\n{} committed by other workers meanwhile", counted(summary.shared, "run")));
+        .then(|| format!("\n{} committed by other workers in the meantime", counted(summary.shared, "run")));
     let kept = (summary.kept > 0).then(|| {
         let runs = counted(summary.kept, "run");
-        format!("\n{runs} not measured again: shared results are never changed; --results FOLDER measures into a folder of your own")
+        format!(
+            "\n{runs} not measured again: shared results never change; pass --results FOLDER to measure \
+             into a separate folder"
+        )
     });
     shared.into_iter().chain(kept).collect()
 }

@@ -1,4 +1,5 @@
-//! `--part NAME`: the runs of one part of the plan, beside processes that make those of other parts in the same results folder.
+//! `--part NAME`: the runs of one part of the plan, while other processes measure other parts into the
+//! same results folder.
 
 use std::collections::HashSet;
 
@@ -9,14 +10,14 @@ use crate::cli::options;
 use crate::store::{self, Writer};
 use crate::submit::{Part, parts};
 
-/// The part that the call names; from here on its runs alone are selected.
+/// Returns the part named by the call and restricts the selection to its runs.
 pub(super) fn select(args: &mut RunArgs, workspace: &Workspace) -> Result<Option<Part>, Failure> {
     let Some(name) = &args.part else { return Ok(None) };
     let mut parts = parts(workspace.plan(), &workspace.expansion);
     let Some(at) = parts.iter().position(|part| part.name == *name) else {
         let names: Vec<String> = parts.iter().map(|part| format!("`{}`", part.name)).collect();
         return Err(Failure::Usage(format!(
-            "--part {name}: the plan has no such part; its parts are {}",
+            "--part {name}: unknown part; the plan has the parts {}",
             names.join(", ")
         )));
     };

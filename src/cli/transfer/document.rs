@@ -1,32 +1,32 @@
-//! What became of each run, for people and for programs.
+//! The result of each run's transfer, as text and as JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::store::object::{Pulled, Pushed};
 
-/// What `push` or `pull` did.
+/// The output of `push` or `pull`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// What was done.
+    /// The direction.
     #[serde(skip)]
     direction: Direction,
-    /// Where the shared results are.
+    /// The address of the shared results.
     url: String,
-    /// Each run that was looked at.
+    /// Each run that was considered.
     pub(super) runs: Vec<OneRun>,
-    /// How many bytes were sent or fetched.
+    /// Number of bytes sent or fetched.
     bytes: u64,
-    /// Runs of the folder that cannot be used and were not sent, each with what is wrong.
+    /// Unusable runs of the folder, which were not sent, each with the reason.
     left_out: Vec<LeftOut>,
 }
 
 /// One run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneRun {
-    /// The name of its folder: the beginning of its id.
+    /// The name of its folder: the first digits of its id.
     id: String,
-    /// What became of it.
+    /// The result for it.
     outcome: Outcome,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct OneRun {
 pub(super) struct LeftOut {
     /// The name of its folder.
     pub(super) id: String,
-    /// What is wrong with it.
+    /// The reason.
     pub(super) reason: String,
 }
 
-/// What became of a run.
+/// The result of transferring a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
-    /// It is committed where it was sent to.
+    /// It is now committed at the destination.
     Committed,
-    /// The very same result was there.
+    /// The same result was already there.
     Unchanged,
-    /// Another result of the same run was committed there before, and stays.
+    /// Another result of the same run was already committed there, and stays.
     OtherResult,
 }
 
@@ -73,7 +73,7 @@ impl Document {
                 Pulled::Committed { bytes } => (Outcome::Committed, bytes),
                 Pulled::There => (Outcome::Unchanged, 0),
                 Pulled::Other => (Outcome::OtherResult, 0),
-                // It was listed, and somebody removed it since.
+                // It was listed, but has been removed since.
                 Pulled::Missing => return None,
             };
             Some((OneRun { id, outcome }, bytes))

@@ -19,14 +19,14 @@ use crate::store::object::ObjectError;
 use crate::store::short;
 use document::Document;
 
-/// What both commands are asked.
+/// The common arguments of both commands.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// Where the shared results are: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///folder.
-    /// Credentials come from the environment (AWS_…, GOOGLE_…, AZURE_…)
+    /// Address of the shared results: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or
+    /// file:///folder. Credentials come from the environment (AWS_…, GOOGLE_…, AZURE_…)
     #[arg(value_name = "URL")]
     url: String,
-    /// The runs of this plan alone; of its searches, all that they may have asked for
+    /// Only the runs of this plan; for its searches, all runs that they may have requested
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct TransferArgs {
 }
 
 impl TransferArgs {
-    /// The short ids of the plan's runs; none where no plan was named.
+    /// The short ids of the plan's runs; `None` without a plan.
     fn of_plan(&self) -> Result<Option<HashSet<String>>, Failure> {
         let Some(plan) = &self.plan else { return Ok(None) };
         Ok(Some(ids(&Workspace::open(plan, &self.changes, &self.folder)?.expansion)))
@@ -53,7 +53,7 @@ impl TransferArgs {
     }
 }
 
-/// The short ids of all runs that a plan may have.
+/// Returns the short ids of all possible runs of a plan.
 fn ids(expansion: &Expansion) -> HashSet<String> {
     let members = expansion.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run);
     expansion.runs.iter().chain(members).map(|run| short(&run.id.to_string()).to_owned()).collect()

@@ -1,4 +1,5 @@
-//! `sweepline pull`: runs from object storage into a results folder, where `run` finds them as its own.
+//! `sweepline pull`: copies runs from object storage to a results folder, where `run` treats them as
+//! local.
 
 use clap::Args;
 
@@ -15,10 +16,10 @@ pub struct PullArgs {
     transfer: TransferArgs,
 }
 
-/// Fetches what is not here yet, and says what became of each run.
+/// Fetches the runs that are not here yet, and prints the result for each.
 pub(crate) fn run(args: PullArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
-    args.folder.must_be_own("--results is where runs are fetched to")?;
+    args.folder.must_be_own("--results is the destination of the fetched runs")?;
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;
     let mut ids = objects.runs()?;

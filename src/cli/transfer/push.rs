@@ -1,4 +1,4 @@
-//! `sweepline push`: committed runs of a results folder to object storage.
+//! `sweepline push`: copies committed runs of a results folder to object storage.
 
 use clap::Args;
 
@@ -16,10 +16,10 @@ pub struct PushArgs {
     transfer: TransferArgs,
 }
 
-/// Sends what is not there yet, and says what became of each run.
+/// Sends the runs that are not there yet, and prints the result for each.
 pub(crate) fn run(args: PushArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
-    args.folder.must_be_own("--results is where runs are sent from")?;
+    args.folder.must_be_own("--results is the source of the runs")?;
     args.folder.must_exist()?;
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;

@@ -25,7 +25,7 @@ pub(crate) struct Head {
     pub length: usize,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub retry_after: Option<u64>,
-    /// What the server tells of its time, and of the id that it knows the request by.
+    /// The server's times for the request, and its id for it.
     pub told: Told,
 }
 

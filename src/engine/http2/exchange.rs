@@ -42,7 +42,7 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
     pub(crate) retry_after: Option<u64>,
-    /// What the server tells of its time, and of the id that it knows the request by.
+    /// The server's times for the request, and its id for it.
     pub(crate) told: Told,
 }
 

@@ -1,4 +1,4 @@
-//! The words of `aiperf profile …` → a tree as a file has it.
+//! The words of `aiperf profile …` → the tree of a configuration file.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::import::secrets::{names_headers, shown_headers};
 use crate::import::shell::{marks, shown};
 use crate::import::tree;
 
-/// Short names, and the options that they stand for.
+/// Short options and their long names.
 const SHORT: [(&str, &str); 9] = [
     ("-m", "--model"),
     ("-u", "--url"),
@@ -24,12 +24,12 @@ const SHORT: [(&str, &str); 9] = [
     ("-o", "--output-artifact-dir"),
 ];
 
-/// The words behind `aiperf profile`, where a command starts it.
+/// The words after `aiperf profile`, if a command starts it.
 pub(super) fn aiperf(words: &[String]) -> Option<&[String]> {
     behind(words, "aiperf", &["profile"])
 }
 
-/// The words behind a program and one of its subcommands.
+/// The words after a program and one of its subcommands.
 pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str]) -> Option<&'w [String]> {
     let file = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     if words.first().is_some_and(|word| ["echo", "printf", "pip", "alias", "pkill"].contains(&file(word).as_str())) {
@@ -40,15 +40,15 @@ pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str
     subcommands.contains(&next.as_str()).then(|| &words[at + 2..])
 }
 
-/// One option as it was given.
+/// One option as given.
 pub(super) struct Given {
     pub target: Option<Target>,
     pub values: Vec<String>,
-    /// As it may be shown.
+    /// The option in displayable form, without secrets.
     pub words: String,
 }
 
-/// The options among the words; what is none is listed.
+/// The options among the words; other words are listed.
 pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledger: &Ledger) -> Vec<Given> {
     let mut all: Vec<Given> = Vec::new();
     let mut words = words.iter().peekable();
@@ -62,9 +62,9 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
             if word == "--" {
                 continue;
             }
-            // Such a word may be a key whose option was mistyped, so that it is not repeated.
-            let what = if is_option(word) { shown(word) } else { "a word that belongs to no option".to_owned() };
-            ledger.notes.missing(&ledger.notes.secrets.hide(&what), "not an option that is known here", line);
+            // Such a word may be the key of a mistyped option, so it is not repeated.
+            let what = if is_option(word) { shown(word) } else { "a word without an option".to_owned() };
+            ledger.notes.missing(&ledger.notes.secrets.hide(&what), "unknown option", line);
             continue;
         };
         let (name, inline) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
@@ -87,7 +87,7 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
     all
 }
 
-/// An option with its values, as it may be shown.
+/// An option with its values in displayable form, without secrets.
 fn told(name: &str, values: &[String], ledger: &Ledger) -> String {
     let secrets = ledger.notes.secrets;
     let values = match names_headers(name) {
@@ -97,7 +97,7 @@ fn told(name: &str, values: &[String], ledger: &Ledger) -> String {
     format!("--{name} {values}").trim_end().to_owned()
 }
 
-/// The tree of a command; a file that it names lies under its options.
+/// The tree of a command, with its options laid over the file that it names.
 pub(super) fn tree(asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let (config, words) = without_config(asked.words);
     let mut root = match config {
@@ -122,7 +122,7 @@ fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     (inline, rest.cloned().collect())
 }
 
-/// A file that a command names, in the form that options are laid over.
+/// A command's file, in the form that options are laid over.
 fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
         place: asked.place.clone(),
@@ -131,7 +131,7 @@ fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Res
     })?;
     let name = if path.ends_with(".yaml") || path.ends_with(".yml") { path.to_owned() } else { format!("{path}.yaml") };
     let Some(item) = tree::parse(&name, &text)? else {
-        return Err(ImportError::shape(path, "this is no table of YAML", "give an AIPerf configuration"));
+        return Err(ImportError::shape(path, "this is not a YAML table", "use an AIPerf configuration"));
     };
     item.enter(context.notes);
     let mut root = ledger.tree(item.at(context.notes), "");
@@ -140,7 +140,7 @@ fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Res
     Ok(root)
 }
 
-/// Puts options where they stand in a file.
+/// Puts options at their places in a file.
 pub(super) struct Builder<'a, 'l> {
     pub root: &'a mut Tree,
     pub ledger: &'a Ledger<'l>,
@@ -148,7 +148,7 @@ pub(super) struct Builder<'a, 'l> {
 }
 
 impl Builder<'_, '_> {
-    /// Puts all of them.
+    /// Puts all options.
     pub(super) fn build(mut self, all: Vec<Given>) {
         for given in all {
             self.put(given);
@@ -160,13 +160,13 @@ impl Builder<'_, '_> {
         let notes = self.ledger.notes;
         let name = words.split(' ').next().unwrap_or_default().to_owned();
         notes.setting(&name, self.line);
-        let Some(target) = target else { return notes.missing(&words, "this option is not known here", self.line) };
+        let Some(target) = target else { return notes.missing(&words, "unknown option", self.line) };
         let unset = values.iter().flat_map(|value| marks(value)).next().map(str::to_owned);
         let may_be_unset = matches!(target, Target::Path("endpoint.api_key") | Target::Pairs("endpoint.headers"));
         let is_needed = matches!(target, Target::Values("models" | "endpoint.urls"));
         if let Some(unset) = unset.filter(|_| !may_be_unset && !is_needed) {
             if matches!(target, Target::Needless(_) | Target::Lost(_)) {
-                let why = format!("`{unset}` has no value in what was imported");
+                let why = format!("the source does not set `{unset}`");
                 return notes.missing(&words, &why, self.line);
             }
             return notes.add_unset(&words, &unset, self.line);
@@ -208,7 +208,7 @@ impl Builder<'_, '_> {
         if path == "endpoint.headers" {
             for (header, value) in crate::import::secrets::headers(values) {
                 if header.is_empty() {
-                    notes.missing(&format!("{name} ***"), "it is no Name:Value", line);
+                    notes.missing(&format!("{name} ***"), "expected Name:Value", line);
                     continue;
                 }
                 let leaf = self.ledger.option(&format!("{name} {header}"), Value::from(value), line);
@@ -234,13 +234,13 @@ impl Builder<'_, '_> {
                     let leaf = self.ledger.option(&format!("{name} {key}:{shown}"), read, line);
                     self.set_key(path, key, leaf);
                 }
-                // genai-perf takes a bare name as true.
+                // genai-perf reads a bare name as true.
                 _ if path == "endpoint.extra" && !pair.is_empty() => {
                     let leaf = self.ledger.option(&format!("{name} {}", shown(pair)), Value::Bool(true), line);
                     self.set_key(path, pair, leaf);
                 }
                 _ => {
-                    notes.missing(&format!("{name} {}", notes.secrets.hide(&shown(pair))), "it is no name:value", line)
+                    notes.missing(&format!("{name} {}", notes.secrets.hide(&shown(pair))), "expected name:value", line)
                 }
             }
         }
@@ -255,7 +255,7 @@ impl Builder<'_, '_> {
                 *at = Tree::Map(IndexMap::new());
             }
             let Tree::Map(entries) = at else { return None };
-            // A file's one data set and one phase are the ones that options mean.
+            // Options refer to a file's only data set and only phase.
             let step = super::variations::alias(entries, step);
             at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
         }
@@ -293,7 +293,7 @@ impl Builder<'_, '_> {
         self.set_key(parent, key, tree);
     }
 
-    /// Adds values to those of the same option before.
+    /// Adds values to those of an earlier occurrence of the option.
     fn extend(&mut self, path: &str, more: Vec<Tree>) {
         let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
         let before = self.table(parent).and_then(|table| table.get(key).cloned());
@@ -306,7 +306,7 @@ impl Builder<'_, '_> {
         self.set(path, Tree::List(list));
     }
 
-    /// Whether a list came from options, and not from a file under them.
+    /// Whether a list comes from options, not from the file.
     fn line_of(&self, tree: &Tree) -> bool {
         super::leaves::At::new(tree, self.ledger).each().iter().all(|at| at.is_option())
     }
@@ -318,7 +318,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The pairs in one word: goodput takes several in quotes.
+/// The pairs in one word: goodput takes several, quoted.
 fn parts(word: &str) -> Vec<&str> {
     match word.trim_start().starts_with('{') {
         true => vec![word],
@@ -326,7 +326,7 @@ fn parts(word: &str) -> Vec<&str> {
     }
 }
 
-/// `256|10,128|5:40;512,256:60` as the list that a file has.
+/// `256|10,128|5:40;512,256:60` as the list in a file.
 fn distribution(text: &str, leaf: &dyn Fn(Value) -> Tree) -> Option<Tree> {
     let side = |text: &str| {
         let (mean, sd) = text.split_once('|').map_or((text, None), |(mean, sd)| (mean, Some(sd)));
@@ -352,7 +352,7 @@ fn distribution(text: &str, leaf: &dyn Fn(Value) -> Tree) -> Option<Tree> {
     rows.filter(|rows| !rows.is_empty()).map(Tree::List)
 }
 
-/// What kind of load and data the options ask for, where they do not say it.
+/// Infers the kind of load and data from the options.
 pub(super) fn kind(root: &mut Tree, ledger: &Ledger, line: usize) {
     let has = |root: &Tree, path: &str| {
         let swept =
@@ -385,7 +385,7 @@ pub(super) fn kind(root: &mut Tree, ledger: &Ledger, line: usize) {
             let at = super::leaves::At::new(tree, ledger);
             let is_asked = at.flag().is_some_and(|said| said.value);
             if !is_asked {
-                at.needless("the times of a file are replayed where that is asked for alone");
+                at.needless("a file's times are replayed only with --fixed-schedule");
             }
             is_asked
         }
@@ -402,7 +402,7 @@ pub(super) fn kind(root: &mut Tree, ledger: &Ledger, line: usize) {
         if let Some(tree) = table.shift_remove("type")
             && super::leaves::At::new(&tree, ledger).is_option()
         {
-            super::leaves::At::new(&tree, ledger).needless("without a rate there are no arrivals to be spaced");
+            super::leaves::At::new(&tree, ledger).needless("without a rate, there are no arrivals to space");
         }
         table.insert("type".to_owned(), made(kind));
     }

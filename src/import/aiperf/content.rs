@@ -10,18 +10,18 @@ use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::protocol::Task;
 
-/// The shortest prompt that a scenario takes.
+/// A scenario's shortest prompt, in tokens.
 const SHORTEST: u32 = 16;
-/// AIPerf's prompts where nothing says how long they are.
+/// AIPerf's default prompt length, in tokens.
 const PROMPT: f64 = 550.0;
-/// What a scenario asks for where nothing says it.
+/// Default output length of a scenario, in tokens.
 const OUTPUT: f64 = 256.0;
 
 /// The scenario of a data set.
 pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
     told(dataset);
     if around.task != Task::Generate {
-        dataset.get("type").needless("texts of these lengths are made");
+        dataset.get("type").needless("texts of these lengths are generated");
     }
     let kind = dataset.get("type").text().map_or_else(|| "synthetic".to_owned(), |said| said.value);
     let mut made = match (kind.as_str(), around.task) {
@@ -30,19 +30,19 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
         ("file", Task::Generate) => file::of_file(dataset, extra, around)?,
         ("public", Task::Generate) => file::public(dataset, extra, around),
         ("synthetic", Task::Generate) => {
-            dataset.get("type").needless("prompts are made unless a file is named");
+            dataset.get("type").needless("prompts are generated unless a file is named");
             synthetic(dataset, extra)
         }
         (other, Task::Generate) => {
-            let what = format!("a data set of the type `{}` is not known here", crate::import::text::one_line(other));
-            return Err(ImportError::shape(dataset.place(around.file), what, "it is synthetic, file or public"));
+            let what = format!("unknown data set type `{}`", crate::import::text::one_line(other));
+            return Err(ImportError::shape(dataset.place(around.file), what, "use synthetic, file or public"));
         }
     };
     if around.task == Task::Generate {
         made.fields.push(ignore_eos(extra));
         let is_said = extra.fields.iter().any(|field| field.key == "temperature");
         if !is_said {
-            made.fields.push(Field::new("temperature", "omit", "not said: AIPerf leaves it to the server"));
+            made.fields.push(Field::new("temperature", "omit", "not set: AIPerf leaves it to the server"));
         }
         made.fields.extend(extra.fields.iter().cloned());
     }
@@ -50,32 +50,32 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     Ok(made)
 }
 
-/// What decides no number here, whatever the data set.
+/// Lists the settings that affect no result, whatever the data set.
 fn told(dataset: At) {
-    dataset.get("name").needless("it names an entry, and decides no number");
+    dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
         dataset.get("entries").differs(
-            "there as many prompts are made and sent again and again, so that a prefix cache may know them; here each \
-             request has a prompt of its own",
+            "there, this many prompts are generated and sent repeatedly, so a prefix cache may hold them; here each \
+             request has its own prompt",
         );
-        dataset.get("sampling").needless("every request has a prompt of its own");
-        dataset.get("random_seed").needless("the plan's `seed` decides all that is drawn");
+        dataset.get("sampling").needless("every request has its own prompt");
+        dataset.get("random_seed").needless("the plan's `seed` determines all random draws");
     }
     for key in ["images", "audio", "video"] {
         dataset.get(key).missing("requests carry text only");
     }
     let prompts = dataset.get("prompts");
-    prompts.get("corpus").differs("prompts are sweepline's own prose, cut to their length");
+    prompts.get("corpus").differs("prompts are sweepline's own prose, truncated to their length");
     prompts.get("block_size").needless("blocks of a trace have 512 tokens");
     for at in [prompts.get("cache_bust"), dataset.get("cache_bust")] {
-        at.needless("each prompt opens with a nonce of its own: `nonce`");
+        at.needless("each prompt starts with its own nonce: `nonce`");
     }
 }
 
 fn ignore_eos(extra: &Extra) -> Field {
     match &extra.ignore_eos {
         Some(said) => Field::new("ignore_eos", said.value.to_string(), &said.origin),
-        None => Field::new("ignore_eos", "false", "not said: AIPerf does not send it"),
+        None => Field::new("ignore_eos", "false", "not set: AIPerf does not send it"),
     }
 }
 
@@ -92,25 +92,26 @@ fn output(dataset: At, extra: &Extra) -> Length {
     let own = said.and_then(|at| length(at, 1));
     if let Some(Said { value, origin }) = &extra.output {
         if let Some(at) = said {
-            at.needless("the request's own field says how long answers are");
+            at.needless("the request's own field sets the output length");
         }
         return Length::fixed(*value, 1, origin.clone());
     }
     own.unwrap_or_else(|| {
-        let why = "the model ends each answer where it likes; a scenario asks for a length, here 256 tokens at most";
+        let why =
+            "there, the model decides when a response ends; a scenario requests a length, here at most 256 tokens";
         dataset.notes().differs("no output length", why, 0);
-        Length::fixed(OUTPUT, 1, "not said: AIPerf leaves it to the model; default of sweepline".to_owned())
+        Length::fixed(OUTPUT, 1, "not set: AIPerf leaves it to the model; default of sweepline".to_owned())
     })
 }
 
 fn synthetic(dataset: At, extra: &Extra) -> Content {
     let prompts = dataset.get("prompts");
-    batch(prompts, "one request asks for one answer");
+    batch(prompts, "one request gets one response");
     dataset.get("rankings").needless("only rankings have documents");
     let turns = turns(dataset);
     let mut fields = Vec::new();
     match &turns {
-        Some(_) => fields.push(Field::new("base", "D", "conversations, whose history grows")),
+        Some(_) => fields.push(Field::new("base", "D", "conversations with a growing history")),
         None => fields.push(Field::new("base", "B1", "synthetic prompts that differ")),
     }
     let prefix = dataset.get("prefix_prompts");
@@ -118,9 +119,9 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
     let context = prefix.get("user_context_length").whole();
     let mut hint = "synthetic".to_owned();
     if let Some(pairs) = pairs(prompts.get("sequence_distribution")) {
-        let why = "`sequence_distribution` says the lengths";
+        let why = "`sequence_distribution` sets the lengths";
         [prompts.get("isl"), prompts.get("osl")].iter().for_each(|at| at.needless(why));
-        prefix.get("user_context_length").missing("lengths that vary have no room for more tokens each");
+        prefix.get("user_context_length").missing("no tokens can be added to lengths that vary");
         fields.push(pairs);
     } else {
         let (mut asked, mut answer) = (prompt(dataset), output(dataset, extra));
@@ -130,12 +131,10 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
         if let Some(context) = &context {
             match asked.clone().plus(context) {
                 Some(longer) => asked = longer,
-                None => {
-                    prefix.get("user_context_length").missing("lengths that vary have no room for more tokens each")
-                }
+                None => prefix.get("user_context_length").missing("no tokens can be added to lengths that vary"),
             }
             if turns.is_some() {
-                prefix.get("user_context_length").differs("each turn has these tokens, and not the first one alone");
+                prefix.get("user_context_length").differs("each turn has these tokens, not only the first one");
             }
         }
         hint = name(&asked, &answer);
@@ -154,13 +153,13 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
     Content { hint, fields, turns: count, is_trace: false }
 }
 
-/// `synthetic-512-128`, where both have one length.
+/// The name `synthetic-512-128`, if both sides have one length.
 fn name(prompt: &Length, output: &Length) -> String {
     let word = |length: &Length| if length.is_fixed { length.value.clone() } else { middle(&length.value) };
     format!("synthetic-{}-{}", word(prompt), word(output))
 }
 
-/// The mean or median of a distribution that varies.
+/// The mean or median of a distribution.
 fn middle(value: &str) -> String {
     let after = ["mean: ", "median: "].iter().find_map(|key| value.split_once(key)).map(|(_, rest)| rest);
     let number = after.map(|rest| rest.split([',', ' ']).next().unwrap_or_default().to_owned());
@@ -178,7 +177,7 @@ fn pairs(at: At) -> Option<Field> {
             let at = row.get(key);
             let spread = at.first(&["stddev", "std_dev"]).float().filter(|said| said.value > 0.0);
             if spread.is_some() {
-                at.first(&["stddev", "std_dev"]).missing("pairs have one length each");
+                at.first(&["stddev", "std_dev"]).missing("each pair has fixed lengths");
             }
             let said = if at.is_map() { at.first(&["mean", "value"]).float() } else { at.float() };
             Some(said?.value.ceil().clamp(f64::from(least), 4_000_000.0))
@@ -189,14 +188,14 @@ fn pairs(at: At) -> Option<Field> {
         }
     }
     if rows.is_empty() || rows.len() > 1000 {
-        at.missing("no pairs are left of this; write `lengths: { pairs: [[256, 128, 60]] }`");
+        at.missing("no usable pair; write `lengths: { pairs: [[256, 128, 60]] }`");
         return None;
     }
     let origin = at.json().map(|said| said.origin).unwrap_or_default();
     Some(Field::new("lengths", format!("{{ pairs: [{}] }}", rows.join(", ")), origin))
 }
 
-/// Lengths drawn evenly around, or below, the ones that are asked for.
+/// Lengths drawn uniformly around, or below, the requested ones.
 fn ranged(prompts: At, ratio: &Said<String>, prompt: Length, output: Length) -> (Length, Length) {
     let json: Option<serde_json::Value> = serde_json::from_str(&ratio.value).ok();
     let each = json.as_ref().and_then(|json| match json.as_f64() {
@@ -205,7 +204,7 @@ fn ranged(prompts: At, ratio: &Said<String>, prompt: Length, output: Length) -> 
     });
     let is_below = prompts.get("random_range_ratio_mode").text().is_some_and(|said| said.value == "sglang");
     let Some((input, answer)) = each.filter(|(a, b)| [a, b].iter().all(|r| (0.0..=1.0).contains(*r))) else {
-        prompts.get("random_range_ratio").missing("it is a number from 0 to 1, or one each for input and output");
+        prompts.get("random_range_ratio").missing("expected a number from 0 to 1, or one each for input and output");
         return (prompt, output);
     };
     let side = |length: Length, ratio: f64, least: f64| {
@@ -228,7 +227,7 @@ fn ratio_origin(prompts: At) -> String {
     prompts.get("random_range_ratio").text().map(|said| said.origin).unwrap_or_default()
 }
 
-/// The texts that prompts share.
+/// The text that prompts share.
 fn shared(prefix: At) -> Vec<Field> {
     let bounded = |tokens: u64| tokens.clamp(1, 4_000_000);
     if let Some(system) = prefix.get("shared_system_length").whole().filter(|said| said.value > 0) {
@@ -245,7 +244,7 @@ fn shared(prefix: At) -> Vec<Field> {
             vec![Field::new("prefix", value, format!("{}, {}", size.origin, length.origin))]
         }
         _ => {
-            let why = "texts that prompts share take a number of them and a length; nothing is shared";
+            let why = "shared texts need both a count and a length; nothing is shared";
             for key in ["pool_size", "length"] {
                 prefix.get(key).missing(why);
             }
@@ -259,7 +258,7 @@ fn turns(dataset: At) -> Option<Said<f64>> {
     let mean = if at.is_map() { at.first(&["mean", "value"]).float() } else { at.float() };
     if at.get("stddev").float().is_some_and(|said| said.value > 0.0) {
         at.get("stddev")
-            .differs("every conversation has as many turns as the mean says; `data` of conversations lets them differ");
+            .differs("every conversation has the mean number of turns; `data` of conversations lets it vary");
     }
     Some(mean?.map(|turns| turns.round().clamp(1.0, 1000.0))).filter(|said| said.value > 1.0)
 }
@@ -280,14 +279,14 @@ fn think(dataset: At) -> Option<Field> {
         None => millis(mean.value),
         Some(sd) => {
             at.get("stddev")
-                .differs("pauses are lognormal with this mean and deviation, there normal and never below 0");
+                .differs("pauses are lognormal with this mean and deviation; there, normal and never below 0");
             format!("{{ lognormal: {{ mean: {}, sd: {} }} }}", millis(mean.value), millis(sd.value))
         }
     };
     Some(Field::new("think", value, origin))
 }
 
-/// How many texts a request has; told of requests that have one.
+/// Lists the number of texts per request if the API takes only one.
 fn batch(prompts: At, why: &str) {
     if prompts.get("batch_size").whole().is_some() {
         prompts.get("batch_size").needless(why);
@@ -298,7 +297,7 @@ fn embedded(dataset: At, texts: &str) -> Content {
     let length = prompt(dataset);
     let prompts = dataset.get("prompts");
     for at in [prompts.get("osl"), dataset.get("osl"), dataset.get("turns"), dataset.get("turn_delay")] {
-        at.needless("vectors have no answer of tokens");
+        at.needless("embeddings have no output tokens");
     }
     let count = prompts.get("batch_size").whole().map(|said| said.map(|count| count.clamp(1, 10_000)));
     let count = count.unwrap_or_else(|| Said::default(1, "default of AIPerf"));
@@ -309,7 +308,7 @@ fn embedded(dataset: At, texts: &str) -> Content {
     Content { hint, fields, turns: 1.0, is_trace: false }
 }
 
-/// The lengths of prompts alone.
+/// The lengths of prompts only.
 fn one(length: Length) -> Field {
     match length.is_fixed {
         true => Field::new("prompt_tokens", length.value, length.origin),
@@ -323,7 +322,7 @@ fn ranked(dataset: At) -> Content {
         let at = rankings.get(key);
         let read = at.is_there().then(|| length(at, least)).flatten();
         if read.as_ref().is_some_and(|length| !length.is_fixed) {
-            at.differs("every request has as many, or as long ones, as the mean says");
+            at.differs("every request has the mean number or length");
         }
         read.map(|length| match length.is_fixed {
             true => length,

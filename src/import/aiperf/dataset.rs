@@ -1,25 +1,25 @@
-//! What a data set becomes, however its texts are got.
+//! The scenario of a data set, whatever the source of its texts.
 
 use super::lengths::Length;
 use crate::import::draft::Field;
 use crate::protocol::Task;
 
-/// A scenario on its way.
+/// A scenario under construction.
 pub(super) struct Content {
     pub hint: String,
     pub fields: Vec<Field>,
     /// Requests of a conversation.
     pub turns: f64,
-    /// Whether a trace says when requests come.
+    /// Whether a trace sets the send times.
     pub is_trace: bool,
 }
 
-/// What goes along.
+/// The context of a data set.
 pub(super) struct Around<'a> {
     pub file: &'a str,
     pub folder: &'a std::path::Path,
     pub task: Task,
-    /// Whether the load replays the times of the file.
+    /// Whether the load replays the file's times.
     pub is_schedule: bool,
 }
 

@@ -1,11 +1,12 @@
-//! `${NAME}` and `${NAME:default}` in the texts of an AIPerf configuration: nothing is looked up, the default is taken.
+//! `${NAME}` and `${NAME:default}` in the texts of an AIPerf configuration: no variable is looked up, defaults apply.
 
 use serde_json::Value;
 
 use super::leaves::{Leaf, Tree};
 use crate::units::text::is_variable;
 
-/// Puts defaults in place of variables. A text that is one variable without a default stays: it may be a reference to a key.
+/// Replaces variables by their defaults. A text that is a single variable without a default stays: it may
+/// refer to a key.
 pub(super) fn fill(tree: &mut Tree) {
     let filled: Result<(), ()> = tree.each_text(&mut |leaf| {
         if let Some(text) = leaf.value.as_str().filter(|text| text.contains("${")) {
@@ -19,14 +20,14 @@ pub(super) fn fill(tree: &mut Tree) {
     debug_assert!(filled.is_ok());
 }
 
-/// The name of the variable that a text is.
+/// The variable's name, if the text is a single variable.
 pub(super) fn variable(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     let name = name.split(':').next().unwrap_or(name);
     is_variable(name).then_some(name)
 }
 
-/// The text with defaults in place of variables, and whether there was one.
+/// The text with variables replaced by their defaults, and whether there were any.
 fn replaced(text: &str) -> (String, bool) {
     let (mut out, mut rest, mut is_changed) = (String::with_capacity(text.len()), text, false);
     while let Some(at) = rest.find("${") {
@@ -48,7 +49,7 @@ fn replaced(text: &str) -> (String, bool) {
     (out, is_changed)
 }
 
-/// A text as the value that YAML would take it for.
+/// Parses a text as YAML would.
 pub(super) fn scalar(text: &str) -> Value {
     let text = text.trim();
     match text {

@@ -1,4 +1,4 @@
-//! `endpoint.extra` and `--extra-inputs`: further fields of each request → words of the scenario, and `extra`.
+//! `endpoint.extra` and `--extra-inputs`, further request fields → fields of the scenario, and `extra`.
 
 use serde_json::Value;
 
@@ -14,22 +14,22 @@ use crate::plan::{Engine, Json};
 use crate::units::Decimal;
 use crate::units::secrecy::{is_secret_name, names_secret};
 
-/// What the fields say.
+/// The further fields.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// How long answers may be.
+    /// The output length.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
-    /// Whether the engine is taken for vLLM, whose fields are known; any other server is sent whatever is said.
+    /// Whether the engine is assumed to be vLLM, whose fields are known; other servers are sent all fields.
     is_vllm: bool,
-    /// Words of the scenario.
+    /// Fields of the scenario.
     pub fields: Vec<Field>,
-    /// What goes under `extra`, each as `name: value`, and where it came from.
+    /// Entries of `extra` as `name: value`, with their origins.
     rest: Vec<(String, String)>,
 }
 
 impl Extra {
-    /// Reads them. `is_vllm`: something else says that vLLM answers.
+    /// Reads the fields. `is_vllm`: another setting implies vLLM.
     pub(super) fn of(at: At, is_vllm: bool) -> Extra {
         let mut extra = Extra { is_vllm: is_vllm || at.get("ignore_eos").is_there(), ..Extra::default() };
         for (key, at) in at.entries() {
@@ -38,10 +38,10 @@ impl Extra {
         extra
     }
 
-    /// The engine that takes such fields: one that is sent `ignore_eos` is none of OpenAI's own.
+    /// The engine implied by the fields: `ignore_eos` rules out OpenAI itself.
     pub(super) fn engine(&self) -> Option<(Engine, String)> {
         let said = self.ignore_eos.as_ref()?;
-        Some((Engine::Vllm, format!("{}: write the engine that answers", said.origin)))
+        Some((Engine::Vllm, format!("{}: write the server's engine", said.origin)))
     }
 
     /// The field `extra`.
@@ -58,7 +58,7 @@ impl Extra {
         }
         match key {
             "ignore_eos" => self.ignore_eos = at.flag(),
-            "stream" => at.needless("`streaming` says it"),
+            "stream" => at.needless("`streaming` sets it"),
             "stop" => self.stop(at),
             key if LengthField::ALL.iter().any(|length| length.name() == key) => self.output = at.float(),
             key => match PARAMETERS.iter().find(|parameter| parameter.name == key) {
@@ -67,7 +67,7 @@ impl Extra {
                     let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
                     match at.number().filter(|said| (low..=high).contains(&said.value)) {
                         Some(said) => self.fields.push(Field::new(key, said.value.to_string(), said.origin)),
-                        None => at.missing(&format!("{key} is from {low} to {high} here, and is left out")),
+                        None => at.missing(&format!("skipped: {key} must be from {low} to {high}")),
                     }
                 }
                 None => self.further(key, at),
@@ -80,7 +80,7 @@ impl Extra {
         let values: Vec<String> = texts.iter().map(|said| text_value(&said.value)).collect();
         match texts.iter().all(|said| !said.value.is_empty()) && !texts.is_empty() {
             true => self.fields.push(Field::new("stop", format!("[{}]", values.join(", ")), &texts[0].origin)),
-            false => at.missing("`stop` is a list of texts"),
+            false => at.missing("`stop` must be a list of texts"),
         }
     }
 
@@ -89,8 +89,7 @@ impl Extra {
             return at.missing(&format!("{reason}: {remedy}"));
         }
         if self.is_vllm && !names(Engine::Vllm, key) {
-            return at
-                .missing("whether `vllm` takes it is not known: write it under `extra` of the endpoint if it does");
+            return at.missing("unknown to `vllm`: write it under `extra` of the endpoint if the server accepts it");
         }
         let Some(said) = at.json() else { return };
         if at.secrets().are_in_value(key, &said.value) {
@@ -100,16 +99,16 @@ impl Extra {
         if let Some(takes) = takes(key)
             && !read.is_ok_and(|value| takes.takes(&value))
         {
-            return at.missing(&format!("{key} is {}", takes.wanted()));
+            return at.missing(&format!("{key} must be {}", takes.wanted()));
         }
         match flow(&said.value, 0) {
             Some(value) => self.rest.push((format!("{}: {value}", scalar(key)), said.origin)),
-            None => at.missing("this is no value of a field"),
+            None => at.missing("not a valid field value"),
         }
     }
 }
 
-/// A value in YAML's flow style; none for null.
+/// A value in YAML's flow style; `None` for null.
 fn flow(value: &Value, depth: usize) -> Option<String> {
     Some(match value {
         Value::Null => return None,

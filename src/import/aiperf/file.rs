@@ -1,4 +1,4 @@
-//! Files and public data sets that AIPerf sends → `data` and `trace` of a scenario, where the file lies in the plan's folder.
+//! AIPerf's files and public data sets → `data` and `trace` of a scenario, if the file is in the plan's folder.
 
 use super::dataset::{Around, Content, both};
 use super::extra::Extra;
@@ -10,12 +10,12 @@ use crate::import::files::{fits, named};
 use crate::import::said::Said;
 use crate::import::text::{name_of, scalar};
 
-/// Mean lengths of ShareGPT by the vLLM paper (arXiv:2309.06180), which stand in for texts that are not there.
+/// Mean lengths of ShareGPT from the vLLM paper (arXiv:2309.06180), used if the texts are unavailable.
 const STAND_IN: (f64, f64) = (161.0, 338.0);
-/// What ShareGPT's file is called where it comes from.
+/// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 
-/// Formats of AIPerf that are formats here.
+/// sweepline's name of an AIPerf format.
 fn trace_format(format: &str) -> Option<&'static str> {
     match format {
         "mooncake_trace" => Some("mooncake"),
@@ -32,8 +32,8 @@ pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     let format = format.unwrap_or_else(|| Said::default(default.to_owned(), "default of AIPerf"));
     let path = dataset.get("path").text();
     let Some(path) = path else {
-        dataset.get("records").missing("texts stand in a file here: write them there, and `data: { file: FILE }`");
-        return Ok(stand_in("records", dataset, extra, "its texts stand in the configuration"));
+        dataset.get("records").missing("texts must be in a file: write them there, and `data: { file: FILE }`");
+        return Ok(stand_in("records", dataset, extra, "its texts are in the configuration"));
     };
     match trace_format(&format.value) {
         Some(known) => trace(dataset, &path, known, extra, around),
@@ -42,12 +42,12 @@ pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Con
 }
 
 fn told(dataset: At) {
-    dataset.get("entries").needless("a run lasts a length of time, and records come again when all were sent");
-    dataset.get("random_seed").needless("the plan's `seed` decides all that is drawn");
+    dataset.get("entries").needless("a run has a duration, and records repeat once all were sent");
+    dataset.get("random_seed").needless("the plan's `seed` determines all random draws");
     dataset.get("block_size").needless("blocks of a trace have 512 tokens");
 }
 
-/// How fast a trace is replayed.
+/// The replay speed of a trace.
 fn speed(dataset: At) -> (String, String) {
     let synthesis = dataset.get("synthesis");
     let mut said = None;
@@ -59,8 +59,8 @@ fn speed(dataset: At) -> (String, String) {
         match key {
             "speedup_ratio" => {}
             _ if is_one => at.needless("it changes nothing"),
-            "max_isl" | "max_osl" => at.missing("requests of a trace are not filtered: sample the file beforehand"),
-            _ => at.missing("a trace is replayed as it was recorded"),
+            "max_isl" | "max_osl" => at.missing("a trace's requests are not filtered: sample the file first"),
+            _ => at.missing("a trace is replayed as recorded"),
         }
     }
     said.map_or_else(Default::default, |said| (format!(", speed: {}", said.value), format!(", {}", said.origin)))
@@ -94,17 +94,18 @@ fn trace(
         }
         Err(why) if around.is_schedule => {
             let what = format!("{}: {why}", path.origin);
-            let remedy = "put the trace into the plan's folder (that of --output, else this one), and import again";
+            let remedy =
+                "put the trace into the plan's folder (that of --output, or else the current one) and import again";
             Err(ImportError::shape(dataset.get("path").place(around.file), what, remedy))
         }
         Err(why) => {
             dataset.get("path").missing(&why);
-            Ok(stand_in(&hint, dataset, extra, "its lengths are in a file that is not there"))
+            Ok(stand_in(&hint, dataset, extra, "its lengths are in a missing file"))
         }
     }
 }
 
-/// Whether a plan can have this field.
+/// Checks that a plan accepts this field.
 fn check(around: &Around, field: &str, load: &str) -> Result<(), String> {
     match load {
         "" => Ok(()),
@@ -123,7 +124,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
         "single_turn" | "random_pool" => "map: { prompt: text }",
         other => {
             let why = format!(
-                "files of the form {} are not read; `data: {{ file: FILE, as: columns, map: {{ … }} }}` takes tables",
+                "cannot read the format {}; `data: {{ file: FILE, as: columns, map: {{ … }} }}` reads tables",
                 crate::import::text::one_line(other)
             );
             dataset.get("format").missing(&why);
@@ -139,7 +140,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
     });
     match read {
         Ok(value) => {
-            let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+            let why = "recorded texts still share what they share there; nothing is shared with another run";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, &path.origin),
@@ -150,7 +151,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
         }
         Err(why) => {
             dataset.get("path").missing(&why);
-            stand_in(&hint, dataset, extra, "its file cannot be read here")
+            stand_in(&hint, dataset, extra, "its file cannot be read")
         }
     }
 }
@@ -159,7 +160,7 @@ fn order(dataset: At) -> &'static str {
     match dataset.get("sampling").text().map(|said| said.value).as_deref() {
         Some("sequential") => ", order: file",
         Some("random") => {
-            dataset.get("sampling").differs("each record comes once before any comes again");
+            dataset.get("sampling").differs("every record is sent once before any is repeated");
             ""
         }
         _ => "",
@@ -173,17 +174,17 @@ fn answer(dataset: At, extra: &Extra) -> Length {
         return Length::fixed(*value, 1, origin.clone());
     }
     said.unwrap_or_else(|| {
-        Length::fixed(256.0, 1, "not said: AIPerf leaves it to the model; default of sweepline".to_owned())
+        Length::fixed(256.0, 1, "not set: AIPerf leaves it to the model; default of sweepline".to_owned())
     })
 }
 
 fn stand_in(hint: &str, dataset: At, extra: &Extra, why: &str) -> Content {
     let (prompt, output) = STAND_IN;
-    let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
+    let origin = "placeholder: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let prompt = Length::fixed(prompt, 16, origin.to_owned());
     let own = extra.output.is_some() || dataset.get("osl").is_there();
     let output = if own { answer(dataset, extra) } else { Length::fixed(output, 1, origin.to_owned()) };
-    let why = format!("{why}: the plan sends its own prompts of {} tokens and asks for {}", prompt.value, output.value);
+    let why = format!("{why}: the plan sends its own prompts of {} tokens and requests {}", prompt.value, output.value);
     dataset.notes().differs(&format!("data set {}", crate::import::text::one_line(hint)), &why, 0);
     let mut fields = vec![Field::new("base", "B1", "prompts that differ")];
     fields.extend(both(prompt, output));
@@ -202,7 +203,7 @@ pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
         let value = format!("{{ file: {}, as: sharegpt, on_bad: skip{order} }}", scalar(&file));
         if fits(around.folder, "", &format!(", data: {value}")).is_ok() {
             let origin = said.map(|said| said.origin).unwrap_or_default();
-            let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+            let why = "recorded texts still share what they share there; nothing is shared with another run";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, format!("{origin}: its file is here")),
@@ -211,8 +212,8 @@ pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
             return Content { hint: word, fields, turns: 1.0, is_trace: false };
         }
     }
-    dataset.get("sampling").needless("every request has a prompt of its own");
-    let why = "nothing is downloaded: fetch it (docs/DATASETS.md), and write `data: { file: FILE }` of the scenario";
+    dataset.get("sampling").needless("every request has its own prompt");
+    let why = "nothing is downloaded: fetch it (docs/DATASETS.md) and write `data: { file: FILE }` in the scenario";
     dataset.get("dataset").missing(why);
-    stand_in(&word, dataset, extra, "the data set is not here")
+    stand_in(&word, dataset, extra, "the data set is missing")
 }

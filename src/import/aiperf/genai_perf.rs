@@ -1,5 +1,6 @@
-//! The words of `genai-perf profile …` and `genai-perf analyze …` → a tree as AIPerf has it, whose options carry the same names
-//! (`genai-perf/genai_perf/parser.py` of perf_analyzer 263c5f6e). What stands behind `--` goes to Perf Analyzer.
+//! The words of `genai-perf profile …` and `genai-perf analyze …` → AIPerf's tree, since AIPerf's options
+//! have the same names (`genai-perf/genai_perf/parser.py` of perf_analyzer 263c5f6e). Words after `--` go to
+//! Perf Analyzer.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -14,10 +15,10 @@ use crate::import::importer::Asked;
 use crate::import::text::one_line;
 
 const WINDOW: Target =
-    Needless("a window has the length that `measure` says, and the verdict says whether load was steady in it");
-const TRITON: &str = "servers are asked over HTTP by OpenAI's APIs: ask the same server by its OpenAI-compatible front";
+    Needless("`measure` sets the window's length, and the verdict reports whether the load was steady");
+const TRITON: &str = "requests use OpenAI's APIs over HTTP: use the same server's OpenAI-compatible front end";
 
-/// Options of genai-perf that AIPerf does not have, or means otherwise, and of Perf Analyzer.
+/// Options of genai-perf that AIPerf lacks or defines differently, and options of Perf Analyzer.
 const OWN: &[Known] = &[
     (&["backend"], One, Lost(TRITON)),
     (&["service-kind"], One, Path("service_kind")),
@@ -29,7 +30,7 @@ const OWN: &[Known] = &[
     (&["num-sessions"], One, Path("phases.profiling.sessions")),
     (&["session-concurrency"], One, Path("phases.profiling.concurrency")),
     (&["checkpoint-dir"], One, FOLDER),
-    (&["enable-checkpointing"], Flag, Needless("a run that is there is not measured again")),
+    (&["enable-checkpointing"], Flag, Needless("existing runs are not measured again")),
     (&["generate-plots"], Flag, Needless("`report` draws")),
     (&["profile-export-file"], One, FOLDER),
     (&["fixed-schedule"], One, On("phases.profiling.fixed_schedule")),
@@ -40,7 +41,7 @@ const OWN: &[Known] = &[
     (&["sweep-list"], One, Path("sweep_list")),
     (&["num-dataset-entries", "num-prompts"], One, Path("datasets.default.entries")),
     (&["warmup-request-count", "num-warmup-requests"], One, WARM),
-    // Of Perf Analyzer.
+    // Perf Analyzer's options.
     (&["max-threads"], One, CLIENT),
     (&["async"], Flag, CLIENT),
     (&["sync"], Flag, CLIENT),
@@ -54,11 +55,11 @@ const OWN: &[Known] = &[
     (&["max-trials"], One, WINDOW),
     (&["verbose-csv"], Flag, STORED),
     (&["collect-metrics"], Flag, On("server_metrics.enabled")),
-    (&["metrics-interval"], One, Needless("pages of metrics are scraped once a second")),
+    (&["metrics-interval"], One, Needless("metrics pages are scraped once per second")),
     (&["extra-verbose"], Flag, SHOWN),
 ];
 
-/// The words behind the subcommand, with it in front, where a command starts genai-perf.
+/// The subcommand and the words after it, if a command starts genai-perf.
 pub(super) fn arguments(words: &[String]) -> Option<&[String]> {
     behind(words, "genai-perf", &["profile", "analyze"])
 }
@@ -80,7 +81,7 @@ pub(super) fn tree(asked: &Asked, ledger: &Ledger) -> Result<Tree, ImportError> 
     Ok(root)
 }
 
-/// Its own short options, and Perf Analyzer's, in full.
+/// Expands short options of genai-perf and Perf Analyzer.
 fn lengthened(words: &[String]) -> Vec<String> {
     let long = |word: &String| match word.as_str() {
         "-p" => "--measurement-interval".to_owned(),
@@ -90,14 +91,14 @@ fn lengthened(words: &[String]) -> Vec<String> {
     words.iter().map(long).collect()
 }
 
-/// Options by genai-perf's own table first, then by AIPerf's.
+/// Looks up options in genai-perf's table first, then in AIPerf's.
 fn both(words: &[String], line: usize, ledger: &Ledger) -> Vec<Given> {
     static ALL: std::sync::LazyLock<Vec<Known>> =
         std::sync::LazyLock::new(|| OWN.iter().chain(OPTIONS).copied().collect());
     given(words, line, &ALL, ledger)
 }
 
-/// What only genai-perf says, in AIPerf's words.
+/// Converts the settings that only genai-perf has to AIPerf's.
 fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportError> {
     let Some(Tree::Map(body)) = (match root {
         Tree::Map(entries) => entries.get_mut("benchmark"),
@@ -123,7 +124,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
         "input_sequence_length" => "datasets.default.prompts.isl.mean",
         "batch_size" => "datasets.default.prompts.batch_size",
         _ => {
-            let why = "prompts are made anew for each request: their number is no setting";
+            let why = "every request gets a new prompt, so their number is not a setting";
             ledger.notes.missing(&kind.origin, why, asked.command.line);
             return Ok(());
         }
@@ -144,7 +145,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
     Ok(())
 }
 
-/// `synthetic:queries,passages` is no file.
+/// `synthetic:queries,passages` is not a file.
 fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     let Some(Tree::Map(datasets)) = body.get_mut("datasets") else { return };
     let Some(Tree::Map(dataset)) = datasets.get_mut("default") else { return };
@@ -152,7 +153,7 @@ fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     if path.is_some_and(|path| path.starts_with("synthetic:"))
         && let Some(tree) = dataset.shift_remove("path")
     {
-        super::leaves::At::new(&tree, ledger).needless("texts are made where no file is named");
+        super::leaves::At::new(&tree, ledger).needless("texts are generated if no file is named");
     }
 }
 

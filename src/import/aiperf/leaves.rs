@@ -1,5 +1,5 @@
-//! A configuration as a tree whose values know where they were written. Each value is read, or told to be needless or
-//! missing; what nobody asked for is listed in the end, so that nothing gets lost in silence.
+//! A configuration as a tree whose values carry their origin. Each value is read, or listed as needless or
+//! missing; unread values are listed at the end, so that nothing is lost silently.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use crate::import::secrets::{Secrets, names_headers};
 use crate::import::tree::At as Field;
 use crate::units::Decimal;
 
-/// The longest text that stands for a table or list as a whole.
+/// Maximum length of the text that represents a whole table or list.
 const LONGEST: usize = 230;
 
-/// What became of a value.
+/// How a value was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Unread,
@@ -26,15 +26,15 @@ enum Fate {
 /// A value of the source.
 #[derive(Debug)]
 struct Record {
-    /// Name and value, as they may be shown.
+    /// Name and value in displayable form.
     shown: String,
-    /// The words that stand behind a value of the plan.
+    /// The origin, as written after a value of the plan.
     origin: String,
     line: usize,
     fate: Fate,
-    /// Whether something else stands in its place in some variation.
+    /// Whether some variation replaces it.
     is_replaced: bool,
-    /// Reasons that were told already, so that they are told once.
+    /// Reasons listed so far, so that each is listed once.
     told: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Ledger<'a> {
     records: RefCell<Vec<Record>>,
 }
 
-/// One value: its number in the ledger is kept where the tree is copied or changed.
+/// One value: its number in the ledger stays the same when the tree is copied or changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf {
     pub(super) value: Value,
@@ -54,7 +54,7 @@ pub(super) struct Leaf {
 /// A tree of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Tree {
-    /// A value; an empty table or list is one too.
+    /// A value, or an empty table or list.
     Leaf(Leaf),
     /// A list.
     List(Vec<Tree>),
@@ -67,7 +67,7 @@ impl<'a> Ledger<'a> {
         Ledger { notes, records: RefCell::default() }
     }
 
-    /// Takes a value of a file.
+    /// Registers a value of a file.
     fn field(&self, at: Field, key: &str) -> Tree {
         let value = at.json();
         let origin = at.origin();
@@ -76,14 +76,14 @@ impl<'a> Ledger<'a> {
         self.take(shown, origin, value, at.line())
     }
 
-    /// Takes a value of a command; `words` say it.
+    /// Registers a value of a command, given by `words`.
     pub(super) fn option(&self, words: &str, value: Value, line: usize) -> Tree {
         self.take(words.to_owned(), words.to_owned(), value, line)
     }
 
-    /// A value that nobody wrote, and that is never listed.
+    /// An implied value, which is never listed.
     pub(super) fn made(&self, value: Value, line: usize) -> Tree {
-        let tree = self.take(String::new(), "by the other options".to_owned(), value, line);
+        let tree = self.take(String::new(), "implied by the other options".to_owned(), value, line);
         if let Tree::Leaf(leaf) = &tree {
             self.mark(leaf.id, Fate::Told);
         }
@@ -97,11 +97,11 @@ impl<'a> Ledger<'a> {
         Tree::Leaf(Leaf { value, id })
     }
 
-    /// A file's tree; `key` is the one under which it stands.
+    /// A file's tree under `key`.
     pub(super) fn tree(&self, at: Field, key: &str) -> Tree {
         let (entries, items) = (at.entries(), if at.is_list() { at.list() } else { Vec::new() });
         if !entries.is_empty() {
-            // Of headers only the names are no secret.
+            // Only the names of headers are public.
             let named = |own: &'_ str| if names_headers(key) { "headers".to_owned() } else { own.to_owned() };
             let each = |(own, at): (&str, Field)| (own.to_owned(), self.tree(at, &named(own)));
             return Tree::Map(entries.into_iter().map(each).collect());
@@ -112,7 +112,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Shows what an expression comes to.
+    /// Records the value of an expression.
     pub(super) fn evaluated(&self, leaf: &Leaf) {
         let record = &mut self.records.borrow_mut()[leaf.id];
         let raw = record.shown.split(" (here ").next().unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// What these values are called together, and their first line.
+    /// The common name of these values, and their first line.
     fn together(&self, ids: &[usize], tree: &Tree) -> (String, usize) {
         let records = self.records.borrow();
         let line = ids.first().map_or(0, |id| records[*id].line);
@@ -145,7 +145,7 @@ impl<'a> Ledger<'a> {
         let mut ids = Vec::new();
         tree.ids(&mut ids);
         let (shown, line) = self.together(&ids, tree);
-        // What nobody wrote is not told.
+        // Implied values are not listed.
         if shown.is_empty() {
             return;
         }
@@ -166,25 +166,25 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Notes that something else stands in the place of a tree.
+    /// Records that a tree is replaced.
     pub(super) fn replaced(&self, tree: &Tree) {
         let mut ids = Vec::new();
         tree.ids(&mut ids);
         ids.into_iter().for_each(|id| self.records.borrow_mut()[id].is_replaced = true);
     }
 
-    /// Lists every value that nobody asked for.
+    /// Lists all unread values.
     pub(super) fn close(self) {
         for record in self.records.into_inner() {
             match record.fate {
                 Fate::Unread if record.is_replaced => {
-                    self.notes.needless(&record.shown, "something else says it for every run", record.line);
+                    self.notes.needless(&record.shown, "every run replaces it", record.line);
                 }
                 Fate::Unread if record.origin.starts_with("--") => {
-                    let why = "it decides nothing beside the other options of this command";
+                    let why = "no effect with the other options of this command";
                     self.notes.needless(&record.shown, why, record.line);
                 }
-                Fate::Unread => self.notes.missing(&record.shown, "this is not known here", record.line),
+                Fate::Unread => self.notes.missing(&record.shown, "unknown setting", record.line),
                 _ => {}
             }
         }
@@ -215,7 +215,7 @@ impl Tree {
         }
     }
 
-    /// As JSON, places left out.
+    /// As JSON, without origins.
     pub(super) fn json(&self) -> Value {
         match self {
             Tree::Leaf(leaf) => leaf.value.clone(),
@@ -226,7 +226,7 @@ impl Tree {
         }
     }
 
-    /// Changes every text.
+    /// Changes all texts.
     pub(super) fn each_text<E>(&mut self, change: &mut impl FnMut(&mut Leaf) -> Result<(), E>) -> Result<(), E> {
         match self {
             Tree::Leaf(leaf) if leaf.value.is_string() => change(leaf),
@@ -237,12 +237,12 @@ impl Tree {
     }
 }
 
-/// A value in words.
+/// A value as text.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A place in a tree, where there may be nothing.
+/// A place in a tree, possibly empty.
 #[derive(Clone, Copy)]
 pub(super) struct At<'t> {
     tree: Option<&'t Tree>,
@@ -254,22 +254,22 @@ impl<'t> At<'t> {
         At { tree: Some(tree), ledger }
     }
 
-    /// A place where nothing stands.
+    /// An empty place.
     pub(super) fn nowhere(beside: At<'t>) -> At<'t> {
         At { tree: None, ..beside }
     }
 
-    /// What stands under a key.
+    /// The value under a key.
     pub(super) fn get(self, key: &str) -> At<'t> {
         At { tree: self.tree.and_then(|tree| tree.get(key)), ..self }
     }
 
-    /// What stands under the first of these keys that is there.
+    /// The value under the first of these keys that is present.
     pub(super) fn first(self, keys: &[&str]) -> At<'t> {
         keys.iter().map(|key| self.get(key)).find(|at| at.is_there()).unwrap_or(At { tree: None, ..self })
     }
 
-    /// Whether something but null stands here.
+    /// Whether there is a value other than null.
     pub(super) fn is_there(self) -> bool {
         !matches!(self.tree, None | Some(Tree::Leaf(Leaf { value: Value::Null, .. })))
     }
@@ -278,12 +278,12 @@ impl<'t> At<'t> {
         matches!(self.tree, Some(Tree::Map(_)))
     }
 
-    /// The elements of a list, to be put elsewhere; one value stands for a list of it.
+    /// The elements of a list, to be moved; a single value counts as a list.
     pub(super) fn trees(self) -> Vec<Tree> {
         self.each().into_iter().filter_map(|at| at.tree.cloned()).collect()
     }
 
-    /// The elements of a list; one value stands for a list of it.
+    /// The elements of a list; a single value counts as a list.
     pub(super) fn each(self) -> Vec<At<'t>> {
         match self.tree {
             Some(Tree::List(items)) => items.iter().map(|item| At { tree: Some(item), ..self }).collect(),
@@ -302,7 +302,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// As JSON, and that it is read.
+    /// Returns it as JSON, and marks it as read.
     pub(super) fn json(self) -> Option<Said<Value>> {
         let tree = self.tree.filter(|_| self.is_there())?;
         let mut ids = Vec::new();
@@ -313,7 +313,7 @@ impl<'t> At<'t> {
         Some(Said { value: tree.json(), origin: format!("{}{more}", origins.join(", ")) })
     }
 
-    /// The one value that stands here, and that it is read.
+    /// Returns the single value, and marks it as read.
     fn scalar(self) -> Option<Said<Value>> {
         match self.tree {
             Some(Tree::Leaf(leaf)) if !leaf.value.is_null() && !leaf.value.is_array() && !leaf.value.is_object() => {
@@ -321,11 +321,11 @@ impl<'t> At<'t> {
                 Some(Said { value: leaf.value.clone(), origin: self.ledger.origin(leaf.id) })
             }
             Some(Tree::Leaf(Leaf { value: Value::Null, .. })) => {
-                self.needless("a null says nothing");
+                self.needless("null has no effect");
                 None
             }
             Some(_) => {
-                self.missing("one value is wanted here");
+                self.missing("expected one value");
                 None
             }
             None => None,
@@ -340,7 +340,7 @@ impl<'t> At<'t> {
         let Said { value, origin } = self.text()?;
         let read = parse(value.trim());
         if read.is_none() {
-            self.unreadable(&format!("this is not {wanted}"));
+            self.unreadable(&format!("expected {wanted}"));
         }
         Some(Said { value: read?, origin })
     }
@@ -349,7 +349,7 @@ impl<'t> At<'t> {
         self.parsed("a number", |text| text.parse().ok())
     }
 
-    /// A number with a fraction, within what is sensible.
+    /// A finite number.
     pub(super) fn float(self) -> Option<Said<f64>> {
         self.parsed("a number", |text| text.parse::<f64>().ok().filter(|value| value.is_finite()))
     }
@@ -383,28 +383,28 @@ impl<'t> At<'t> {
         })
     }
 
-    /// Tells of all that stands here that sweepline does it anyway, or in another way.
+    /// Lists all values here as needless: sweepline does the same anyway, or differently.
     pub(super) fn needless(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.needless(what, why, line));
         }
     }
 
-    /// Tells of all that stands here that it is in the plan, and measures something else than there.
+    /// Lists all values here as part of the plan, but with a different meaning.
     pub(super) fn differs(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.differs(what, why, line));
         }
     }
 
-    /// Notes that its value cannot be read, of which no plan comes.
+    /// Records an unreadable value, which fails the import.
     fn unreadable(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.wrong(what, why, line));
         }
     }
 
-    /// Tells of all that stands here that the plan has no counterpart.
+    /// Lists all values here as having no counterpart in a plan.
     pub(super) fn missing(self, why: &str) {
         if let Some(tree) = self.tree {
             let mut ids = Vec::new();
@@ -418,7 +418,7 @@ impl<'t> At<'t> {
         }
     }
 
-    /// Whether it is an option of a command, and no field of a file.
+    /// Whether it is an option of a command, not a field of a file.
     pub(super) fn is_option(self) -> bool {
         let mut ids = Vec::new();
         self.tree.iter().for_each(|tree| tree.ids(&mut ids));
@@ -426,14 +426,14 @@ impl<'t> At<'t> {
         ids.iter().all(|id| records[*id].origin.starts_with("--"))
     }
 
-    /// The line, from 1; 0 where it is not known.
+    /// The line, from 1; 0 if unknown.
     pub(super) fn line(self) -> usize {
         let mut ids = Vec::new();
         self.tree.iter().for_each(|tree| tree.ids(&mut ids));
         ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line)
     }
 
-    /// Where it stands, in errors about it.
+    /// The place shown in errors.
     pub(super) fn place(self, file: &str) -> String {
         let line = self.line();
         if line == 0 { file.to_owned() } else { format!("{file}:{line}") }

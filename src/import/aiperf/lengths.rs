@@ -1,14 +1,14 @@
-//! Lengths of AIPerf's synthetic prompts and answers (`src/aiperf/config/distributions.py`) → `prompt_tokens`,
+//! Lengths of AIPerf's synthetic prompts and responses (`src/aiperf/config/distributions.py`) → `prompt_tokens`,
 //! `output_tokens` or `lengths`.
 
 use super::leaves::At;
 use crate::import::said::Said;
 
-/// The longest length that a scenario takes.
+/// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
-/// How many standard deviations a normal distribution reaches from its mean.
+/// Reach of a normal distribution, in standard deviations from its mean.
 const REACH: f64 = 6.0;
-/// Ranges of equal share that stand for one peak.
+/// Number of ranges of equal share that approximate one peak.
 const RANGES: u32 = 16;
 /// The standard normal quantile of 99 %.
 const Z99: f64 = 2.326_347_874;
@@ -16,7 +16,7 @@ const Z99: f64 = 2.326_347_874;
 /// Lengths of one side.
 #[derive(Debug, Clone)]
 pub(super) struct Length {
-    /// As a value of `lengths`; a number where all have one length.
+    /// As a value of `lengths`; a number if the length is fixed.
     pub value: String,
     /// Whether it is a number.
     pub is_fixed: bool,
@@ -24,7 +24,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// All have this one.
+    /// A fixed length.
     pub(super) fn fixed(tokens: f64, least: u32, origin: String) -> Length {
         let tokens = tokens.ceil().clamp(f64::from(least), LONGEST);
         Length { value: format!("{tokens}"), is_fixed: true, origin }
@@ -34,21 +34,21 @@ impl Length {
         Length { value, is_fixed: false, origin }
     }
 
-    /// It with so many more tokens each.
+    /// The length plus this many tokens.
     pub(super) fn plus(self, more: &Said<u64>) -> Option<Length> {
         let tokens: f64 = self.value.parse().ok().filter(|_| self.is_fixed)?;
         Some(Length::fixed(tokens + more.value as f64, 1, format!("{} and {}", self.origin, more.origin)))
     }
 }
 
-/// What stands here, none where there is nothing that can be read.
+/// The length here; `None` if there is none that can be read.
 pub(super) fn length(at: At, least: u32) -> Option<Length> {
     if !at.is_map() {
         let said = at.float()?;
         told_bounds(at, said.value, least);
         return Some(Length::fixed(said.value, least, said.origin));
     }
-    at.get("type").needless("its other fields say which distribution it is");
+    at.get("type").needless("its other fields determine the distribution");
     let bounds = Bounds::of(at, least);
     if at.get("peaks").is_there() {
         return peaks(at, bounds);
@@ -64,7 +64,7 @@ pub(super) fn length(at: At, least: u32) -> Option<Length> {
     told_bounds(at.first(&["mean", "value"]), mean.value, least);
     let sd = at.first(&["stddev", "std_dev"]).float();
     if sd.as_ref().is_some_and(|sd| sd.value == 0.0) {
-        at.first(&["stddev", "std_dev"]).needless("it is 0: all have one length");
+        at.first(&["stddev", "std_dev"]).needless("it is 0: the length is fixed");
     }
     match sd.filter(|sd| sd.value > 0.0) {
         None => Some(Length::fixed(mean.value, least, mean.origin)),
@@ -77,11 +77,11 @@ pub(super) fn length(at: At, least: u32) -> Option<Length> {
 
 fn told_bounds(at: At, tokens: f64, least: u32) {
     if tokens < f64::from(least) || tokens > LONGEST {
-        at.differs(&format!("a length is from {least} to {LONGEST} tokens here: the nearest is taken"));
+        at.differs(&format!("a length must be from {least} to {LONGEST} tokens: the plan uses the nearest"));
     }
 }
 
-/// The least and the most that may come.
+/// The bounds of the length.
 #[derive(Clone, Copy)]
 struct Bounds {
     least: f64,
@@ -93,13 +93,13 @@ impl Bounds {
     fn of(at: At, least: u32) -> Bounds {
         let bound = |key: &str| {
             let said = at.get(key).float()?;
-            at.get(key).differs("there what lies outside piles up at the bound, here it never comes");
+            at.get(key).differs("there, values beyond a bound are clamped to it; here, they never occur");
             Some(said.value)
         };
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }
     }
 
-    /// Both, around a middle that lies within them, in whole tokens.
+    /// Both bounds in whole tokens, widened to include the center.
     fn around(self, low: f64, middle: f64, high: f64) -> (f64, f64) {
         let low = self.low.unwrap_or(low).floor().clamp(self.least, LONGEST);
         let high = self.high.unwrap_or(high).ceil().clamp(self.least, LONGEST);
@@ -125,7 +125,7 @@ fn lognormal(at: At, mean: Option<Said<f64>>, median: Said<f64>, bounds: Bounds)
         (None, None) => 0.0,
     };
     if let (Some(_), Some(_)) = (&mean, &p99) {
-        at.get("mean").missing("a lognormal distribution has its median and p99 alone; its mean follows from them");
+        at.get("mean").missing("a lognormal distribution takes only its median and p99; its mean follows from them");
     }
     let origins = [mean.map(|said| said.origin), Some(median.origin), p99.map(|said| said.origin)];
     let origin = origins.into_iter().flatten().collect::<Vec<_>>().join(", ");
@@ -142,7 +142,7 @@ fn lognormal(at: At, mean: Option<Said<f64>>, median: Said<f64>, bounds: Bounds)
     Length::varied(format!("{{ lognormal: {{ median: {middle}, sigma: {sigma}, min: {min}, max: {max} }} }}"), origin)
 }
 
-/// Values with weights.
+/// Weighted values.
 fn points(at: At, least: u32) -> Option<Length> {
     let mut rows = Vec::new();
     for point in at.get("points").each() {
@@ -155,7 +155,7 @@ fn points(at: At, least: u32) -> Option<Length> {
     table(rows, at)
 }
 
-/// Peaks with weights: each as ranges of equal share.
+/// Weighted peaks, each as ranges of equal share.
 fn peaks(at: At, bounds: Bounds) -> Option<Length> {
     let mut rows = Vec::new();
     for peak in at.get("peaks").each() {
@@ -178,13 +178,13 @@ fn peaks(at: At, bounds: Bounds) -> Option<Length> {
         }
     }
     at.get("peaks")
-        .differs(&format!("each peak is sent as {RANGES} ranges of equal share, from its 0.1 % to its 99.9 %"));
+        .differs(&format!("each peak becomes {RANGES} ranges of equal share, from its 0.1 % to its 99.9 % quantile"));
     table(rows, at)
 }
 
 fn table(rows: Vec<String>, at: At) -> Option<Length> {
     if rows.is_empty() || rows.len() > 1000 {
-        at.missing("no lengths are left of this; write `lengths` of the scenario");
+        at.missing("no usable length; write `lengths` of the scenario");
         return None;
     }
     let origin = at.json().map(|said| said.origin).unwrap_or_default();

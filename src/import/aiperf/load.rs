@@ -9,14 +9,14 @@ use crate::import::text::{one_line, seconds};
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// Requests in flight that a plan takes.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u64 = 100_000;
-/// The highest rate that a plan takes.
+/// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;
-/// What AIPerf waits for where it says `inf`.
+/// The drain for a grace period of `inf`.
 const FOREVER: f64 = 3600.0;
 
-/// What a phase asks for.
+/// The load of a phase.
 pub(super) struct Asked {
     pub load: Load,
     pub lasts: Lasts,
@@ -33,17 +33,17 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
     let load = match word {
         "concurrency" | "concurrency_burst" if is_trace => Load { batch_size: cap, is_own: true, ..Load::default() },
         "concurrency" | "concurrency_burst" => {
-            phase.get("type").needless("a load without a rate is a closed loop");
+            phase.get("type").needless("without a rate, the load is a closed loop");
             phase.get("smoothness").needless("a closed loop has no arrivals");
-            let origin = "no concurrency: default of AIPerf, one request at a time";
+            let origin = "no concurrency: AIPerf's default, one request at a time";
             Load { batch_size: Some(cap.unwrap_or_else(|| Said::default(1, origin))), ..Load::default() }
         }
         "fixed_schedule" => Load { batch_size: cap, is_own: true, ..Load::default() },
         "user_centric" => {
             let users = in_flight(phase.get("users"));
             phase.get("type").differs(
-                "there each user asks once in users / rate seconds; here as many requests arrive in all, evenly \
-                 spaced, each the next turn of the conversation that has waited longest, at most one for each user at a time",
+                "there, each user sends once per users / rate seconds; here, as many requests arrive in total, evenly \
+                 spaced, each the next turn of the longest-waiting conversation, at most one per user at a time",
             );
             let arrivals = Some(Said::default("constant".to_owned(), origin(&kind)));
             Load { batch_size: users.or(cap), qps: vec![rate(place, phase)?], arrivals, is_own: false }
@@ -54,8 +54,8 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
         }
         _ => {
             let origin = origin(&kind);
-            let what = format!("{origin}: `{}` is no way of load that is known here", one_line(word));
-            let remedy = "it is concurrency, poisson, constant, gamma, user_centric or fixed_schedule";
+            let what = format!("{origin}: unknown load type `{}`", one_line(word));
+            let remedy = "use concurrency, poisson, constant, gamma, user_centric or fixed_schedule";
             return Err(ImportError::shape(place, what, remedy));
         }
     };
@@ -67,20 +67,20 @@ fn origin(kind: &Option<Said<String>>) -> String {
     kind.as_ref().map(|said| said.origin.clone()).unwrap_or_default()
 }
 
-/// What decides no number here.
+/// Lists the settings that affect no result.
 fn told(phase: At) {
-    let named = "it names an entry, and decides no number";
+    let named = "a name, without effect on results";
     ["name", "kind", "dataset"].iter().for_each(|key| phase.get(key).needless(named));
-    phase.get("exclude_from_results").needless("only requests of `measure` count");
-    phase.get("seamless").needless("each phase is a run of its own, with its own `fill`");
-    let limits = "no limit on requests before their first token: `batch_size` limits all that are in flight";
+    phase.get("exclude_from_results").needless("only requests in `measure` count");
+    phase.get("seamless").needless("each phase is a separate run with its own `fill`");
+    let limits = "no limit on requests before their first token: `batch_size` limits all requests in flight";
     ["prefill_concurrency", "prefill_ramp"].iter().for_each(|key| phase.get(key).missing(limits));
     phase
         .get("cancellation")
-        .missing("no request is given up on purpose; `timeouts: { request: … }` gives up late ones");
-    phase.get("failed_request_threshold").needless(
-        "a server that is away ends the attempt, and a run with failures is judged by `validity: { errors }`",
-    );
+        .missing("requests are never canceled on purpose; `timeouts: { request: … }` cancels late ones");
+    phase
+        .get("failed_request_threshold")
+        .needless("an unreachable server ends the attempt; `validity: { errors }` judges runs with failures");
     for key in ["sla", "adaptive_scale"] {
         phase
             .get(key)
@@ -89,14 +89,14 @@ fn told(phase: At) {
     for key in ["auto_offset", "start_offset", "end_offset"] {
         phase
             .get(key)
-            .needless("times of a trace count from its first; `window: [FROM, TO]` of the trace takes a part");
+            .needless("a trace's times start at its first request; `window: [FROM, TO]` of the trace selects a part");
     }
 }
 
 fn in_flight(at: At) -> Option<Said<u32>> {
     let said = at.whole()?;
     if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        at.differs(&format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+        at.differs(&format!("batch_size must be from 1 to {MOST_IN_FLIGHT}: the plan uses the nearest"));
     }
     let value = said.value.clamp(1, MOST_IN_FLIGHT);
     Some(said.map(|_| u32::try_from(value).unwrap_or(u32::MAX)))
@@ -109,41 +109,41 @@ fn rate(place: &str, phase: At) -> Result<Said<Decimal>, ImportError> {
         return Ok(said);
     }
     let place = phase.place(place);
-    phase.get("rate_series").missing("`arrivals: { curve: [[0s, A], [60s, B]] }` of a sweep; write it there");
+    phase.get("rate_series").missing("write it as `arrivals: { curve: [[0s, A], [60s, B]] }` of a sweep");
     let remedy = format!("write `rate:` above 0, up to {MOST_PER_SECOND}, in requests per second");
-    Err(ImportError::shape(place, "this phase has no rate that can be sent", remedy))
+    Err(ImportError::shape(place, "this phase has no usable rate", remedy))
 }
 
-/// How arrivals are spaced, where it is not Poisson's way.
+/// The arrival process, if it is not Poisson.
 fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
     if word != "gamma" {
-        phase.get("smoothness").needless("only gamma arrivals have it");
+        phase.get("smoothness").needless("only gamma arrivals use it");
         return (word == "constant").then(|| Said::default("constant".to_owned(), origin));
     }
     let shape = phase.get("smoothness").number()?;
     let gamma = format!("gamma burstiness {}", shape.value);
     if gamma.parse::<Process>().is_err() {
-        phase.get("smoothness").missing("gaps are not sent so bursty or so even; arrivals are Poisson's");
+        phase.get("smoothness").missing("out of the supported range; arrivals are Poisson");
         return None;
     }
     Some(Said { value: gamma, origin: format!("{origin}, {}", shape.origin) })
 }
 
-/// How long it measures.
+/// The duration of the measurement.
 fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     let (requests, sessions) = (phase.get("requests"), phase.get("sessions"));
     if let Some(duration) = phase.get("duration").seconds().filter(|said| said.value > 0.0) {
-        let why = "a run measures a length of time, here `duration`; `measure: { for, min_requests }` prolongs it";
+        let why = "a run measures for a duration, here `duration`; `measure: { for, min_requests }` prolongs it";
         requests.needless(why);
         sessions.needless(why);
         return Lasts::Seconds(duration);
     }
     if is_trace {
-        requests.needless("the window says how much of the trace is replayed");
+        requests.needless("the window determines how much of the trace is replayed");
     }
     let bounded = |value: f64| (value as u64).clamp(1, 100_000_000) as u32;
     if let Some(said) = requests.whole() {
-        sessions.needless("`requests` says how many");
+        sessions.needless("`requests` sets the number");
         let origin = format!("{} ({})", said.origin, said.value);
         return Lasts::Requests(Said { value: bounded(said.value as f64), origin });
     }
@@ -157,20 +157,24 @@ fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     }
 }
 
-/// `fill` of a ramp, `drain` of a grace period.
+/// `fill` from a ramp, `drain` from a grace period.
 fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     let (own, other) = if is_closed { ("concurrency_ramp", "rate_ramp") } else { ("rate_ramp", "concurrency_ramp") };
-    phase.get(other).needless(if is_closed { "a closed loop has no rate" } else { "the cap holds from the beginning" });
+    phase.get(other).needless(if is_closed { "a closed loop has no rate" } else { "the cap applies from the start" });
     let ramp = phase.get(own);
     let time = if ramp.is_map() { ramp.get("duration") } else { ramp };
     if let Some(said) = time.seconds().filter(|said| said.value > 0.0) {
-        fields.push(Field::new("fill", seconds(said.value), format!("{}: before the window, not in it", said.origin)));
+        fields.push(Field::new(
+            "fill",
+            seconds(said.value),
+            format!("{}: before the window, not within it", said.origin),
+        ));
     }
     if let Some(strategy) = ramp.get("strategy").text().filter(|said| said.value != "linear") {
-        ramp.get("strategy").missing(&format!("`fill` rises evenly, not by `{}`", one_line(&strategy.value)));
+        ramp.get("strategy").missing(&format!("`fill` rises linearly, not by `{}`", one_line(&strategy.value)));
     } else {
-        ramp.get("strategy").needless("`fill` rises evenly");
+        ramp.get("strategy").needless("`fill` rises linearly");
     }
     let grace = phase.get("grace_period");
     let forever = grace.text().filter(|said| ["inf", "infinity", ".inf"].contains(&said.value.as_str()));
@@ -180,12 +184,12 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     };
     if let Some(said) = grace {
         let value = seconds(said.value.clamp(0.001, 86_400.0));
-        fields.push(Field::new("drain", value, format!("{}; here the load is kept up meanwhile", said.origin)));
+        fields.push(Field::new("drain", value, format!("{}; here the load is kept up during it", said.origin)));
     }
     fields
 }
 
-/// Of warmup phases their time; the rest needs no counterpart.
+/// The duration of warm-up phases; their other settings need no counterpart.
 pub(super) fn warmup(phase: At) -> Option<Field> {
     let time = phase.get("duration").seconds().filter(|said| said.value > 0.0);
     let why = "load rises in `fill` and settles in `stabilize` before anything is measured";

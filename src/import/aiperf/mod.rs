@@ -1,7 +1,8 @@
-//! AIPerf and its forerunner genai-perf: YAML configurations with their sweeps, and the command lines `aiperf profile …`,
-//! `genai-perf profile …` and `genai-perf analyze …`. A command becomes the same tree as a file, so that both are read in one
-//! place. Read from github.com/ai-dynamo/aiperf (`src/aiperf/config/`, `docs/cli-options.md` of 0.13, September 2026) and
-//! github.com/triton-inference-server/perf_analyzer (`genai-perf/genai_perf/parser.py`, 263c5f6e, December 2025).
+//! AIPerf and its forerunner genai-perf: YAML configurations with their sweeps, and the command lines `aiperf
+//! profile …`, `genai-perf profile …` and `genai-perf analyze …`. A command becomes the same tree as a file,
+//! so both share one reader. Read from github.com/ai-dynamo/aiperf (`src/aiperf/config/`,
+//! `docs/cli-options.md` of 0.13, September 2026) and github.com/triton-inference-server/perf_analyzer
+//! (`genai-perf/genai_perf/parser.py`, 263c5f6e, December 2025).
 
 mod command;
 mod content;
@@ -49,7 +50,7 @@ pub(super) const GENAI_PERF: Importer = Importer {
     command: Some(CommandReader { arguments: genai_perf::arguments, read: genai_perf }),
 };
 
-/// Whether a file is such a configuration: it has a benchmark, or the parts of one.
+/// Whether a file is an AIPerf configuration: it has a benchmark, or parts of one.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let inside = tree.peek("benchmark").filter(|inside| inside.is_table());
@@ -69,7 +70,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// Why nothing is left to measure.
+/// The error for a source that leaves nothing to measure.
 fn nothing(name: &str, context: &Context) -> ImportError {
     let why = super::write::reasons(&context.notes.listed.borrow());
     ImportError::nothing(name, context.notes.secrets.hide(&super::text::one_line(&why)))

@@ -1,4 +1,4 @@
-//! What an AIPerf configuration says for all of its runs: seed, repeats, pauses, limits, output.
+//! AIPerf's settings for all runs: seed, repeats, pauses, limits, output.
 
 use super::leaves::At;
 use super::lengths::short;
@@ -6,7 +6,7 @@ use crate::import::draft::Field;
 use crate::import::said::Said;
 use crate::import::text::{one_line, seconds};
 
-/// What the plan says once.
+/// Plan-wide settings.
 pub(super) type Once = Vec<(&'static str, Field)>;
 
 /// Limits of a request, timeouts, pauses and the seed.
@@ -33,35 +33,34 @@ pub(super) fn once(root: At, body: At, sweep: At) -> Once {
     once
 }
 
-/// What decides no number here.
+/// Lists the settings that affect no result.
 fn told(root: At, body: At) {
-    root.get("schema_version").needless("a plan says `sweepline: 1`");
-    root.get("no_sweep_table").needless("`run --progress` says what is shown");
-    root.get("plot").needless("`report` draws, and `curves --plot`, `export --rows requests` has the data of any plot");
-    body.get("artifacts").needless(
-        "every run is stored, one row per request; `--results DIR` says where, `export` and `report` show them",
-    );
-    let stored = "`export` hands results on";
+    root.get("schema_version").needless("a plan has `sweepline: 1`");
+    root.get("no_sweep_table").needless("`run --progress` sets the display");
+    root.get("plot").needless("`report` and `curves --plot` draw; `export --rows requests` has the data for any plot");
+    body.get("artifacts")
+        .needless("every run is stored, one row per request, under `--results DIR`; `export` and `report` show them");
+    let stored = "`export` passes results on";
     for key in ["otel", "mlflow", "wandb"] {
         body.get(key).missing(&format!(
-            "nothing is sent to other services while runs go on; {stored}, `--metrics-addr` serves live figures"
+            "nothing is sent to other services during runs; {stored}, `--metrics-addr` serves live metrics"
         ));
     }
-    body.get("accuracy").missing("answers are not graded; `record: { text: true }` keeps them");
-    body.get("runtime").needless("`engine: { threads: N }` of a sweep says how the client is built");
-    body.get("logging").needless("`run --progress` says what is shown");
+    body.get("accuracy").missing("responses are not graded; `record: { text: true }` stores them");
+    body.get("runtime").needless("`engine: { threads: N }` of a sweep configures the client");
+    body.get("logging").needless("`run --progress` sets the display");
     body.get("network_latency")
-        .needless("latencies are as they were measured; `near: true` of an endpoint says how far it is");
+        .needless("latencies are as measured; `near: true` of an endpoint states that it is close");
     body.get("server_profiler")
-        .missing("`hooks: { before_run: { request: … } }` of the endpoint starts it, and `after_run` ends it");
+        .missing("`hooks: { before_run: { request: … } }` of the endpoint starts it, `after_run` ends it");
     let reset = body.get("reset_kv_cache");
     for key in ["path", "timeout_seconds"] {
         reset.get(key).needless("`reset: prefix_cache` knows the address of each engine");
     }
 }
 
-/// Limits of a request: AIPerf's inter-token latency is the mean of a request, which is our TPOT, and its output throughput per
-/// user is one over that.
+/// Limits of a request: AIPerf's inter-token latency is a request's mean, which is our TPOT, and its output
+/// throughput per user is the reciprocal.
 fn goodput(slos: At) -> Vec<Field> {
     let mut tpot: Option<Said<f64>> = None;
     let mut fields = Vec::new();
@@ -74,7 +73,7 @@ fn goodput(slos: At) -> Vec<Field> {
             "output_token_throughput_per_user" | "tokens_per_second" => {
                 tpot = Some(tighter(tpot, said.map(|per_second| 1000.0 / per_second)));
             }
-            _ => at.missing("`goodput` limits ttft, tpot and e2e of a request"),
+            _ => at.missing("`goodput` limits a request's ttft, tpot and e2e"),
         }
     }
     fields.extend(tpot.map(|said| limit("tpot", said)));
@@ -87,29 +86,29 @@ fn tighter(known: Option<Said<f64>>, said: Said<f64>) -> Said<f64> {
         None => said,
         Some(known) => {
             let [a, b] = [known.value, said.value].map(short);
-            let origin = format!("{} ({a} ms), {} ({b} ms): the tighter one", known.origin, said.origin);
+            let origin = format!("{} ({a} ms), {} ({b} ms): the stricter one", known.origin, said.origin);
             Said { value: known.value.min(said.value), origin }
         }
     }
 }
 
-/// A limit in milliseconds; nanoseconds are the finest that a plan knows.
+/// A limit in milliseconds; a plan resolves nanoseconds.
 fn limit(key: &str, said: Said<f64>) -> Field {
     let micros = (said.value * 1000.0).round().max(1.0) as u64;
     let value = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
     Field::new(key, value, said.origin)
 }
 
-/// How often each cell runs.
+/// The number of runs per cell.
 pub(super) fn repeats(root: At) -> Option<Field> {
     let runs = root.get("multi_run");
     runs.get("set_consistent_seed").needless("all cells of a repeat get the same requests");
     runs.get("vary_seed_per_trial").needless("each repeat draws its own requests, the same for all cells");
-    runs.get("disable_warmup_after_first").needless("every run fills and settles before it measures");
+    runs.get("disable_warmup_after_first").needless("every run fills and stabilizes before it measures");
     let level = runs.get("confidence_level");
     match level.float() {
-        Some(said) if (said.value - 0.95).abs() > 1e-9 => level.differs("intervals are of 95 %"),
-        _ => level.needless("intervals are of 95 %"),
+        Some(said) if (said.value - 0.95).abs() > 1e-9 => level.differs("intervals have a level of 95 %"),
+        _ => level.needless("intervals have a level of 95 %"),
     }
     let most = runs.get("num_runs").whole();
     let convergence = runs.get("convergence");
@@ -117,7 +116,7 @@ pub(super) fn repeats(root: At) -> Option<Field> {
     if let Some(metric) = convergence.get("metric").text().filter(|_| most_runs > 2) {
         return Some(until(convergence, &metric, most_runs, &most));
     }
-    convergence.needless("one run of each cell knows no spread");
+    convergence.needless("one run per cell has no spread");
     if most.as_ref().is_some_and(|said| said.value <= 1) {
         runs.get("num_runs").needless("each cell runs once");
     }
@@ -142,16 +141,14 @@ fn until(convergence: At, metric: &Said<String>, most: u64, said: &Option<Said<u
         (None, _) => {
             convergence
                 .get("metric")
-                .differs("the metrics that the plan's `slo` limits, and output throughput, have to be known");
+                .differs("here, the metrics of the plan's `slo` and output throughput must converge");
             String::new()
         }
     };
-    // AIPerf's threshold is of the interval's whole width, ours of its half.
+    // AIPerf's threshold applies to the interval's full width, ours to half of it.
     let threshold = convergence.get("threshold").float().map_or(0.1, |said| said.value);
     if let Some(mode) = convergence.get("mode").text().filter(|said| said.value != "ci_width") {
-        convergence
-            .get("mode")
-            .differs(&format!("here the interval of the mean decides, not `{}`", one_line(&mode.value)));
+        convergence.get("mode").differs(&format!("here, the mean's interval decides, not `{}`", one_line(&mode.value)));
     }
     let share = short((threshold * 50.0).clamp(0.1, 50.0));
     let origin =

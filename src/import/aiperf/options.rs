@@ -1,10 +1,10 @@
-//! The options of `aiperf profile` (`docs/cli-options.md` of AIPerf 0.13): where each stands in a configuration, or what becomes
-//! of it.
+//! The options of `aiperf profile` (`docs/cli-options.md` of AIPerf 0.13): the place of each in a
+//! configuration, or how it is handled.
 
 use Arity::{Flag, Many, One};
 use Target::{Lost, Needless, Off, On, Pairs, Path, Swept, Values};
 
-/// How many words follow an option.
+/// The number of words after an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arity {
     Flag,
@@ -12,12 +12,12 @@ pub(super) enum Arity {
     Many,
 }
 
-/// Where an option stands in a configuration: paths are those below `benchmark`, with `/` in front those of the whole.
+/// The place of an option in a configuration: paths start below `benchmark`, or at the root with a leading `/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Its value stands there.
+    /// A single value.
     Path(&'static str),
-    /// Its value stands there; several between commas are a sweep.
+    /// A single value; several, separated by commas, are a sweep.
     Swept(&'static str),
     /// All of its values.
     Values(&'static str),
@@ -27,40 +27,40 @@ pub(super) enum Target {
     On(&'static str),
     /// A switch: false.
     Off(&'static str),
-    /// sweepline does it anyway, or needs it not.
+    /// sweepline does it anyway, or does not need it.
     Needless(&'static str),
-    /// There is no counterpart.
+    /// Has no counterpart.
     Lost(&'static str),
 }
 
-/// An option: its names without dashes, and what becomes of it.
+/// An option: its names without dashes, and how it is handled.
 pub(super) type Known = (&'static [&'static str], Arity, Target);
 
 pub(super) const STORED: Target = Needless("every run is stored, one row per request; `export` writes them");
-pub(super) const FOLDER: Target = Needless("`sweepline run --results DIR` says where results go");
-pub(super) const SHOWN: Target = Needless("`run --progress` says what is shown");
-pub(super) const CLIENT: Target = Needless("`engine: { threads: N }` of a sweep says how the client is built");
+pub(super) const FOLDER: Target = Needless("`sweepline run --results DIR` sets the results folder");
+pub(super) const SHOWN: Target = Needless("`run --progress` sets the display");
+pub(super) const CLIENT: Target = Needless("`engine: { threads: N }` of a sweep configures the client");
 pub(super) const MEDIA: Target = Lost("requests carry text only");
 pub(super) const WARM: Target = Needless("load rises in `fill` and settles in `stabilize` before anything is measured");
 const SEEDED: Target = Needless("all cells of a repeat get the same requests");
-const TRACE: Target = Lost("a trace is replayed as it was recorded: `trace: { file, speed, window }`");
-const AGENTS: Target = Lost("traces of agents are not replayed; `data` of conversations with `base: D` is the nearest");
+const TRACE: Target = Lost("a trace is replayed as recorded: `trace: { file, speed, window }`");
+const AGENTS: Target = Lost("agent traces are not replayed; `data` of conversations with `base: D` comes closest");
 const SENT: Target =
-    Lost("nothing is sent to other services; `export` hands results on, `--metrics-addr` serves live figures");
+    Lost("nothing is sent to other services; `export` passes results on, `--metrics-addr` serves live metrics");
 const SEARCH: Target = Lost("`search: { qps: { from, to, within } }` of a sweep finds the highest load under an `slo`");
-const GRADED: Target = Lost("answers are not graded; `record: { text: true }` keeps them");
+const GRADED: Target = Lost("responses are not graded; `record: { text: true }` stores them");
 const NETWORK: Target =
-    Needless("latencies are as they were measured; `near: true` of an endpoint says how far the server is");
+    Needless("latencies are as measured; `near: true` of an endpoint states that the server is close");
 const PREFILL: Target =
-    Lost("no limit on requests before their first token: `batch_size` limits all that are in flight");
+    Lost("no limit on requests before their first token: `batch_size` limits all requests in flight");
 
 const DELAY_SD: &str = "datasets.default.turn_delay.stddev";
 
-/// All that are known.
+/// All known options.
 pub(super) const OPTIONS: &[Known] = &[
     // The server.
     (&["model", "model-names"], Many, Values("models")),
-    (&["model-selection-strategy"], One, Needless("one model answers a run")),
+    (&["model-selection-strategy"], One, Needless("a run uses one model")),
     (&["endpoint", "custom-endpoint"], One, Path("endpoint.path")),
     (&["endpoint-type"], One, Path("endpoint.type")),
     (&["streaming"], Flag, On("endpoint.streaming")),
@@ -88,16 +88,16 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["uuid-and-strip"], Flag, MEDIA),
     (&["header"], Many, Pairs("endpoint.headers")),
     (&["extra-inputs"], Many, Pairs("endpoint.extra")),
-    // Who counts.
+    // Tokenizer.
     (&["tokenizer"], One, Path("tokenizer.name")),
     (&["tokenizer-revision"], One, Path("tokenizer.revision")),
     (&["tokenizer-trust-remote-code"], Flag, On("tokenizer.trust_remote_code")),
     (&["apply-chat-template"], Flag, On("tokenizer.apply_chat_template")),
-    // What is sent.
+    // Content of the requests.
     (&["input-file"], One, Path("datasets.default.path")),
     (&["custom-dataset-type"], One, Path("datasets.default.format")),
     (&["public-dataset"], One, Path("datasets.default.dataset")),
-    (&["hf-subset"], One, Lost("nothing is downloaded: fetch the part that is wanted (docs/DATASETS.md)")),
+    (&["hf-subset"], One, Lost("nothing is downloaded: fetch the required part (docs/DATASETS.md)")),
     (&["hf-weka-dataset"], One, AGENTS),
     (&["dataset-filter"], Many, Lost("`filter` of `data` keeps records by length, turns and language")),
     (&["dataset-sampling-strategy"], One, Path("datasets.default.sampling")),
@@ -119,11 +119,15 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["trace-idle-gap-cap-seconds"], One, TRACE),
     (&["system-idle-gap-cap-seconds"], One, TRACE),
     (&["replay-speedup"], One, Path("datasets.default.replay_speedup")),
-    (&["open-loop-replay"], Flag, Needless("a trace is an open loop: requests go out at their instants")),
+    (&["open-loop-replay"], Flag, Needless("a trace is an open loop: requests are sent at their scheduled times")),
     (&["no-open-loop-replay"], Flag, TRACE),
     (&["open-loop-strict"], Flag, TRACE),
-    (&["omit-kv-hints"], Flag, Needless("names of blocks are not sent")),
-    (&["force-min-tokens", "no-force-min-tokens"], Flag, Needless("`ignore_eos` has answers as long as asked")),
+    (&["omit-kv-hints"], Flag, Needless("block names are not sent")),
+    (
+        &["force-min-tokens", "no-force-min-tokens"],
+        Flag,
+        Needless("`ignore_eos` gives responses of the requested length"),
+    ),
     (&["prompt-batch-size", "batch-size-text", "batch-size"], One, Path("datasets.default.prompts.batch_size")),
     (&["prompt-corpus"], One, Path("datasets.default.prompts.corpus")),
     (&["cache-bust"], One, Path("datasets.default.prompts.cache_bust")),
@@ -211,7 +215,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["concurrency-ramp-duration"], One, Path("phases.profiling.concurrency_ramp")),
     (&["prefill-concurrency-ramp-duration"], One, PREFILL),
     (&["request-rate-ramp-duration"], One, Path("phases.profiling.rate_ramp")),
-    (&["request-rate-series"], One, Lost("`arrivals: { curve: [[0s, A], [60s, B]] }` of a sweep; write it there")),
+    (&["request-rate-series"], One, Lost("write it as `arrivals: { curve: [[0s, A], [60s, B]] }` of a sweep")),
     (&["failed-request-threshold"], One, Path("phases.profiling.failed_request_threshold")),
     (&["trajectory-start-min-ratio"], One, AGENTS),
     (&["trajectory-start-max-ratio"], One, AGENTS),
@@ -240,7 +244,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["fixed-schedule-end-offset"], One, Path("phases.profiling.end_offset")),
     (&["request-cancellation-rate"], One, Path("phases.profiling.cancellation.rate")),
     (&["request-cancellation-delay"], One, Path("phases.profiling.cancellation.delay")),
-    // What is told of it.
+    // Reports.
     (&["goodput"], Many, Pairs("slos")),
     (&["output-artifact-dir", "artifact-dir"], One, FOLDER),
     (&["profile-export-prefix", "profile-export-file"], One, FOLDER),
@@ -248,7 +252,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["slice-duration"], One, Path("artifacts.slice_duration")),
     (&["auto-plot", "no-auto-plot"], Flag, Needless("`report` draws")),
     (&["plot-required"], Flag, Needless("`report` draws")),
-    (&["export-outputs-json"], Flag, Needless("`record: { text: true }` keeps answers")),
+    (&["export-outputs-json"], Flag, Needless("`record: { text: true }` stores responses")),
     (&["otel-url"], One, SENT),
     (&["stream"], Many, SENT),
     (&["otel-resource-attributes"], Many, SENT),
@@ -284,7 +288,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (
         &["profile-run-disable-warmup-after-first", "no-profile-run-disable-warmup-after-first"],
         Flag,
-        Needless("every run fills and settles before it measures"),
+        Needless("every run fills and stabilizes before it measures"),
     ),
     (&["set-consistent-seed", "no-set-consistent-seed"], Flag, SEEDED),
     (&["vary-seed-per-trial", "no-vary-seed-per-trial"], Flag, SEEDED),
@@ -294,7 +298,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["convergence-mode"], One, Path("/multi_run.convergence.mode")),
     (&["parameter-sweep-cooldown-seconds"], One, Path("/sweep.cooldown_seconds")),
     (&["parameter-sweep-same-seed", "no-parameter-sweep-same-seed"], Flag, SEEDED),
-    (&["parameter-sweep-mode"], One, Needless("runs are shuffled by the plan's seed, repeat by repeat")),
+    (&["parameter-sweep-mode"], One, Needless("the plan's seed shuffles the runs within each repeat")),
     (&["sweep-type"], One, Path("/sweep.type")),
     (&["search-space"], Many, SEARCH),
     (&["search-metric"], One, SEARCH),

@@ -1,4 +1,4 @@
-//! A configuration → what each of its runs measures: every variation of its sweep, and in it every phase that is measured.
+//! A configuration → its jobs: one per variation of its sweep and measured phase.
 
 use super::content;
 use super::dataset::{self, Content};
@@ -12,7 +12,7 @@ use crate::import::error::ImportError;
 use crate::import::job::{Around, Job};
 use crate::import::said::Said;
 
-/// What a configuration measures.
+/// The jobs of a configuration.
 pub(super) fn jobs(file: &str, mut tree: Tree, ledger: &Ledger, around: &Around) -> Result<Vec<Job>, ImportError> {
     shape::keys(&mut tree);
     env::fill(&mut tree);
@@ -31,13 +31,13 @@ pub(super) fn jobs(file: &str, mut tree: Tree, ledger: &Ledger, around: &Around)
     Ok(jobs)
 }
 
-/// One variation while it is read.
+/// One variation.
 struct Reader<'a> {
     file: &'a str,
     around: &'a Around,
     /// The configuration with its sweep.
     root: At<'a>,
-    /// What the variation is called.
+    /// The variation's name.
     name: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Reader<'_> {
         let settled: Vec<Field> = warmups.into_iter().filter_map(|(_, at)| warmup(at)).take(1).collect();
         if measured.is_empty() {
             let remedy = "write `phases: { type: concurrency, concurrency: 8, requests: 100 }`";
-            return Err(ImportError::shape(tree.place(self.file), "no phase measures anything", remedy));
+            return Err(ImportError::shape(tree.place(self.file), "no phase is measured", remedy));
         }
         let is_alone = measured.len() == 1;
         let mut jobs = Vec::new();
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(jobs)
     }
 
-    /// What a phase sends: of the data set that it names, or of the only one.
+    /// The content of a phase: from the data set that it names, or the only one.
     fn content(&self, body: At, phase: At, extra: &Extra, endpoint: &server::Endpoint) -> Result<Content, ImportError> {
         let sets = body.get("datasets").entries();
         let named = phase.get("dataset").text();
@@ -101,7 +101,7 @@ impl Reader<'_> {
             let remedy = "name a trace: --input-file FILE --custom-dataset-type mooncake_trace";
             return Err(ImportError::shape(
                 phase.place(self.file),
-                "a fixed schedule takes its times from a file",
+                "a fixed schedule needs a file with its times",
                 remedy,
             ));
         }

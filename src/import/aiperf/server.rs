@@ -1,4 +1,4 @@
-//! Which server and model an AIPerf configuration asks (`src/aiperf/config/endpoint.py`, `models.py`, `tokenizer.py`).
+//! The server and model of an AIPerf configuration (`src/aiperf/config/endpoint.py`, `models.py`, `tokenizer.py`).
 
 use super::env::variable;
 use super::extra::Extra;
@@ -17,12 +17,12 @@ use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_val
 use crate::plan::{Api, Engine};
 use crate::units::text::is_variable;
 
-/// The variable for a key that was given in words.
+/// The environment variable for a literal key.
 const KEY: &str = "OPENAI_API_KEY";
-/// Where AIPerf asks where nothing says it.
+/// AIPerf's default address.
 const URL: &str = "http://localhost:8000";
 
-/// The API of an endpoint's type; none where it is neither text, nor vectors, nor scores.
+/// The API of an endpoint's type; `None` unless it is text, embeddings or rankings.
 fn api(kind: &str) -> Option<Api> {
     Some(match kind {
         "chat" => Api::Chat,
@@ -34,31 +34,31 @@ fn api(kind: &str) -> Option<Api> {
     })
 }
 
-/// An endpoint on its way.
+/// An endpoint under construction.
 pub(super) struct Endpoint {
     pub api: Api,
     pub fields: Vec<Field>,
-    /// What stands beside the matrix.
+    /// Fields next to the matrix.
     pub beside: Vec<Field>,
-    /// Whether answers are streamed.
+    /// Whether responses are streamed.
     pub stream: Option<Field>,
 }
 
-/// The endpoint of a body; none where it asks for something that is not measured here, which is listed.
+/// The endpoint of a body; `None` if sweepline cannot measure it, which is listed.
 pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> Result<Option<Endpoint>, ImportError> {
     let at = body.get("endpoint");
     let kind = at.get("type").text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
     let Some(api) = api(kind.value.trim()) else {
-        let why = "this is left out: text, embeddings and rankings over HTTP are measured, nothing else";
+        let why = "this is skipped: only text, embeddings and rankings over HTTP are measured";
         at.get("type").missing(why);
         return Ok(None);
     };
     let mut fields = vec![url(file, at, api, around)?];
     let reset = body.get("reset_kv_cache").get("enabled").flag().filter(|said| said.value);
-    let resets = reset.as_ref().map(|said| (Engine::Vllm, format!("{}: write the engine that answers", said.origin)));
+    let resets = reset.as_ref().map(|said| (Engine::Vllm, format!("{}: write the server's engine", said.origin)));
     fields.push(match extra.engine().or(resets) {
         Some((engine, origin)) => Field::new("engine", engine.name(), origin),
-        None => Field::new("engine", "openai", "not said: any server; ignore_eos is not sent"),
+        None => Field::new("engine", "openai", "not set: any server; ignore_eos is not sent"),
     });
     fields.push(Field::new("api", api.name(), kind.origin));
     let (of_header, further) = headers(at);
@@ -83,24 +83,24 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
 }
 
 fn told(at: At, api: Api) {
-    at.get("url_strategy").needless("one address is asked");
+    at.get("url_strategy").needless("requests go to one address");
     at.get("transport").needless("requests go over HTTP");
     at.get("connection_limit").needless("each request in flight has a connection");
     at.get("keepalive_timeout").needless("connections stay open as long as the server keeps them");
     let why = match api {
         Api::Chat => {
-            "lengths are asked for with max_tokens; `max_completion_tokens: N` of the scenario asks with the other name"
+            "lengths are requested with max_tokens; `max_completion_tokens: N` of the scenario uses the other name"
         }
-        _ => "the API has one name for it",
+        _ => "the API has only one name for it",
     };
     at.get("use_legacy_max_tokens").needless(why);
-    at.get("use_server_token_count").needless("rows hold the server's count beside our own");
-    at.get("uds_path").missing("servers are asked over TCP");
+    at.get("use_server_token_count").needless("rows contain the server's count and our own");
+    at.get("uds_path").missing("requests go over TCP");
     at.get("template").missing("bodies are those of the API; `extra` adds fields");
     for key in ["download_video_content", "request_content_type", "uuid_and_strip"] {
         at.get(key).missing("requests carry text only, as JSON");
     }
-    at.get("session_header").missing("each request has an `x-request-id` of its own; no header names its conversation");
+    at.get("session_header").missing("each request has its own `x-request-id`; no header identifies its conversation");
 }
 
 /// The base address.
@@ -108,14 +108,12 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     let urls = at.first(&["urls", "url"]);
     let each = urls.each();
     if let Some((url, origin)) = around.url.as_ref().filter(|_| around.is_given_url() || each.is_empty()) {
-        urls.needless("`import --url` gives the server's address");
-        at.get("path").needless("the server's address is known without it");
+        urls.needless("`import --url` sets the server's address");
+        at.get("path").needless("the server's address does not need it");
         return Ok(Field::new("url", text_value(url), origin.clone()));
     }
     for more in each.iter().skip(1) {
-        more.missing(
-            "one address is asked: give each an endpoint of its own, or measure the balancer in front of them",
-        );
+        more.missing("an endpoint has one address: add an endpoint for each, or measure their load balancer");
     }
     let said = match each.first() {
         Some(first) => first.text(),
@@ -124,14 +122,13 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     let said = said.unwrap_or_else(|| Said::default(URL.to_owned(), "default of AIPerf"));
     let place = each.first().map_or_else(|| at.place(file), |first| first.place(file));
     let wrong = |what: String| {
-        ImportError::shape(place.clone(), what, "write http://HOST:PORT, or give it: import --url URL …")
+        ImportError::shape(place.clone(), what, "write http://HOST:PORT, or pass it: import --url URL …")
     };
     let shown = one_line(&at.secrets().hide(&said.value));
     if variable(&said.value).is_some() || said.value.contains("${") || !marks(&said.value).is_empty() {
-        return Err(wrong(format!("the address `{shown}` holds a variable without a value")));
+        return Err(wrong(format!("the address `{shown}` contains a variable without a value")));
     }
-    let read =
-        address(&said.value).map_err(|reason| wrong(format!("`{shown}` is no address of a server: {reason}")))?;
+    let read = address(&said.value).map_err(|reason| wrong(format!("`{shown}` is not a server address: {reason}")))?;
     if read.had_secret {
         clean::credentials(at.notes(), each.first().copied().unwrap_or(urls).line());
     }
@@ -141,7 +138,7 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     Ok(Field::new("url", text_value(&base), origin))
 }
 
-/// The base of the API: the address and path without the call, `/v1` where neither has a path.
+/// The API's base: the address and path without the call, `/v1` if neither has a path.
 fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     let call = api.protocol().path();
     let without = |text: &str| text.trim_end_matches('/').strip_suffix(call).map(str::to_owned);
@@ -151,7 +148,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if let Some(path) = path {
         let path = format!("/{}", path.value.trim_matches('/'));
         if let Some(before) = without(&path).filter(|_| own.is_none()) {
-            // AIPerf leaves out what the address ends with already.
+            // AIPerf omits the part that the address already ends with.
             let before = if base.ends_with(&before) { "" } else { before.as_str() };
             return format!("{base}{before}");
         }
@@ -162,11 +159,11 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if has_path || own.is_some() { base } else { format!("{base}/v1") }
 }
 
-/// A reference in place of a key.
+/// A reference that replaces a key.
 fn key(at: At) -> Option<Field> {
     let said = at.get("api_key").text()?;
     if is_no_key(&said.value) {
-        at.get("api_key").needless("it is none");
+        at.get("api_key").needless("it is not a key");
         return None;
     }
     let marked = marks(&said.value).first().map(|name| (*name).to_owned());
@@ -177,11 +174,11 @@ fn key(at: At) -> Option<Field> {
     let origin = origin_name(&said.origin);
     Some(match name {
         Some(name) => Field::new("api_key", secret(&name), format!("{origin}, from ${name}")),
-        None => Field::new("api_key", secret(KEY), format!("{origin}: put that key into the variable {KEY}")),
+        None => Field::new("api_key", secret(KEY), format!("{origin}: set the variable {KEY} to that key")),
     })
 }
 
-/// Of the words of an option that says a secret only its name.
+/// Reduces an option with a secret to its name.
 fn origin_name(origin: &str) -> String {
     match origin.starts_with("--") {
         true => origin.split([' ', '=']).next().unwrap_or_default().to_owned(),
@@ -189,8 +186,8 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// The key that a header of authorization holds, where nothing else says one; and the headers: what they hold is rarely known
-/// to be no secret, so it goes into the environment.
+/// The key of an authorization header, if no other setting has one; and the headers. Their values are rarely
+/// known to be public, so they go into the environment.
 fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
@@ -221,35 +218,36 @@ fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     }
     let values: Vec<String> = pairs.iter().map(|(name, held)| format!("{}: {}", scalar(name), secret(held))).collect();
     let held: Vec<&str> = pairs.iter().map(|(_, held)| held.as_str()).collect();
-    let origin = format!("{}: put what they hold into {}", origins.join(", "), held.join(", "));
+    let origin = format!("{}: set {} to their values", origins.join(", "), held.join(", "));
     (key, (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin)))
 }
 
-/// How long the server is waited for.
+/// How long to wait for the server.
 fn ready(at: At) -> Option<Field> {
-    let how = "a server is asked for its models, then for a few tokens, at growing intervals";
+    let how = "the client requests the server's models, then a few tokens, at growing intervals";
     at.get("wait_for_model_mode").needless(how);
     at.get("wait_for_model_interval").needless(how);
     let said = at.get("wait_for_model_timeout").seconds()?;
     let within = said.value.min(31_536_000.0).round();
     if within < 1.0 {
-        at.get("wait_for_model_timeout").needless("0 asks nobody; here a server is waited for a minute");
+        at.get("wait_for_model_timeout")
+            .needless("0 skips the check; here, the client waits up to a minute for the server");
         return None;
     }
     Some(Field::new("ready", format!("{{ within: {within}s }}"), said.origin))
 }
 
-/// Pages of metrics: the server's own, and those of exporters.
+/// Metrics pages: the server's own and those of exporters.
 fn telemetry(body: At) -> Option<Field> {
     let (server, gpus) = (body.get("server_metrics"), body.get("gpu_telemetry"));
     let mut pages: Vec<String> = Vec::new();
     let mut origins: Vec<String> = Vec::new();
-    server.get("formats").needless("`export` has what is scraped in every form");
+    server.get("formats").needless("`export` writes the scraped metrics in every format");
     for (at, default) in [(server, "on"), (gpus, "http://localhost:9400/metrics")] {
         let on = at.get("enabled").flag();
         let urls = at.get("urls").each();
         if on.as_ref().is_some_and(|said| !said.value) {
-            at.needless("it is switched off, as here unless `telemetry` says otherwise");
+            at.needless("it is off, as here without `telemetry`");
             continue;
         }
         match on.filter(|_| urls.is_empty()) {
@@ -257,7 +255,7 @@ fn telemetry(body: At) -> Option<Field> {
                 pages.push(default.to_owned());
                 origins.push(said.origin);
             }
-            None => at.get("enabled").needless("its pages are named"),
+            None => at.get("enabled").needless("its pages are listed"),
         }
         for url in urls {
             let Some(said) = url.text() else { continue };
@@ -267,12 +265,12 @@ fn telemetry(body: At) -> Option<Field> {
                     pages.push(text_value(&if has_path { read.url } else { format!("{}/metrics", read.url) }));
                     origins.push(said.origin);
                 }
-                _ => url.missing("this is no address of a page of metrics"),
+                _ => url.missing("not the address of a metrics page"),
             }
         }
     }
     for key in ["pynvml", "collector", "dashboard", "metrics_file", "mode"] {
-        gpus.get(key).missing("GPUs are seen through a page of metrics, such as DCGM's exporter");
+        gpus.get(key).missing("GPUs are read through a metrics page, such as DCGM's exporter");
     }
     pages.dedup();
     let value = format!("{{ prometheus: [{}] }}", pages.join(", "));
@@ -284,9 +282,9 @@ fn connections(at: At) -> Vec<Field> {
     match said.value.replace('_', "-").as_str() {
         "never" => return vec![Field::new("connections", "per_request", said.origin)],
         "sticky-user-sessions" => {
-            at.get("connection_reuse").differs("a turn takes any connection that is free, not that of the turn before");
+            at.get("connection_reuse").differs("a turn uses any free connection, not the previous turn's");
         }
-        _ => at.get("connection_reuse").needless("connections are kept and used again"),
+        _ => at.get("connection_reuse").needless("connections are reused"),
     }
     Vec::new()
 }
@@ -297,7 +295,7 @@ fn stream(at: At, api: Api) -> Option<Field> {
         at.get("streaming").needless("there is nothing to stream");
         return None;
     }
-    let said = said.unwrap_or_else(|| Said::default(false, "not said: AIPerf does not stream; TTFT and ITL take true"));
+    let said = said.unwrap_or_else(|| Said::default(false, "not set: AIPerf does not stream; TTFT and ITL need true"));
     Some(Field::new("stream", said.value.to_string(), said.origin))
 }
 
@@ -306,35 +304,37 @@ pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Ve
     let models = body.first(&["model", "models"]);
     let list = if models.get("items").is_there() { models.get("items") } else { models };
     for key in ["strategy", "selection_strategy"] {
-        models.get(key).needless("one model answers a run");
+        models.get(key).needless("a run uses one model");
     }
     let each = list.each();
     let known = around.model.as_ref().filter(|_| around.is_given_model() || each.is_empty());
     let id = match (known, each.first()) {
         (Some((model, origin)), _) => {
-            list.needless("`import --model` gives the model");
+            list.needless("`import --model` sets the model");
             Said { value: model.clone(), origin: origin.clone() }
         }
         (None, Some(first)) => {
             let name = if first.is_map() { first.get("name") } else { *first };
-            first.get("weight").needless("one model answers a run");
+            first.get("weight").needless("a run uses one model");
             let said = name.text().filter(|said| !said.value.trim().is_empty());
             let wrong =
-                |what: &str| ImportError::shape(first.place(file), what, "write it, or give it: import --model ID …");
-            let said = said.ok_or_else(|| wrong("no model is named"))?;
+                |what: &str| ImportError::shape(first.place(file), what, "write it, or pass it: import --model ID …");
+            let said = said.ok_or_else(|| wrong("no model is set"))?;
             if said.value.contains("${") || !marks(&said.value).is_empty() {
                 return Err(wrong(&format!("the model `{}` has no value", one_line(&at_shown(&said.value)))));
             }
             said
         }
         (None, None) => {
-            let remedy = "add `model: ID`, or give it to import: sweepline import --model ID …";
-            return Err(ImportError::shape(file, "no model is named", remedy));
+            let remedy = "add `model: ID`, or pass it: sweepline import --model ID …";
+            return Err(ImportError::shape(file, "no model is set", remedy));
         }
     };
     if known.is_none() {
         for more in each.iter().skip(1) {
-            more.missing("there each request goes to one of them; a `mix` of scenarios with `model: ID` does so");
+            more.missing(
+                "there, each request goes to one of them; a `mix` of scenarios with `model: ID` does the same",
+            );
         }
     }
     let mut fields = vec![Field::new("id", text_value(&id.value), &id.origin)];
@@ -347,11 +347,11 @@ fn at_shown(text: &str) -> String {
     crate::import::shell::shown(text)
 }
 
-/// Who counts tokens: the server, where AIPerf takes the tokenizer of the model's name; files, where they are here.
+/// The token counter: the server if AIPerf uses the model's own tokenizer; files if they are present.
 fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
-    at.get("revision").needless("the server, or the files of `tokenizer`, say which");
-    at.get("trust_remote_code").needless("no code of a tokenizer is run");
-    at.get("apply_chat_template").needless("prompts have their length with the chat template around them");
+    at.get("revision").needless("the server, or the files of `tokenizer`, determine it");
+    at.get("trust_remote_code").needless("tokenizer code is never run");
+    at.get("apply_chat_template").needless("prompt lengths include the chat template");
     let name = if at.is_map() { at.get("name") } else { at };
     let said = name.text();
     let own = said.as_ref().filter(|said| said.value != model.value);
@@ -366,10 +366,8 @@ fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
     match read {
         Ok(path) => Field::new("tokenizer", path, &other.origin),
         Err(_) => {
-            name.differs(
-                "the server counts with its own; `tokenizer: FOLDER` of the model counts with files that lie here",
-            );
-            Field::new("tokenizer", "server", format!("{}: the server's own in its place", other.origin))
+            name.differs("the server counts with its own; `tokenizer: FOLDER` of the model counts with local files");
+            Field::new("tokenizer", "server", format!("{}: replaced by the server's own", other.origin))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The forms in which an AIPerf configuration may be written → the one with `models`, `datasets` and `phases` as lists of
+//! All forms of an AIPerf configuration → the form with `models`, `datasets` and `phases` as lists of
 //! tables, under `benchmark` (`src/aiperf/config/loader/normalizers.py`).
 
 use indexmap::IndexMap;
@@ -6,13 +6,13 @@ use indexmap::IndexMap;
 use super::leaves::Tree;
 use crate::import::secrets::names_headers;
 
-/// Keys that stand around the benchmark.
+/// Keys outside the benchmark.
 const ENVELOPE: [&str; 7] =
     ["schema_version", "random_seed", "variables", "sweep", "multi_run", "no_sweep_table", "plot"];
-/// Tables whose keys are names of something, and stay as they are written.
+/// Tables whose keys are names and stay unchanged.
 const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
 
-/// `camelCase` as `snake_case`, as both are taken.
+/// `camelCase` as `snake_case`, since both are accepted.
 pub(super) fn snake(key: &str) -> String {
     let mut out = String::with_capacity(key.len() + 4);
     for c in key.chars() {
@@ -24,7 +24,7 @@ pub(super) fn snake(key: &str) -> String {
     out
 }
 
-/// One way of writing each key; values stay.
+/// Normalizes the spelling of keys; values stay.
 pub(super) fn keys(tree: &mut Tree) {
     match tree {
         Tree::Leaf(_) => {}
@@ -43,7 +43,7 @@ pub(super) fn keys(tree: &mut Tree) {
     }
 }
 
-/// Puts what belongs to the benchmark under `benchmark`, as the newest form has it.
+/// Moves benchmark settings under `benchmark`, as in the newest form.
 pub(super) fn envelope(tree: &mut Tree) {
     let Tree::Map(entries) = tree else { return };
     let mut body = match entries.shift_remove("benchmark") {
@@ -54,7 +54,7 @@ pub(super) fn envelope(tree: &mut Tree) {
     let outside: Vec<String> = entries.keys().filter(|key| !ENVELOPE.contains(&key.as_str())).cloned().collect();
     for key in outside {
         if let Some(value) = entries.shift_remove(&key) {
-            // What the benchmark says itself is taken; the other one stays where it is, and is listed.
+            // The benchmark's own value wins; the other stays in place and is listed.
             if body.contains_key(&key) {
                 entries.insert(key, value);
             } else {
@@ -64,7 +64,7 @@ pub(super) fn envelope(tree: &mut Tree) {
     }
     lists(&mut body);
     entries.insert("benchmark".to_owned(), Tree::Map(body));
-    // Runs of a list of scenarios are parts of such a configuration.
+    // Runs of a scenario list are partial configurations.
     if let Some(Tree::Map(sweep)) = entries.get_mut("sweep")
         && let Some(Tree::List(runs)) = sweep.get_mut("runs")
     {
@@ -72,7 +72,7 @@ pub(super) fn envelope(tree: &mut Tree) {
     }
 }
 
-/// One entry of a list of scenarios.
+/// One entry of a scenario list.
 fn run(tree: &mut Tree) {
     let Tree::Map(entries) = tree else { return };
     let own = |key: &str| ["name", "variables", "benchmark", "values"].contains(&key);
@@ -90,7 +90,7 @@ fn run(tree: &mut Tree) {
     entries.insert("benchmark".to_owned(), Tree::Map(body));
 }
 
-/// Datasets and phases as tables by name.
+/// Converts data sets and phases to tables by name.
 fn lists(body: &mut IndexMap<String, Tree>) {
     if let Some(one) = body.shift_remove("dataset") {
         body.entry("datasets".to_owned()).or_insert_with(|| Tree::Map(IndexMap::from([("default".to_owned(), one)])));
@@ -113,7 +113,7 @@ fn lists(body: &mut IndexMap<String, Tree>) {
     }
 }
 
-/// A list of tables with names as a table by these names.
+/// Converts a list of named tables to a table by name.
 fn named(tree: Tree) -> IndexMap<String, Tree> {
     match tree {
         Tree::Map(entries) => entries,

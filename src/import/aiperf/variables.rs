@@ -10,14 +10,14 @@ use super::leaves::{At, Leaf, Ledger, Tree};
 use crate::import::error::ImportError;
 use crate::import::text::one_line;
 
-/// What one expression may cost.
+/// Fuel limit of one expression.
 const FUEL: u64 = 10_000;
-/// The longest text that an expression makes.
+/// Maximum length of an expression's text.
 const LONGEST: usize = 4096;
-/// Variables that are made of variables that are made of variables …
+/// Maximum depth of variables that refer to variables.
 const DEEPEST: usize = 16;
 
-/// Puts values in place of the expressions of a body; `place` names the file in an error.
+/// Replaces the expressions of a body by their values; `place` names the file in errors.
 pub(super) fn render(
     place: &str,
     body: &mut Tree,
@@ -34,7 +34,7 @@ pub(super) fn render(
         for (name, at) in At::new(variables, ledger).entries() {
             match used.iter().any(|expression| names(expression, name)) {
                 true => drop(at.json()),
-                false => at.needless("nothing in the configuration uses this variable"),
+                false => at.needless("unused variable"),
             }
         }
     }
@@ -54,12 +54,12 @@ fn note(leaf: &Leaf, used: &mut Vec<String>) {
     used.extend(leaf.value.as_str().filter(|text| is_template(text)).map(str::to_owned));
 }
 
-/// Whether an expression names a variable.
+/// Whether an expression uses a variable.
 fn names(expression: &str, name: &str) -> bool {
     expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
 }
 
-/// The values of all variables, in whatever order they need each other.
+/// The values of all variables, in order of their dependencies.
 fn values(
     place: &str,
     variables: Option<&Tree>,
@@ -91,13 +91,13 @@ fn values(
     match open.first() {
         None => Ok(known),
         Some((name, _)) => {
-            let what = format!("the variable `{}` needs itself", one_line(name));
-            Err(ImportError::shape(format!("{place}: variables"), what, "give one of them a value"))
+            let what = format!("the variable `{}` depends on itself", one_line(name));
+            Err(ImportError::shape(format!("{place}: variables"), what, "set one of them to a value"))
         }
     }
 }
 
-/// The value of a text with expressions; a number where it reads as one.
+/// The value of a text with expressions; a number if it parses as one.
 fn evaluated(place: &str, text: &str, known: &IndexMap<String, Value>) -> Result<Value, ImportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -105,11 +105,11 @@ fn evaluated(place: &str, text: &str, known: &IndexMap<String, Value>) -> Result
     let made = environment.render_str(text, Serde(known.clone())).map_err(|error| {
         let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
         let what = format!("`{}` has no value: {reason}", one_line(text));
-        ImportError::shape(place, what, "correct the expression, or write its value")
+        ImportError::shape(place, what, "fix the expression, or write its value")
     })?;
     if made.len() > LONGEST {
-        let what = format!("`{}` makes a text of {} bytes", one_line(text), made.len());
-        return Err(ImportError::shape(place, what, "write a shorter one"));
+        let what = format!("`{}` produces a text of {} bytes", one_line(text), made.len());
+        return Err(ImportError::shape(place, what, "shorten it"));
     }
     Ok(scalar(&made))
 }

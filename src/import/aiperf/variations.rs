@@ -1,6 +1,6 @@
 //! `sweep:` of an AIPerf configuration → its variations, as `aiperf config expand` makes them
-//! (`src/aiperf/config/sweep/expand.py`): a grid is the product of its lists in the order of their names, a zip takes them
-//! side by side, scenarios are laid over the base.
+//! (`src/aiperf/config/sweep/expand.py`): a grid is the product of its lists in the order of their names, a zip pairs
+//! them, scenarios are laid over the base.
 
 use indexmap::IndexMap;
 
@@ -9,9 +9,9 @@ use super::shape::snake;
 use crate::import::error::ImportError;
 use crate::import::text::one_line;
 
-/// More variations than anybody runs.
+/// Maximum number of variations.
 const MOST: usize = 10_000;
-/// Fields of a phase that a sweep may name alone.
+/// Phase fields that a sweep may name without a path.
 const OF_PHASE: [&str; 12] = [
     "concurrency",
     "prefill_concurrency",
@@ -26,15 +26,15 @@ const OF_PHASE: [&str; 12] = [
     "prefill_ramp",
     "rate_ramp",
 ];
-/// Fields of a phase whose lists are sweeps.
+/// Phase fields whose lists are sweeps.
 const LISTS: [&str; 8] =
     ["concurrency", "prefill_concurrency", "rate", "requests", "duration", "sessions", "users", "smoothness"];
-/// What tells one kind of distribution from another.
+/// Keys that identify the kind of a distribution.
 const KINDS: [&str; 6] = ["peaks", "points", "value", "median", "stddev", "p50"];
 
 /// One variation: the whole configuration without its sweep.
 pub(super) struct Variation {
-    /// What it is called, where it has a name.
+    /// Its name, if any.
     pub name: Option<String>,
     /// The configuration.
     pub tree: Tree,
@@ -52,7 +52,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Options of a command alone say how a sweep is made, and none is.
+        // Only a command's options configure the sweep, and there is none.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }
@@ -64,7 +64,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
         "zip" => side_by_side(place, tree, &paths(place, lists)?, ledger),
         "scenarios" => scenarios(place, &tree, (at.get("runs"), &sweep), ledger),
         _ => {
-            let why = "its points follow from a search or a random sequence; the plan has the base alone: write a list \
+            let why = "its points come from a search or a random sequence; the plan has only the base: write a list \
                        of values, or `search` of a sweep for the highest load under an `slo`";
             at.missing(why);
             magic(place, tree, ledger)
@@ -72,14 +72,14 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     }
 }
 
-/// In which order AIPerf runs the variations.
+/// Lists the settings of AIPerf's run order.
 fn order(at: At) {
-    at.get("iteration_order").needless("runs are shuffled by the plan's seed, repeat by repeat");
+    at.get("iteration_order").needless("the plan's seed shuffles the runs within each repeat");
     at.get("same_seed").needless("all cells of a repeat get the same requests");
-    at.get("recipe_name").needless("it names a recipe and decides nothing");
+    at.get("recipe_name").needless("a recipe's name, without effect");
 }
 
-/// The steps of a path into the configuration, and the values that it takes.
+/// The steps of a path into the configuration, and its values.
 type Varied = (Vec<String>, Vec<Tree>);
 
 /// The paths and values of a grid or zip.
@@ -105,7 +105,7 @@ fn paths(place: &str, at: At<'_>) -> Result<Vec<Varied>, ImportError> {
     Ok(all)
 }
 
-/// The steps of a path, of one that names a field of a phase alone too.
+/// The steps of a path, or of a bare phase field.
 fn steps(path: &str) -> Vec<String> {
     match path {
         alone if OF_PHASE.contains(&alone) => ["phases", "profiling", alone].map(str::to_owned).to_vec(),
@@ -151,8 +151,8 @@ fn side_by_side(
     let count = lists.first().map_or(0, |(_, values)| values.len());
     bounded(place, Some(count))?;
     if let Some((path, values)) = lists.iter().find(|(_, values)| values.len() != count) {
-        let what = format!("zip: `{}` has {} values, another list {count}", path.join("."), values.len());
-        return Err(ImportError::shape(place, what, "give all lists as many values"));
+        let what = format!("zip: `{}` has {} values, another list has {count}", path.join("."), values.len());
+        return Err(ImportError::shape(place, what, "give all lists the same length"));
     }
     let one = |number: usize| {
         let made = lists
@@ -163,7 +163,7 @@ fn side_by_side(
     (0..count).map(one).collect()
 }
 
-/// Lists in the place of numbers in phases are a sweep too.
+/// Lists that replace numbers in phases are a sweep too.
 fn magic(place: &str, tree: Tree, ledger: &Ledger) -> Result<Vec<Variation>, ImportError> {
     let mut lists = Vec::new();
     if let Some(Tree::Map(phases)) = tree.get("benchmark").and_then(|body| body.get("phases")) {
@@ -195,7 +195,7 @@ fn scenarios(
     let mut all = Vec::new();
     for (entry, at) in entries.iter().zip(runs.each()) {
         let name = at.get("name").text().map(|said| said.value);
-        at.get("values").needless("columns of the results name what a run is");
+        at.get("values").needless("columns of the results identify a run");
         let mut over = entry.clone();
         if let Tree::Map(over) = &mut over {
             ["name", "values"].iter().for_each(|key| drop(over.shift_remove(*key)));
@@ -208,7 +208,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// A data set without a name of its own is the base's one.
+/// A data set without a name refers to the base's only one.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };
@@ -237,7 +237,7 @@ fn lay(base: &mut Tree, over: Tree, ledger: &Ledger) {
     }
 }
 
-/// Whether both are distributions, of two kinds.
+/// Whether both are distributions of different kinds.
 fn is_other_kind(base: &IndexMap<String, Tree>, over: &IndexMap<String, Tree>) -> bool {
     let kinds =
         |table: &IndexMap<String, Tree>| KINDS.into_iter().filter(|kind| table.contains_key(*kind)).collect::<Vec<_>>();
@@ -245,7 +245,7 @@ fn is_other_kind(base: &IndexMap<String, Tree>, over: &IndexMap<String, Tree>) -
     !base.is_empty() && !over.is_empty() && base != over
 }
 
-/// The tree with another value at a path; `variables.…` stands beside the benchmark, all else in it.
+/// Replaces the value at a path; `variables.…` is next to the benchmark, all else is in it.
 fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Ledger) -> Result<Tree, ImportError> {
     let mut tree = tree.clone();
     let is_outside = path.first().is_some_and(|step| step == "variables");
@@ -255,14 +255,14 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     for step in before.iter().filter(|_| !is_outside).chain(parents) {
         let Tree::Map(entries) = at else { return Err(no_place(place, path)) };
         let step = alias(entries, step);
-        // A phase or data set that is not there is a slip of the pen.
+        // A missing phase or data set is a typo.
         if is_named && !entries.is_empty() && !entries.contains_key(&step) {
             return Err(no_place(place, path));
         }
         is_named = ["phases", "datasets"].contains(&step.as_str());
         at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
     }
-    // A number in whose place a distribution's part is varied.
+    // A number that becomes a distribution because one of its fields is varied.
     if let Tree::Leaf(_) = at {
         ledger.replaced(at);
         *at = Tree::Map(IndexMap::new());
@@ -274,7 +274,7 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     Ok(tree)
 }
 
-/// `profiling` is the one phase that is no warmup, and `main` or a number the one data set.
+/// `profiling` is the only phase that is not a warm-up, and `main` or a number the only data set.
 pub(super) fn alias(entries: &IndexMap<String, Tree>, step: &str) -> String {
     if entries.contains_key(step) {
         return step.to_owned();
@@ -290,6 +290,6 @@ pub(super) fn alias(entries: &IndexMap<String, Tree>, step: &str) -> String {
 }
 
 fn no_place(place: &str, path: &[String]) -> ImportError {
-    let what = format!("sweep: `{}` leads to nothing", one_line(&path.join(".")));
+    let what = format!("sweep: unknown path `{}`", one_line(&path.join(".")));
     ImportError::shape(place, what, "name a field of the benchmark, such as phases.profiling.rate")
 }

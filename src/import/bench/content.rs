@@ -1,8 +1,8 @@
-//! What a command sends → a scenario.
+//! The content of a command's requests → a scenario.
 //!
-//! A data set is sent where its file is one that the plan can name. What stands in for another one has the lengths that its
-//! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
-//! figure 11: 161.31 and 337.99 tokens).
+//! A data set is sent if the plan can name its file. The stand-in for another one has the lengths in its
+//! options or, for ShareGPT, the mean lengths in the vLLM paper (Kwon et al. 2023, arXiv:2309.06180, figure
+//! 11: 161.31 and 337.99 tokens).
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
-/// The shortest prompt that a scenario takes: its nonce has to fit.
+/// The shortest prompt of a scenario: its nonce has to fit.
 const SHORTEST: u32 = 16;
 /// Tokens of a block of a trace.
 const BLOCK: u32 = 512;
-/// The longest length that a scenario takes.
+/// The longest length of a scenario.
 const LONGEST: u32 = 4_000_000;
 
 /// Lengths in tokens, and a name.
@@ -37,22 +37,23 @@ struct Lengths {
     output: Said<u32>,
     /// How far they vary.
     ratio: Option<Ratio>,
-    /// How many texts are shared, where there are several.
+    /// The number of shared texts, if there are several.
     groups: Option<Said<u32>>,
-    /// `data` or `lengths`, where a file says what is sent or how long it is.
+    /// `data` or `lengths`, if a file sets the content or its lengths.
     file: Option<Field>,
-    /// Whether the command says how long answers are.
+    /// Whether the command sets the length of responses.
     asks: bool,
 }
 
 impl Lengths {
-    /// One length of prompts and one of answers.
+    /// One length of prompts and one of responses.
     fn new(name: impl Into<String>, prompt: Said<u32>, output: Said<u32>) -> Lengths {
         Lengths { name: name.into(), prefix: None, prompt, output, ratio: None, groups: None, file: None, asks: true }
     }
 }
 
-/// The scenario of a command: a hint for its name, and its fields. `is_chat`: it asks for chats, not for completions.
+/// Returns the scenario of a command: a hint for its name, and its fields. `is_chat`: it requests chats, not
+/// completions.
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
     let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
     let is_chat = of_endpoint("api") == Some("chat");
@@ -64,7 +65,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     let mut fields = Vec::new();
     match (lengths.prefix.filter(|prefix| prefix.value > 0), lengths.groups) {
         (Some(prefix), Some(groups)) => {
-            fields.push(Field::new("base", "B1", format!("{}: prefixes, and the rest differs", dataset.origin)));
+            fields.push(Field::new("base", "B1", format!("{}: prefixes, the rest differs", dataset.origin)));
             let value = format!("{{ tokens: {}, groups: {} }}", prefix.value.min(LONGEST), groups.value);
             fields.push(Field::new("prefix", value, format!("{}, {}", prefix.origin, groups.origin)));
         }
@@ -86,7 +87,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
                 arguments.flag("disable-shuffle");
             }
             if of_texts {
-                let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+                let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other \
+                    runs";
                 fields.push(Field::new("nonce", "run", why));
             }
             let output = from_extra("output_tokens");
@@ -118,22 +120,22 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     (name, fields)
 }
 
-/// A length in the range that a scenario takes.
+/// Limits a length to the range of a scenario.
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
-        arguments.differs(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
+        arguments.differs(&said.origin, &format!("{key} must be from {least} to {LONGEST}: the plan requests {value}"));
     }
     Field::new(key, value.to_string(), said.origin)
 }
 
-/// A number in the range that a scenario takes, given in hundredths.
+/// Limits a number, given in hundredths, to the range of a scenario.
 fn within(said: Said<Decimal>, key: &str, low: i64, high: i64, arguments: &Arguments) -> Option<Field> {
     let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
     if (low..=high).contains(&said.value) {
         return Some(Field::new(key, said.value.to_string(), said.origin));
     }
-    arguments.missing(&said.origin, &format!("{key} is from {low} to {high} here, and is left out"));
+    arguments.missing(&said.origin, &format!("{key} must be from {low} to {high} here: skipped"));
     None
 }
 
@@ -156,7 +158,7 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
     }
 }
 
-/// The lengths of a data set, and what is said of it where it is not sent.
+/// The lengths of a data set, and the notes if it is not sent.
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
@@ -165,7 +167,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             random(arguments)
         }
         "random-rerank" => {
-            let why = "vLLM counts query and document together; the plan's documents have that length, the query `query_tokens`";
+            let why = "vLLM counts query and document together; the plan's documents have that length, and the query \
+                has `query_tokens`";
             arguments.differs(&dataset.origin, why);
             random(arguments)
         }
@@ -176,9 +179,11 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
             if let Some(path) = arguments.text("dataset-path") {
-                arguments.needless(&path.origin, "the poem is text to cut prompts of, as sweepline's own prose is");
+                arguments
+                    .needless(&path.origin, "the poem is only the source text of prompts, like sweepline's own prose");
             }
-            let why = "its prompts are cut out of a poem; the plan's are prose of its own, with these lengths and one shared prefix";
+            let why = "vLLM cuts its prompts from a poem; the plan uses its own prose, with these lengths and one \
+                shared prefix";
             arguments.differs(&dataset.origin, why);
             Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }
@@ -189,7 +194,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let output =
                 arguments.whole("output-len").unwrap_or_else(|| or(arguments, "prefix-repetition-output-len", 128));
             if count.value == 0 {
-                arguments.missing(&count.origin, "vllm bench serve ends with an error; the plan has one shared prefix");
+                arguments
+                    .missing(&count.origin, "vllm bench serve fails with an error; the plan has one shared prefix");
             }
             let groups = Some(count).filter(|count| count.value > 1);
             Lengths { prefix: Some(prefix), groups, ..Lengths::new("prefixes", prompt, output) }
@@ -198,7 +204,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
     }
 }
 
-/// A data set that is a file.
+/// Reads a data set that is a file.
 fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, is_chat): (&Path, bool)) -> Lengths {
     let (prompt, output, option) = match other {
         "sharegpt" => (161, 338, Some("sharegpt-output-len")),
@@ -211,16 +217,16 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let said = |option: &str| arguments.number::<i64>(option, "a whole number");
     let said = said("output-len").or_else(|| option.and_then(said));
-    // Of its own form, vLLM takes -1 as what each record says.
+    // For its own format, vLLM reads -1 as the length in each record.
     let of_records = other == "custom" && said.as_ref().is_some_and(|said| said.value == -1);
     let given = said.filter(|said| said.value > 0).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
-    // ShareGPT's answers say how long they are; of other data sets the tool asks for its default.
+    // ShareGPT's responses contain their lengths; for other data sets the tool requests its default.
     let asks = given.is_some() || (other != "sharegpt" && !of_records);
     let fixed = given.as_ref().map(|given| given.value);
     let output = given.unwrap_or_else(|| {
         let why = match output {
             338 => origin,
-            _ if of_records => "stands in: the tool's default; -1 asks for what each record says",
+            _ if of_records => "stands in: the tool's default; with -1 each record specifies it",
             _ => "the tool's default",
         };
         Said::default(output, why)
@@ -231,19 +237,20 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     match file(other, arguments, folder, (asks, fixed)) {
         Ok(mut file) => {
             match template {
-                Some(Some(flag)) => file.origin = format!("{}, {}: texts as they stand", file.origin, flag.origin),
+                Some(Some(flag)) => file.origin = format!("{}, {}: texts as they are", file.origin, flag.origin),
                 Some(None) => untemplated(dataset, arguments, is_chat),
                 None => {}
             }
             if other == "sharegpt" {
                 let why = match fixed {
                     Some(_) => {
-                        "vLLM counts with the model's tokenizer which prompts it keeps; the filter counts four characters as a token"
+                        "vLLM uses the model's tokenizer to decide which prompts it keeps; the filter counts four \
+                         characters as a token"
                     }
                     None => {
-                        "vLLM counts with the model's tokenizer which records it keeps, and leaves out those of more than \
-                         2048 tokens of prompt and answer together; the filter counts four characters as a token, and \
-                         bounds the prompt and the answer each by itself"
+                        "vLLM uses the model's tokenizer to decide which records it keeps, and drops those of more \
+                         than 2048 tokens of prompt and response together; the filter counts four characters as a \
+                         token, and bounds prompt and response separately"
                     }
                 };
                 arguments.differs(&dataset.origin, why);
@@ -252,7 +259,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
         }
         Err(why) => {
             if let Some(Some(flag)) = template {
-                arguments.needless(&flag.origin, "the plan sends its own prompts as they are");
+                arguments.needless(&flag.origin, "the plan sends its own prompts unchanged");
             }
             stand_in(dataset, arguments, (&prompt, &output), &why);
             Lengths::new(name, prompt, output)
@@ -260,34 +267,34 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     }
 }
 
-/// Lists that vLLM puts its own form into the model's chat template.
+/// Lists that vLLM puts its own format into the model's chat template.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
-        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it, and the \
-         server does so again; the plan leaves it to the server alone"
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
+         server does so again; the plan leaves the template to the server"
     } else {
-        "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it; the plan \
-         sends the prompt as it stands, and `api: chat` of the endpoint has the server put it into the template"
+        "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it; the \
+         plan sends the prompt unchanged, and with `api: chat` of the endpoint the server applies the template"
     };
     arguments.differs(&dataset.origin, why);
 }
 
-/// The field of a scenario that reads the data set's file; an error says why there is none. `asks`: whether the command says
-/// how long answers are, and whether all have one length.
+/// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is
+/// none. `asks`: whether the command sets the length of responses, and whether all have one length.
 fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
         "sharegpt" => {
-            // Its sampling keeps prompts of 4 to 1024 tokens, answers of at least 4 unless all have one length, and no more
-            // than 2048 of both: the most that is left for one of them is the bound.
+            // Its sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 unless all have one
+            // length, and at most 2048 of both: the maximum that remains for one of them is the bound.
             let (prompt, output) = match fixed {
                 None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
                 Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
             };
             if prompt < 4 {
                 return Err(
-                    "no prompt is left: vLLM leaves out what has more than 2048 tokens with its answer".to_owned()
+                    "no prompt remains: vLLM drops records of more than 2048 tokens with their response".to_owned()
                 );
             }
             let more = format!(
@@ -296,19 +303,20 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ("data", more, ": vLLM's bounds, in tokens of four characters")
         }
         "custom" => ("data", ", on_bad: skip".to_owned(), ""),
-        // The one column of words that a filter knows is the language.
+        // The only text column that a filter supports is the language.
         "burstgpt" => (
             "lengths",
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
              on_bad: skip, filter: { languages: [GPT-4], output_tokens: { min: 1 } }"
                 .to_owned(),
-            ": its lengths, in prose of ours; of GPT-4 with an answer, as vLLM takes them (the filter reads Model as `language`)",
+            ": its lengths, in sweepline's prose; of GPT-4 with a response, as vLLM takes them (the filter reads \
+             Model as `language`)",
         ),
         "hf" => return Err(to_fetch(&value, arguments)),
         "timed_trace" => {
             ("trace", format!(", as: mooncake{}", speed(arguments)), ": its arrivals, lengths and sharing")
         }
-        _ => return Err("its form is not known here".to_owned()),
+        _ => return Err("its format is unknown here".to_owned()),
     };
     let file = scalar(&named(folder, &value)?);
     let field = |order: &str| match key {
@@ -324,19 +332,20 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
 fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&Said<u32>, &Said<u32>), reason: &str) {
     let remedy = match dataset.value.as_str() {
         "timed_trace" => {
-            "`trace: { file: FILE }` in the scenario replays the arrivals and lengths of a trace that lies in the plan's folder"
+            "`trace: { file: FILE }` in the scenario replays the arrivals and lengths of a trace in the plan's folder"
         }
-        _ => "`data: { file: FILE }` in the scenario sends a data set that lies in the plan's folder",
+        _ => "`data: { file: FILE }` in the scenario sends a data set in the plan's folder",
     };
     let why = format!(
-        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and asks for {}, all of one length",
+        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and requests {}, all of one \
+         length",
         prompt.value.max(SHORTEST),
         output.value
     );
     arguments.missing(&dataset.origin, &why);
 }
 
-/// How a data set of Hugging Face becomes a file, in words.
+/// Returns how to get a file of a Hugging Face data set, in words.
 fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
     let split = arguments
@@ -347,10 +356,11 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// How much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and Mooncake's are milliseconds.
+/// Returns how much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and
+/// Mooncake's are milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
-        let why = format!("a block of the trace that is shared has {BLOCK} tokens here");
+        let why = format!("a shared block of the trace has {BLOCK} tokens here");
         arguments.differs(&size.origin, &why);
     }
     let multiplier = arguments.number::<f64>("timed-trace-sec-multiplier", "a number");
@@ -359,7 +369,7 @@ fn speed(arguments: &Arguments) -> String {
     if is_speed { format!(", speed: {}", (speed * 1000.0).round() / 1000.0) } else { String::new() }
 }
 
-/// The value of an option, or the tool's default.
+/// Returns the value of an option, or the tool's default.
 fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
@@ -372,7 +382,7 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
+/// Converts a text scenario to one whose requests return vectors (`texts`: inputs) or scores (documents).
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
     let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();

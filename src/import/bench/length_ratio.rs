@@ -1,42 +1,43 @@
 //! Lengths that vary: `--random-range-ratio`.
 //!
-//! vLLM draws each length evenly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for both or, as JSON, one each
-//! (`vllm/benchmarks/datasets.py`).
+//! vLLM draws each length uniformly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for both or, as
+//! JSON, one each (`vllm/benchmarks/datasets.py`).
 
 use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
 use crate::import::said::Said;
 
-/// How far lengths go from the one that is asked for, as shares of it.
+/// The range around the requested lengths, as shares of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ratio {
     /// Of prompts.
     prompt: f64,
-    /// Of answers.
+    /// Of responses.
     output: f64,
     origin: String,
 }
 
 impl Ratio {
-    /// What the command says; none where lengths do not vary.
+    /// Returns the command's ratio; `None` if lengths do not vary.
     pub(super) fn of(arguments: &Arguments) -> Option<Ratio> {
         let Said { value, origin } = arguments.text("random-range-ratio")?;
         let both = value.parse::<f64>().ok().map(|ratio| (ratio, ratio));
         let Some((prompt, output)) = both.or_else(|| each(&value)).filter(|(a, b)| is_ratio(*a) && is_ratio(*b)) else {
             arguments.missing(
                 &origin,
-                "it is a number from 0 to below 1, or {\"input\": …, \"output\": …} of such: lengths do not vary",
+                "expected a number from 0 to below 1, or {\"input\": …, \"output\": …} of such numbers: lengths do \
+                 not vary",
             );
             return None;
         };
         if prompt == 0.0 && output == 0.0 {
-            arguments.needless(&origin, "every request has the lengths that are asked for, as here without `lengths`");
+            arguments.needless(&origin, "every request has the requested lengths, as here without `lengths`");
             return None;
         }
         Some(Ratio { prompt, output, origin })
     }
 
-    /// The field `lengths` around these lengths, none of them below what a scenario takes.
+    /// Returns the field `lengths` around these lengths, none below the minimum of a scenario.
     pub(super) fn lengths(&self, prompt: (&Said<u32>, u32), output: (&Said<u32>, Option<&Field>)) -> Field {
         let side = |ratio: f64, length: u32, least: u32| {
             let length = f64::from(length);

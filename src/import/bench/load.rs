@@ -1,4 +1,4 @@
-//! How fast a command asks, and how often → a load.
+//! The rate and number of a command's requests → a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -10,26 +10,28 @@ use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// What both tools send when they are not told how many.
+/// The default number of prompts of both tools.
 const PROMPTS: u32 = 1000;
 
-/// The load of a command.
+/// Returns the load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
     let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
     if let Some(ramp) = Ramp::of(arguments) {
         if let Some(said) = rate(place, "request-rate", arguments)? {
-            let what = format!("{} beside --ramp-up-strategy: vLLM refuses it, for the ramp is the rate", said.origin);
-            return Err(ImportError::shape(place, what, "leave one of the two out"));
+            let what =
+                format!("{} with --ramp-up-strategy: vLLM refuses it, because the ramp sets the rate", said.origin);
+            return Err(ImportError::shape(place, what, "remove one of them"));
         }
         let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
         return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
     }
     if let Some(strategy) = arguments.text("ramp-up-strategy") {
         let what = format!(
-            "{}: a ramp is linear or exponential, has --ramp-up-start-rps and --ramp-up-end-rps of at least 0.01, and lasts",
+            "{}: a ramp is linear or exponential, has --ramp-up-start-rps and --ramp-up-end-rps of at least 0.01, and \
+             has a duration",
             strategy.origin
         );
-        return Err(ImportError::shape(place, what, "correct it, or leave it out for the rate of --request-rate"));
+        return Err(ImportError::shape(place, what, "fix it, or remove it to use the rate of --request-rate"));
     }
     let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {
@@ -41,17 +43,18 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
     Ok(Load { batch_size, qps, arrivals, is_own: false })
 }
 
-/// How many requests a command sends.
+/// Returns the number of requests of a command.
 pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     let given = arguments.whole("num-prompts").filter(|said| said.value > 0);
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-/// All prompts at once, as `--request-rate inf` has it where no concurrency is given.
+/// All prompts at once, as for `--request-rate inf` without a concurrency.
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
     let why = format!(
-        "{} sends all prompts at the same instant and measures until the last answer; here as many are kept in flight",
+        "{} sends all prompts at the same instant and measures until the last response; here that number is kept in \
+         flight",
         tool.name()
     );
     arguments.differs("--request-rate inf without --max-concurrency", &why);
@@ -59,11 +62,13 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     bounded(Said { value: prompts.value, origin }, arguments)
 }
 
-/// The load of a trace: its own arrivals. Without `--self-timed` vLLM takes its lengths alone, and sends them at the rate.
+/// The load of a trace: its own arrivals. Without `--self-timed` vLLM only uses its lengths, and sends them
+/// at the rate.
 pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     match arguments.flag("self-timed") {
         None => {
-            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays its arrivals";
+            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays \
+                the trace's arrivals";
             arguments.differs("--dataset-name timed_trace", why);
         }
         Some(_) => {
@@ -74,11 +79,11 @@ pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
     Load { batch_size: cap, qps: Vec::new(), arrivals: None, is_own: true }
 }
 
-/// A ramp: how the rate goes from one end to the other over the requests.
+/// A ramp: the change of the rate from one end to the other over the requests.
 struct Ramp {
     start: f64,
     end: f64,
-    /// Whether it grows by the same factor from request to request, and not by the same step.
+    /// Whether the rate grows by a constant factor per request, not by a constant step.
     is_exponential: bool,
     requests: f64,
     origin: String,
@@ -86,11 +91,11 @@ struct Ramp {
 
 /// The longest ramp, in seconds: a year.
 const LONGEST: f64 = 31_536_000.0;
-/// Points of the curve that stands for a ramp, the ends not counted.
+/// Points of the curve that approximates a ramp, without the ends.
 const BETWEEN: u32 = 7;
 
 impl Ramp {
-    /// The ramp of a command, where it has one that can be sent.
+    /// Returns the ramp of a command, if it has one that can be sent.
     fn of(arguments: &Arguments) -> Option<Ramp> {
         let strategy = arguments.text("ramp-up-strategy")?;
         let [start, end] =
@@ -107,7 +112,7 @@ impl Ramp {
         };
         let (start, end) = (fits(start)?, fits(end)?);
         let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
-        // A ramp of a few milliseconds is none.
+        // A ramp of a few milliseconds is not a ramp.
         (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 
@@ -119,7 +124,8 @@ impl Ramp {
         }
     }
 
-    /// When that share of the requests has been sent, in seconds: the sum of the gaps before it, as an integral.
+    /// The time at which that share of the requests has been sent, in seconds: the sum of the gaps before it,
+    /// as an integral.
     fn time(&self, share: f64) -> f64 {
         let ratio = (self.end / self.start).ln();
         let each = match self.is_exponential {
@@ -130,7 +136,7 @@ impl Ramp {
         each * self.requests
     }
 
-    /// Its points, in milliseconds; those of one millisecond are one.
+    /// Its points, in milliseconds; points of the same millisecond are merged.
     fn points(&self) -> Vec<(u64, f64)> {
         let mut points: Vec<(u64, f64)> = Vec::new();
         for at in 0..=BETWEEN + 1 {
@@ -144,7 +150,7 @@ impl Ramp {
         points
     }
 
-    /// As `arrivals` of a sweep.
+    /// Returns it as `arrivals` of a sweep.
     fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
         let point = |(millis, rate): (u64, f64)| format!("[{}, {}]", seconds(millis as f64 / 1000.0), rounded(rate));
         let points: Vec<String> = self.points().into_iter().map(point).collect();
@@ -157,20 +163,20 @@ impl Ramp {
     }
 }
 
-/// A rate with as many digits as matter.
+/// Returns a rate with its significant digits.
 fn rounded(rate: f64) -> String {
     let text = format!("{rate:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How long the ramp of a command takes.
+/// The duration of a command's ramp.
 pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
     let ramp = Ramp::of(arguments)?;
     let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
     Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
-/// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.
+/// The spacing of arrivals: gamma with shape 1 is Poisson, with an infinite one constant.
 fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
     let said = arguments.text("burstiness")?;
     let gamma = format!("gamma burstiness {}", said.value.trim());
@@ -181,7 +187,7 @@ fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
         _ => {
             arguments.missing(
                 &said.origin,
-                "gaps this bursty are not sent; the plan's arrivals are Poisson's (burstiness 1)",
+                "arrivals this bursty are not supported; the plan's arrivals are Poisson (burstiness 1)",
             );
             return None;
         }

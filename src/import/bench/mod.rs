@@ -1,4 +1,4 @@
-//! Command lines of `vllm bench serve` and `benchmark_serving.py` → what each of them measures.
+//! Command lines of `vllm bench serve` and `benchmark_serving.py` → their measurements.
 
 mod content;
 mod length_ratio;
@@ -35,7 +35,7 @@ pub(super) fn is_option(name: &str) -> bool {
     options::OPTIONS.iter().any(|(option, ..)| *option == name)
 }
 
-/// What a command measures; `Ok(None)` where it measures nothing that can be measured here.
+/// Returns the measurement of a command; `Ok(None)` if it contains nothing that can be measured here.
 pub(super) fn job(
     file: &str,
     tool: Tool,
@@ -63,7 +63,7 @@ pub(super) fn job(
     match texts {
         Some(texts) => scenario.1 = content::without_tokens(scenario.1, texts, &arguments),
         None => arguments.text("random-batch-size").iter().for_each(|said| {
-            arguments.needless(&said.origin, "one request asks for one answer");
+            arguments.needless(&said.origin, "one request gets one response");
         }),
     }
     let is_trace = scenario.1.iter().any(|field| field.key == "trace");
@@ -77,10 +77,10 @@ pub(super) fn job(
     let (setting, repeats) = (around.setting.clone(), around.repeats.clone());
     let mut search = around.search.clone();
     if search.as_ref().is_some_and(|search| search.axis == "batch_size" && !load.qps.is_empty()) {
-        arguments.missing("--sla-variable max_concurrency", "beside a rate it is a cap, and a cap is not searched");
+        arguments.missing("--sla-variable max_concurrency", "with a rate it is a cap, and a cap is not searched");
         search = None;
     }
-    // What it measures is as long as its ramp, where it has one; a trace has an end of its own.
+    // The measurement is as long as its ramp, if it has one; a trace has its own end.
     let lasts = match (load::ramp_time(&arguments), is_trace) {
         (_, true) => Lasts::Unsaid,
         (Some(time), _) => Lasts::Seconds(time),
@@ -105,7 +105,7 @@ pub(super) fn job(
     Ok(Some(job))
 }
 
-/// The jobs of one `vllm bench` command with several combinations of parameters.
+/// Returns the jobs of one `vllm bench` command with several combinations of parameters.
 pub(super) fn each(
     command: &Command,
     words: &[String],
@@ -114,7 +114,7 @@ pub(super) fn each(
 ) -> Result<Vec<Job>, ImportError> {
     let Program::Measure(tool, words) = program(words) else {
         let program = words.first().map(|word| context.notes.secrets.hide(word)).unwrap_or_default();
-        let seen = format!("`{}` is no benchmark command", one_line(&program));
+        let seen = format!("`{}` is not a benchmark command", one_line(&program));
         return Err(ImportError::unknown(&context.wishes.name, seen));
     };
     let before = context.around();
@@ -127,7 +127,7 @@ pub(super) fn each(
     Ok(jobs)
 }
 
-/// A parameter file's value in place of an option.
+/// Replaces an option by a parameter file's value.
 fn instead(arguments: &Arguments, key: &str, value: &Value) {
     let name = key.replace('_', "-");
     match value {
@@ -143,7 +143,7 @@ fn instead(arguments: &Arguments, key: &str, value: &Value) {
     }
 }
 
-/// What the plan says once for all commands.
+/// Reads the settings that the plan contains once for all commands.
 fn once(arguments: &Arguments) -> Vec<(&'static str, Field)> {
     let mut once = Vec::new();
     if let Some(seed) = arguments.number::<u64>("seed", "a whole number of at most 64 bits") {
@@ -161,7 +161,7 @@ fn once(arguments: &Arguments) -> Vec<(&'static str, Field)> {
     once
 }
 
-/// `ttft:500` as a limit of goodput.
+/// Parses `ttft:500` as a limit of goodput.
 fn objective(pair: &str, arguments: &Arguments) -> Option<Field> {
     let (metric, limit) = pair.split_once(':').unwrap_or((pair, ""));
     let key = match metric {
@@ -172,7 +172,7 @@ fn objective(pair: &str, arguments: &Arguments) -> Option<Field> {
     let millis = limit.parse::<f64>().ok().filter(|millis| millis.is_finite() && *millis > 0.0 && *millis < 1e9);
     match (key, millis) {
         (Some(key), Some(millis)) => {
-            // Nanoseconds are the finest that a plan knows.
+            // Nanoseconds are the finest unit of a plan.
             let micros = (millis * 1000.0).round().max(1.0) as u64;
             let value =
                 if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };

@@ -1,21 +1,22 @@
-//! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and `datasets.py`) and of the
-//! `benchmark_serving.py` that it came from: how many words each takes, and what becomes of it.
+//! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and
+//! `datasets.py`) and of its predecessor `benchmark_serving.py`: the number of words of each, and its fate.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};
 use crate::import::options::{FOLDER, Fate, Known, PERCENTILES, STORED};
 
-const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are counted");
-const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
-const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
-const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario takes a data set from a file, with `filter` and `as`");
+const TOKENIZER: Fate = Needless("the files of `tokenizer:` define how texts are counted");
+const SAMPLING: Fate = Lost("write it under `extra` of the scenario if the server accepts it");
+const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data for a plot");
+const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario reads a data set from a file, with `filter` and `as`");
 const COME_AGAIN: Fate = Lost(
-    "a run lasts a length of time: when all records of a data set were sent they come again; `preview` says how often each does",
+    "a run lasts for a set time: once all records of a data set are sent, they repeat; `preview` shows how often each \
+     is sent",
 );
-const PICTURES: Fate = Lost("requests carry text only");
-const RANKING: Fate = Needless("`api: embeddings` sends texts alone, `api: rerank` a query with documents");
+const PICTURES: Fate = Lost("requests carry only text");
+const RANKING: Fate = Needless("`api: embeddings` sends only texts, `api: rerank` a query with documents");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 105] = [
     // The server.
     ("backend", One, Read),
@@ -37,12 +38,12 @@ pub(super) const OPTIONS: [Known; 105] = [
     (
         "lora-modules",
         Many,
-        Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out"),
+        Lost("a scenario uses one adapter (`model: NAME`); a `mix` of scenarios divides the requests"),
     ),
     (
         "lora-assignment",
         One,
-        Lost("a `mix` of scenarios, each with `model: NAME`, shares the requests out by its weights"),
+        Lost("a `mix` of scenarios, each with `model: NAME`, divides the requests by its weights"),
     ),
     // The load.
     ("num-prompts", One, Read),
@@ -52,14 +53,14 @@ pub(super) const OPTIONS: [Known; 105] = [
     ("ramp-up-strategy", One, Read),
     ("ramp-up-start-rps", One, Read),
     ("ramp-up-end-rps", One, Read),
-    ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
-    ("probe-request-rate", One, Lost("no second stream of requests runs beside the load")),
+    ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
+    ("probe-request-rate", One, Lost("no second stream of requests runs alongside the load")),
     ("self-timed", Flag, Read),
     ("timed-trace-chunk-hash-size", One, Read),
     ("timed-trace-sec-multiplier", One, Read),
-    ("no-self-timed", Flag, Needless("arrivals come from `qps` and `arrivals`")),
+    ("no-self-timed", Flag, Needless("`qps` and `arrivals` set the arrivals")),
     ("seed", One, Read),
-    // What is sent.
+    // The content.
     ("ignore-eos", Flag, Read),
     ("temperature", One, Read),
     ("top-p", One, Read),
@@ -73,8 +74,8 @@ pub(super) const OPTIONS: [Known; 105] = [
     ("logprobs", One, SAMPLING),
     ("extra-body", One, Read),
     ("chat-template-kwargs", One, Read),
-    ("request-id-prefix", One, Needless("each request has an `x-request-id` of its own")),
-    // What is told of it.
+    ("request-id-prefix", One, Needless("each request has its own `x-request-id`")),
+    // The report.
     ("goodput", Many, Read),
     ("metadata", Many, Read),
     ("label", One, Read),
@@ -90,7 +91,7 @@ pub(super) const OPTIONS: [Known; 105] = [
     ("timeline-itl-thresholds", One, PLOTS),
     ("plot-dataset-stats", Flag, PLOTS),
     ("profile", Flag, Lost("the server's profiler is not started")),
-    ("config", One, Lost("the options in this file are not read: give them on the command line")),
+    ("config", One, Lost("options in this file are not read: pass them on the command line")),
     // The data set.
     ("dataset", One, Read),
     ("dataset-name", One, Read),

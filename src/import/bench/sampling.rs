@@ -1,4 +1,4 @@
-//! Fields of a request that the command says besides: options of their own, and `--extra-body`.
+//! Other fields of a request in the command: their own options, and `--extra-body`.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::units::Decimal;
 const OPTIONS: [(&str, &str); 3] =
     [("top-k", "top_k"), ("min-p", "min_p"), ("repetition-penalty", "repetition_penalty")];
 
-/// What the command says of a request's body, each with where it came from; options first.
+/// Returns the fields of a request's body in the command, each with its origin; options first.
 pub(super) fn fields(arguments: &Arguments) -> Vec<BodyField> {
     let mut fields = Vec::new();
     for (option, key) in OPTIONS {

@@ -1,4 +1,4 @@
-//! Which server and model a command asks.
+//! The server and the model of a command.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use crate::plan::{Api, is_sent_by_itself};
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
 
-/// The variable for a key that was given in words and not by name.
+/// The variable for a key that was given literally and not by name.
 const KEY: &str = "OPENAI_API_KEY";
-/// What stands before the key in a header.
+/// The prefix of the key in a header.
 const BEARER: &str = "bearer ";
 
-/// What a `--backend` is: engine and API; `None` for what is neither text nor vectors nor scores.
+/// Returns the engine and API of a `--backend`; `None` if it is neither text nor vectors nor scores.
 fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "vllm" => ("vllm", "completions"),
@@ -45,7 +45,7 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The endpoint of a command; `None` where it asks for something that is not generated text.
+/// Returns the endpoint of a command; `None` if it requests anything other than generated text.
 pub(super) fn endpoint(
     place: &str,
     tool: Tool,
@@ -58,15 +58,12 @@ pub(super) fn endpoint(
     if arguments.text("backend").is_some()
         && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
     {
-        arguments.needless("--backend", "--endpoint-type says more");
+        arguments.needless("--backend", "--endpoint-type is more specific");
     }
     let default = if tool == Tool::Script { "vllm" } else { "openai" };
     let named = named.unwrap_or_else(|| Said::default(default.to_owned(), format!("default of {}", tool.name())));
     let Some((engine, api)) = backend(&named.value) else {
-        arguments.missing(
-            &named.origin,
-            "this command is left out: text, embeddings and rankings are measured, nothing else",
-        );
+        arguments.missing(&named.origin, "this command is skipped: only text, embeddings and rankings are measured");
         return Ok(None);
     };
     let path = arguments.text("endpoint");
@@ -87,36 +84,37 @@ pub(super) fn endpoint(
     Ok(Some((name, fields)))
 }
 
-/// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
+/// The time limit for the server. No check at all (0) has no counterpart: `run` checks once.
 pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
         arguments
-            .missing(&said.origin, "it is no whole number of seconds: write `ready: { within: 60s }` of the endpoint");
+            .missing(&said.origin, "not a whole number of seconds: write `ready: { within: 60s }` of the endpoint");
         None
     })?;
-    // Nobody waits for longer than a year.
+    // A wait is at most a year.
     Some(Field::new("ready", format!("{{ within: {}s }}", seconds.min(31_536_000)), said.origin))
 }
 
-/// Which engine answers. `vllm bench serve` is made for vLLM, and says `openai` of the API that it speaks.
+/// Returns the engine. `vllm bench serve` is made for vLLM, and its `openai` names the API that it uses.
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
-            let origin = format!("{}; write the one that answers: it decides about ignore_eos", named.origin);
+            let origin =
+                format!("{}; write the engine that responds: it determines whether ignore_eos is sent", named.origin);
             Field::new("engine", "vllm", origin)
         }
         engine => Field::new("engine", engine, &named.origin),
     }
 }
 
-/// The API that a path calls, and what stands before the call.
+/// Returns the API that a path calls, and the path before the call.
 fn api_at(path: &str) -> Option<(Api, &str)> {
     let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
     Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())
 }
 
-/// The base address of the API.
+/// Returns the base address of the API.
 fn url(
     place: &str,
     arguments: &Arguments,
@@ -137,25 +135,25 @@ fn url(
     };
     let shown = arguments.secrets().hide(&base.value);
     let read = address(&base.value).map_err(|reason| {
-        let what = format!("`{shown}` is no base URL of a server: {reason}");
+        let what = format!("`{shown}` is not a server's base URL: {reason}");
         ImportError::shape(place, what, "write --base-url http://HOST:PORT")
     })?;
     if base.value.contains('$') {
-        let what = format!("the address `{shown}` holds a variable of the shell");
-        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        let what = format!("the address `{shown}` contains a shell variable");
+        let remedy = "write the address itself, or pass it to import: sweepline import --url http://HOST:PORT …";
         return Err(ImportError::shape(place, what, remedy));
     }
     if read.had_secret {
         clean::credentials(arguments.notes, arguments.line);
     }
-    // What was changed is not repeated: it may have held the secret.
+    // A changed address is not repeated: it may have contained the secret.
     let origin =
         if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
     Ok(joined(&url, path, origin, arguments))
 }
 
-/// The base address and the path of the call, without the call itself.
+/// Joins the base address and the path of the call, without the call itself.
 fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &Arguments) -> Said<String> {
     let call = path.map_or("/v1/completions", |path| path.value.as_str());
     let before = api_at(call).map(|(_, before)| before);
@@ -171,17 +169,18 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
         }
         (None, path) => {
             let what = path.map_or(call, |path| path.origin.as_str());
-            arguments.missing(what, "this API is not spoken; the plan asks the server's OpenAI API under /v1");
+            arguments.missing(what, "this API is not supported; the plan uses the server's OpenAI API under /v1");
             Said { value: format!("{base}/v1"), origin }
         }
     }
 }
 
-/// References to the key and to what headers hold: by the names of the variables that hold them.
+/// Returns references to the key and to the values of headers: by the names of the variables that contain
+/// them.
 pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
-    // Names and the variables that hold their values.
+    // Names and the variables that contain their values.
     let mut further: Vec<(String, String)> = Vec::new();
     if let Some(given) = arguments.many("header") {
         for (name, value) in headers(&given.value) {
@@ -189,19 +188,20 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                 let is_whole = !name.is_empty() && !value.is_empty() && !arguments.secrets().are_in(&name);
                 let is_name = is_whole && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
                 if !is_name {
-                    arguments.missing("--header ***", "it is no NAME=VALUE");
+                    arguments.missing("--header ***", "not NAME=VALUE");
                     continue;
                 }
                 if is_sent_by_itself(&name) {
-                    arguments.missing(&format!("--header {name}"), "sweepline sends this header itself");
+                    arguments.missing(&format!("--header {name}"), "sweepline sets this header itself");
                     continue;
                 }
                 // The last one counts, as in the tool that sends them.
                 if let Some(at) = further.iter().position(|(one, _)| one.eq_ignore_ascii_case(&name)) {
                     further.remove(at);
-                    arguments.missing(&format!("--header {name}"), "it stands there twice: the last one counts");
+                    arguments.missing(&format!("--header {name}"), "it occurs twice: the last one counts");
                 }
-                // What stands in a header is rarely known to be no secret: it goes into the environment, not into the plan.
+                // The value of a header can rarely be ruled out as a secret: it goes into the environment,
+                // not into the plan.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
                 let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace(['-', '.'], "_"));
                 further.push((name, variable));
@@ -214,7 +214,7 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
             let variable = marks(bare).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
             let origin = match &variable {
                 Some(variable) => format!("--header Authorization, from ${variable}"),
-                None => format!("--header Authorization: put that key into the variable {KEY}"),
+                None => format!("--header Authorization: put the key into the variable {KEY}"),
             };
             found = reference(variable.as_deref().unwrap_or(KEY), origin);
         }
@@ -226,13 +226,13 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let headers = (!further.is_empty()).then(|| {
         let one = |(name, variable): &(String, String)| format!("{name}: {}", secret(variable));
         let variables: Vec<&str> = further.iter().map(|(_, variable)| variable.as_str()).collect();
-        let origin = format!("--header: put what they hold into {}", variables.join(", "));
+        let origin = format!("--header: put their values into {}", variables.join(", "));
         Field::new("headers", format!("{{ {} }}", further.iter().map(one).collect::<Vec<_>>().join(", ")), origin)
     });
     key.into_iter().chain(headers).collect()
 }
 
-/// The model of a command.
+/// Returns the model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let known = around.model.as_ref().is_some_and(|(model, _)| !model.trim().is_empty());
     let read = |option: &str| arguments.needed_unless(known, place, option);
@@ -245,17 +245,17 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
     };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
     if let (Some(_), Some(model)) = (&served, &model) {
-        arguments.needless(&model.origin, "the server knows the model by --served-model-name");
+        arguments.needless(&model.origin, "the server lists the model under --served-model-name");
     }
     let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
-        let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// What a command that starts a server says of it: its facts, its model, and where it is.
+/// Returns the facts of a server from the command that starts it, its model, and its address.
 pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
@@ -290,7 +290,7 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     if let Some(port) = port {
         let host = host.filter(|host| host != "0.0.0.0").unwrap_or_else(|| "127.0.0.1".to_owned());
         let url = format!("http://{host}:{port}/v1");
-        // What is no port is listed with the words of the command.
+        // An invalid port is listed with the words of the command.
         let is_address = marks(&url).is_empty() && address(&url).is_ok();
         around.url = is_address.then(|| (url, format!("--port of {by}")));
     }
@@ -302,7 +302,7 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     around
 }
 
-/// A fact: a number or a switch as such, anything else as a text.
+/// Returns a fact: a number or a switch unchanged, anything else as a text.
 fn fact(value: &str, secrets: &Secrets) -> String {
     let plain = value == "true"
         || value == "false"

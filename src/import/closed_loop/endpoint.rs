@@ -10,7 +10,7 @@ use crate::import::text::{is_no_key, name_of, one_line, secret, text_value};
 use crate::units::text::is_variable;
 use serde_json::Value;
 
-/// Engines by the names that people give their endpoints, each with its usual port.
+/// Engines by common endpoint names, each with its default port.
 const ENGINES: [(&str, &str, u16); 9] = [
     ("vllm", "vllm", 8000),
     ("sglang", "sglang", 30000),
@@ -23,7 +23,7 @@ const ENGINES: [(&str, &str, u16); 9] = [
     ("ollama", "openai", 11434),
 ];
 
-/// The engine that a text names.
+/// Returns the engine that a text names.
 fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
     let text = text.to_ascii_lowercase();
     let names = |known: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == known);
@@ -31,7 +31,7 @@ fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
 }
 
 impl JsonReader<'_> {
-    /// An endpoint: a hint for its name, and its fields.
+    /// Returns an endpoint: a hint for its name, and its fields.
     pub(super) fn endpoint(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
         let object = &Table::of(&item.value);
         let written = match &item.value {
@@ -53,21 +53,23 @@ impl JsonReader<'_> {
         let mut fields = vec![Field::new("url", text_value(&url.0), item.at.clone())];
         fields.push(match (engine, &said) {
             (Some((_, engine, _)), Some(_)) => Field::new("engine", engine, format!("{}, its engine", item.at)),
-            (Some((_, engine, _)), None) => Field::new("engine", engine, "by its name; it decides about ignore_eos"),
-            (None, None) => Field::new("engine", "openai", "not said: any server; ignore_eos is not sent"),
+            (Some((_, engine, _)), None) => {
+                Field::new("engine", engine, "from its name; it determines whether ignore_eos is sent")
+            }
+            (None, None) => Field::new("engine", "openai", "not set: any server; ignore_eos is not sent"),
             (None, Some(said)) => {
                 self.list_missing(
                     format!("{}: engine {}", item.at, one_line(said)),
-                    "not known here: the plan says openai",
+                    "unknown here: the plan uses openai",
                 );
-                Field::new("engine", "openai", format!("{}, not known here; ignore_eos is not sent", item.at))
+                Field::new("engine", "openai", format!("{}, unknown here; ignore_eos is not sent", item.at))
             }
         });
         let api = object.text(&["api", "api_type"]).filter(|api| ["chat", "completions"].contains(&api.as_str()));
         fields.push(match (api, url.1) {
             (Some(api), _) => Field::new("api", api, format!("{}.api", item.at)),
-            (None, Some(api)) => Field::new("api", api, "by its URL"),
-            (None, None) => Field::new("api", "chat", "not said; default of sweepline"),
+            (None, Some(api)) => Field::new("api", api, "from its URL"),
+            (None, None) => Field::new("api", "chat", "not set; default of sweepline"),
         });
         let hint = name.unwrap_or_else(|| engine.map_or("server", |(_, engine, _)| engine).to_owned());
         fields.extend(self.api_key(item, object, &hint));
@@ -75,8 +77,8 @@ impl JsonReader<'_> {
         Ok((name_of(&hint, "server"), fields))
     }
 
-    /// The URL of an endpoint, and the API where the URL says it. One that has only a name is looked for where its engine
-    /// usually listens.
+    /// Returns the URL of an endpoint, and the API if the URL contains it. An endpoint with only a name uses
+    /// the default port of its engine.
     fn endpoint_url(
         &mut self,
         item: &Item,
@@ -93,13 +95,13 @@ impl JsonReader<'_> {
             };
             self.list_missing(
                 format!("{} = {}", item.at, one_line(&name)),
-                format!("only a name, no URL: the plan asks {url}; correct it"),
+                format!("only a name, no URL: the plan uses {url}; fix it"),
             );
             return Ok((url, None));
         };
         let read = address(&text).map_err(|reason| {
             let shown = one_line(&self.secrets.hide(&text));
-            self.wrong(&item.at, &format!("`{shown}` is no URL of a server: {reason}"), "write http://HOST:PORT/v1")
+            self.wrong(&item.at, &format!("`{shown}` is not a server's URL: {reason}"), "write http://HOST:PORT/v1")
         })?;
         if read.had_secret {
             self.list_missing(format!("{}: {}", item.at, clean::CREDENTIALS), clean::WHY_CREDENTIALS);
@@ -107,7 +109,7 @@ impl JsonReader<'_> {
         Ok(base(&read.url))
     }
 
-    /// A reference in place of a key.
+    /// Returns a reference instead of a key.
     fn api_key(&mut self, item: &Item, object: &Table, name: &str) -> Option<Field> {
         let reference = |variable: &str, origin: String| Field::new("api_key", secret(variable), origin);
         if let Some(variable) = object.text(&["api_key_env", "key_env"]).filter(|variable| is_variable(variable)) {
@@ -130,6 +132,6 @@ impl JsonReader<'_> {
             stem
         };
         let variable = format!("{stem}_API_KEY");
-        Some(reference(&variable, format!("{}.api_key: put that key into the variable {variable}", item.at)))
+        Some(reference(&variable, format!("{}.api_key: put the key into the variable {variable}", item.at)))
     }
 }

@@ -1,4 +1,4 @@
-//! The configuration while it is read: its values by key, and what was not understood.
+//! Reads the configuration: its values by key, and the unknown parts.
 
 use serde_json::{Map, Value};
 
@@ -12,54 +12,54 @@ pub(super) const MOST: usize = 10_000;
 
 /// One value of the configuration, with its place in words.
 pub(super) struct JsonReader<'a> {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) file: &'a str,
     /// Its keys.
     pub(super) object: &'a Map<String, Value>,
-    /// What must not be repeated.
+    /// The secrets that must not be repeated.
     pub(super) secrets: &'a Secrets,
-    /// What did not get into the plan.
+    /// The settings that are not in the plan.
     pub(super) listed: Vec<Listed>,
 }
 
-/// Numbers of a list, and the key that had them.
+/// Numbers of a list, and their key.
 pub(super) struct Numbers {
     /// The key.
     pub(super) key: String,
-    /// The numbers, as they are written.
+    /// The numbers, as written.
     pub(super) values: Vec<String>,
 }
 
 impl Numbers {
-    /// They as an axis.
+    /// Returns them as an axis.
     pub(super) fn field(self, axis: &str) -> Field {
         Field::new(axis, format!("[{}]", self.values.join(", ")), self.key)
     }
 }
 
 impl JsonReader<'_> {
-    /// An error about what is written at a key.
+    /// Returns an error about the value of a key.
     pub(super) fn wrong(&self, at: &str, what: &str, remedy: &str) -> ImportError {
         ImportError::shape(format!("{}: {at}", self.file), what, remedy)
     }
 
-    /// Lists something that has no counterpart.
+    /// Lists a setting without a counterpart.
     pub(super) fn list_missing(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.listed.push(Listed::missing(what, why, 0));
     }
 
-    /// The first of these keys that is there; the others are listed.
+    /// Returns the first of these keys that exists; the others are listed.
     pub(super) fn first(&mut self, keys: &[&str]) -> Option<(String, Value)> {
         let mut found = keys.iter().filter_map(|key| Some((*key, self.object.get(*key)?)));
         let first = found.next().map(|(key, value)| (key.to_owned(), value.clone()));
         let others: Vec<String> = found.map(|(key, _)| key.to_owned()).collect();
         for other in others {
-            self.list_missing(other, format!("`{}` says the same, and is taken", keys[0]));
+            self.list_missing(other, format!("`{}` sets the same value, and is used", keys[0]));
         }
         first
     }
 
-    /// Whole numbers: one, a list, or a text of them between commas.
+    /// Returns whole numbers: one, a list, or a text of them separated by commas.
     pub(super) fn numbers(&mut self, keys: &[&str], least: u64, most: u64) -> Result<Option<Numbers>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(None) };
         let values = match value {
@@ -79,15 +79,15 @@ impl JsonReader<'_> {
                 let shown = text::one_line(&self.secrets.hide(&text));
                 return Err(self.wrong(
                     &format!("{key}[{at}]"),
-                    &format!("`{shown}` is none of {wanted}"),
-                    "correct it",
+                    &format!("`{shown}` is not one of {wanted}"),
+                    "fix it",
                 ));
             };
             let number = number.to_string();
             if numbers.contains(&number) {
                 self.list_missing(
                     format!("{key}[{at}] = {number}"),
-                    "it is there twice; `repeats` runs a cell several times",
+                    "it is listed twice; `repeats` runs a cell several times",
                 );
             } else {
                 numbers.push(number);
@@ -96,7 +96,7 @@ impl JsonReader<'_> {
         Ok(Some(Numbers { key, values: numbers }))
     }
 
-    /// An axis of values of one kind.
+    /// Returns an axis of values of one kind.
     pub(super) fn values(
         &mut self,
         key: &str,
@@ -107,11 +107,7 @@ impl JsonReader<'_> {
         let mut values = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         values.dedup();
         if values.is_empty() || values.len() > MOST || !values.iter().all(fits) {
-            return Err(self.wrong(
-                key,
-                &format!("it must be {wanted}, or a list of such"),
-                "correct it, or take it out",
-            ));
+            return Err(self.wrong(key, &format!("expected {wanted}, or a list of them"), "fix it, or remove it"));
         }
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         Ok(Some(Field::new(key, format!("[{}]", values.join(", ")), key)))

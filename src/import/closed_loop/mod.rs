@@ -1,5 +1,5 @@
 //! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
-//! `stabilize_seconds`, `max_tokens`, `output_dir`. Shapes are taken as they come; what is not understood is listed.
+//! `stabilize_seconds`, `max_tokens`, `output_dir`. Several shapes are accepted; unknown parts are listed.
 
 mod endpoint;
 mod json_reader;
@@ -18,7 +18,7 @@ use super::text::{self, list, seconds, text_value};
 use super::tree::Item;
 use json_reader::JsonReader;
 
-/// Keys that make a JSON object this configuration.
+/// Keys that identify a JSON object as this configuration.
 pub(super) const KEYS: [&str; 8] = [
     "endpoints",
     "models",
@@ -30,7 +30,7 @@ pub(super) const KEYS: [&str; 8] = [
     "output_dir",
 ];
 
-/// Other keys that are read, or other names of those above.
+/// Other keys that are read, or alternative names of those above.
 const MORE: [&str; 16] = [
     "endpoint",
     "model",
@@ -67,16 +67,16 @@ fn is(input: &Input) -> bool {
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Context { wishes, notes, .. } = context;
     let Value::Object(object) = json(&wishes.name, input.text)? else {
-        return Err(ImportError::unknown(&wishes.name, "JSON that is no object"));
+        return Err(ImportError::unknown(&wishes.name, "JSON, but not an object"));
     };
-    // It has a list of its own of what was not read.
+    // It has its own list of unread keys.
     input.tree.iter().for_each(Item::take);
     let mut draft = draft(&wishes.name, &object, context.name.clone(), wishes, notes.secrets)?;
     notes.extend(std::mem::take(&mut draft.listed));
     Ok(draft)
 }
 
-/// The plan of a configuration.
+/// Returns the plan of a configuration.
 fn draft(
     file: &str,
     object: &Map<String, Value>,
@@ -107,17 +107,17 @@ fn draft(
 }
 
 impl JsonReader<'_> {
-    /// The axes that are no names.
+    /// Reads the axes that are not names.
     fn axes(&mut self, scenarios_have_output: bool) -> Result<Vec<Field>, ImportError> {
         let mut axes = Vec::new();
         let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
         match tokens {
-            // Where a scenario has its own, the others were given this one.
+            // If a scenario has its own, the others were given this one.
             Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(
                     format!("max_tokens = [{}]", tokens.values.join(", ")),
-                    "scenarios say their own lengths",
+                    "scenarios set their own lengths",
                 );
             }
             tokens => axes.extend(tokens.map(|tokens| tokens.field("output_tokens"))),
@@ -147,7 +147,7 @@ impl JsonReader<'_> {
         }
         if let Some(seed) = self.object.get("seed") {
             let Some(seed) = seed.as_u64() else {
-                return Err(self.wrong("seed", "it must be a whole number of 0 or more", "correct it, or take it out"));
+                return Err(self.wrong("seed", "expected a whole number of 0 or more", "fix it, or remove it"));
             };
             head.push(Field::new("seed", seed.to_string(), "seed"));
         }
@@ -176,16 +176,16 @@ impl JsonReader<'_> {
                     draft.sections.push(Section { key: "timeouts", fields, ..Section::default() });
                 }
                 Some(number) => fields.push(Field::new(phase, seconds(number), key)),
-                None => return Err(self.wrong(key, "it must be a number of seconds", "write one, like 60")),
+                None => return Err(self.wrong(key, "expected a number of seconds", "write one, like 60")),
             }
         }
-        let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests end (drain); \
-                    it flows across every border.";
+        let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests \
+                    end (drain); requests cross every border.";
         draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });
         Ok(())
     }
 
-    /// What no one read.
+    /// Lists the unread keys.
     fn rest(&mut self) {
         for (key, value) in self.object {
             let known = KEYS.iter().chain(&MORE).copied();
@@ -193,7 +193,7 @@ impl JsonReader<'_> {
             match key.as_str() {
                 "output_dir" => {
                     let folder = value.as_str().unwrap_or("DIR");
-                    let why = format!("type `sweepline run PLAN --results {folder}`");
+                    let why = format!("run `sweepline run PLAN --results {folder}`");
                     self.listed.push(Listed::needless(format!("output_dir = {shown}"), why, 0));
                 }
                 key if known.clone().any(|known| known == key) => {}
@@ -201,8 +201,7 @@ impl JsonReader<'_> {
                     let folded = key.to_lowercase().replace('-', "_");
                     let near = known.min_by_key(|known| strsim::damerau_levenshtein(known, &folded));
                     let near = near.filter(|near| strsim::damerau_levenshtein(near, &folded) <= 1 + folded.len() / 4);
-                    let why =
-                        near.map_or("not understood".to_owned(), |near| format!("not understood; was `{near}` meant?"));
+                    let why = near.map_or("unknown".to_owned(), |near| format!("unknown; did you mean `{near}`?"));
                     self.list_missing(format!("{key} = {shown}"), why);
                 }
             }

@@ -1,4 +1,4 @@
-//! Endpoints, models and scenarios in the shapes that people give them: one text, a list, objects, or a table by name.
+//! Endpoints, models and scenarios in all accepted shapes: one text, a list, objects, or a table by name.
 
 use serde_json::Value;
 
@@ -10,35 +10,35 @@ use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
 
-/// An entry read: what it asks to be named, and its fields.
+/// An entry: its requested name, and its fields.
 type Read = Result<(String, Vec<Field>), ImportError>;
 
 /// The scenarios of a configuration.
 pub(super) struct Scenarios {
     /// Their names in the plan.
     pub names: Vec<String>,
-    /// Where they came from.
+    /// Their origin.
     pub origin: String,
-    /// Whether one says how long answers are.
+    /// Whether one sets the length of responses.
     pub(crate) has_output: bool,
 }
 
 impl JsonReader<'_> {
-    /// Reads `endpoints` into the plan; gives their names.
+    /// Reads `endpoints` into the plan; returns their names.
     pub(super) fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or give import --url URL";
+        let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or pass --url URL to import";
         let items = self.items_or(&["endpoints", "endpoint"], ("--url", &wishes.url), remedy)?;
         self.entries(&items, JsonReader::endpoint, &mut draft.endpoints)
     }
 
     /// Reads `models`.
     pub(super) fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let remedy = "add \"models\": [\"ID\"], or give import --model ID";
+        let remedy = "add \"models\": [\"ID\"], or pass --model ID to import";
         let items = self.items_or(&["models", "model"], ("--model", &wishes.model), remedy)?;
         self.entries(&items, JsonReader::model, &mut draft.models)
     }
 
-    /// The items under these keys, or the one that an option of import gives.
+    /// Returns the items under these keys, or the one from an option of import.
     fn items_or(
         &mut self,
         keys: &[&str],
@@ -74,7 +74,7 @@ impl JsonReader<'_> {
     pub(super) fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError> {
         let items = self.items(&["scenarios", "scenario"])?;
         if items.is_empty() {
-            let origin = "none given: short prompts that differ".to_owned();
+            let origin = "none specified: short prompts that differ".to_owned();
             return Ok(Scenarios { names: vec!["B1".to_owned()], origin, has_output: false });
         }
         let mut scenarios = Scenarios { names: Vec::new(), origin: "scenarios".to_owned(), has_output: false };
@@ -90,7 +90,7 @@ impl JsonReader<'_> {
                 fields.push(Field::new("output_tokens", tokens.clamp(1, 4_000_000).to_string(), "max_tokens"));
             }
             let name = match fields.as_slice() {
-                // A built-in as it is needs no entry.
+                // An unchanged built-in needs no entry.
                 [base] if built_in(&base.value).is_some() && base.value == hint => hint,
                 _ => {
                     let hint = if built_in(&hint).is_some() { format!("own-{hint}") } else { hint };
@@ -105,15 +105,15 @@ impl JsonReader<'_> {
     }
 }
 
-/// Other names of the length of a shared prefix.
+/// Alternative names for the length of a shared prefix.
 const SYSTEM: [&str; 5] =
     ["system_tokens", "prefix_tokens", "prefix_len", "system_prompt_tokens", "shared_prefix_tokens"];
-/// Other names of the length of a prompt.
+/// Alternative names for the length of a prompt.
 const PROMPT: [&str; 6] = ["prompt_tokens", "input_tokens", "input_len", "input_length", "prompt_len", "isl"];
-/// Other names of a length of answers.
+/// Alternative names for the length of a response.
 const OUTPUT: [&str; 6] = ["output_tokens", "max_tokens", "output_len", "output_length", "osl", "max_output_tokens"];
 
-/// A built-in scenario's name, in whatever case it is written.
+/// Returns a built-in scenario's name, regardless of case.
 fn upper(text: &str) -> Option<String> {
     built_in(&text.to_ascii_uppercase()).map(|_| text.to_ascii_uppercase())
 }
@@ -123,7 +123,7 @@ fn has_output(value: &Value) -> bool {
 }
 
 impl JsonReader<'_> {
-    /// The items under the first of these keys: of one text, a list, or a table by name.
+    /// Returns the items under the first of these keys: from one text, a list, or a table by name.
     fn items(&mut self, keys: &[&str]) -> Result<Vec<Item>, ImportError> {
         let Some((key, value)) = self.first(keys) else { return Ok(Vec::new()) };
         let items: Vec<Item> = match value {
@@ -147,7 +147,7 @@ impl JsonReader<'_> {
                 place,
                 what: "entries",
                 most: MOST,
-                remedy: "take out what is not measured",
+                remedy: "remove the entries that are not measured",
             });
         }
         Ok(items)
@@ -155,7 +155,7 @@ impl JsonReader<'_> {
 
     fn not_understood(&mut self, at: &str, key: &str, value: &Value) {
         let shown = one_line(&self.secrets.shown(key, &value.to_string()));
-        self.list_missing(format!("{at}.{key} = {shown}"), "not understood");
+        self.list_missing(format!("{at}.{key} = {shown}"), "unknown");
     }
 
     fn model(&mut self, item: &Item) -> Result<(String, Vec<Field>), ImportError> {
@@ -168,7 +168,7 @@ impl JsonReader<'_> {
         let Some(id) = id.or_else(|| name.clone()).filter(|id| !id.trim().is_empty()) else {
             return Err(self.wrong(
                 &item.at,
-                "a model is an id, or an object with one",
+                "a model is an ID, or an object with one",
                 "write \"meta-llama/Llama-3.1-8B-Instruct\"",
             ));
         };
@@ -196,7 +196,7 @@ impl JsonReader<'_> {
         let known = text.as_deref().and_then(upper).or_else(|| upper(&name));
         if known.is_none() && object.is_empty() {
             let what = format!("{} = {}", item.at, one_line(&name));
-            let why = "no scenario that is known here: the plan sends B1, short prompts that differ, under its name";
+            let why = "unknown scenario: the plan sends B1, short prompts that differ, under its name";
             self.list_missing(what, why);
         }
         let fields = self.lengths(item, object, known);
@@ -204,7 +204,7 @@ impl JsonReader<'_> {
         Ok((upper(&name).unwrap_or_else(|| name_of(&name, "scenario")), fields))
     }
 
-    /// Base and lengths of a scenario; without a base that is known, the lengths tell it.
+    /// Returns base and lengths of a scenario; without a known base, the lengths determine it.
     fn lengths(&mut self, item: &Item, object: &Table, known: Option<String>) -> Vec<Field> {
         let system = object.whole(&SYSTEM);
         let mut turns = object.whole(&["turns", "num_turns"]);
@@ -221,7 +221,7 @@ impl JsonReader<'_> {
             (None, Some(_)) => "C",
             (None, None) => "B1",
         };
-        let origin = if known.is_some() { item.at.clone() } else { "by what it says of lengths".to_owned() };
+        let origin = if known.is_some() { item.at.clone() } else { "from its lengths".to_owned() };
         let mut fields = vec![Field::new("base", known.unwrap_or_else(|| by_lengths.to_owned()), origin)];
         for (key, said, least, most) in [
             ("system_tokens", system, 0, 4_000_000),
@@ -232,7 +232,7 @@ impl JsonReader<'_> {
             let Some((said, value)) = said else { continue };
             let fits = value.clamp(least, most);
             if fits != value {
-                let why = format!("{key} is from {least} to {most}: the plan has {fits}");
+                let why = format!("{key} must be from {least} to {most}: the plan uses {fits}");
                 self.list_missing(format!("{}.{said} = {value}", item.at), why);
             }
             fields.push(Field::new(key, fits.to_string(), format!("{}.{said}", item.at)));

@@ -1,24 +1,24 @@
-//! Objects whose keys are looked up under several names, and what of them nobody read.
+//! Objects whose keys have several alternative names, and their unread keys.
 
 use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
-/// One item of a list or table: its place in words, its name where it has one, and what it is.
+/// One item of a list or table: its place in words, its name if it has one, and its value.
 pub(super) struct Item {
     pub at: String,
     pub name: Option<String>,
     pub value: Value,
 }
 
-/// An object, and which of its keys were read.
+/// An object, and the keys that were read.
 pub(super) struct Table<'a> {
     object: Option<&'a Map<String, Value>>,
     used: RefCell<Vec<&'a str>>,
 }
 
 impl<'a> Table<'a> {
-    /// An object; any other value has no keys.
+    /// Wraps an object; any other value has no keys.
     pub(super) fn of(value: &'a Value) -> Table<'a> {
         Table { object: value.as_object(), used: RefCell::default() }
     }
@@ -28,7 +28,7 @@ impl<'a> Table<'a> {
         self.object.is_none_or(Map::is_empty)
     }
 
-    /// What `take` makes of the first of these keys that it takes.
+    /// Returns the first of these keys that `take` accepts, converted.
     fn first<T>(&self, keys: &[&str], take: impl Fn(&Value) -> Option<T>) -> Option<(&'a str, T)> {
         let entry = |key: &&str| {
             let (key, value) = self.object?.get_key_value(*key)?;
@@ -39,22 +39,22 @@ impl<'a> Table<'a> {
         Some(found)
     }
 
-    /// A text under the first of these keys that has one.
+    /// Returns a text under the first of these keys that has one.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         self.first(keys, |value| value.as_str().map(str::to_owned)).map(|(_, text)| text)
     }
 
-    /// A whole number, and the key that has it.
+    /// Returns a whole number and its key.
     pub(super) fn whole(&self, keys: &[&str]) -> Option<(&'a str, u64)> {
         self.first(keys, |value| value.as_u64().or_else(|| value.as_str()?.parse().ok()))
     }
 
-    /// The number of a port.
+    /// Returns a port number.
     pub(super) fn port(&self) -> Option<u64> {
         self.whole(&["port"]).map(|(_, port)| port)
     }
 
-    /// What nobody read.
+    /// Returns the unread keys.
     pub(super) fn unused(&self) -> Vec<(&'a str, &'a Value)> {
         let used = self.used.borrow();
         let entries = self.object.into_iter().flatten().map(|(key, value)| (key.as_str(), value));
@@ -62,7 +62,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Keys that only one entry has, and no table of entries by name.
+/// Keys that only a single entry has, not a table of entries by name.
 const KEYS_OF_ONE: [&str; 10] =
     ["url", "base_url", "host", "port", "engine", "id", "model_id", "base", "prompt_tokens", "input_tokens"];
 

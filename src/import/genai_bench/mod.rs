@@ -1,5 +1,5 @@
-//! Command lines of `genai-bench benchmark` → what each of them measures: every traffic scenario at every number of requests in
-//! flight, or of texts in a request.
+//! Command lines of `genai-bench benchmark` → jobs: every traffic scenario at every number of requests in
+//! flight, or of texts per request.
 
 mod options;
 mod scenario;
@@ -29,15 +29,15 @@ pub(super) const IMPORTER: Importer = Importer {
     command: Some(CommandReader { arguments, read: jobs }),
 };
 
-/// What the tool does where it is not told the requests in flight, or the texts of a request.
+/// The tool's default numbers of requests in flight, and of texts per request.
 const CONCURRENCIES: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const BATCHES: [u32; 7] = [1, 2, 4, 8, 24, 48, 96];
-/// What it sends where it is told nothing.
+/// The tool's default traffic scenarios.
 const CHAT: [&str; 5] = ["N(480,240)/(300,150)", "D(100,100)", "D(100,1000)", "D(2000,200)", "D(7800,200)"];
 const EMBEDDING: [&str; 5] = ["E(64)", "E(128)", "E(256)", "E(512)", "E(1024)"];
 const RANKING: [&str; 7] =
     ["R(64,100)", "R(128,100)", "R(256,100)", "R(512,100)", "R(1024,100)", "R(2096,100)", "R(4096,100)"];
-/// More values than an option is given.
+/// Maximum number of values of an option.
 const MOST: usize = 1000;
 
 fn arguments(words: &[String]) -> Option<&[String]> {
@@ -50,7 +50,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// What is asked: texts to continue, to embed or to rank.
+/// The task: text generation, embedding or ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     Chat,
@@ -58,7 +58,7 @@ enum Task {
     Rank,
 }
 
-/// What a command measures.
+/// The jobs of a command.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { command, around, place, .. } = asked;
     let notes = context.notes;
@@ -67,7 +67,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let backend = arguments.needed(place, "api-backend")?;
     let backend = backend.unwrap_or_else(|| Said::default("openai".to_owned(), "no --api-backend"));
     if !["openai", "vllm", "sglang", "together"].contains(&backend.value.as_str()) {
-        let why = "this command is left out: the provider is not asked over OpenAI's API";
+        let why = "this command is skipped: the provider has no OpenAI API";
         arguments.missing(&backend.origin, why);
         return Ok(Vec::new());
     }
@@ -101,7 +101,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
                 Task::Embed | Task::Rank => {
                     let key = if task == Task::Embed { "inputs" } else { "documents" };
                     fields.push(Field::new(key, size.value.to_string(), &size.origin));
-                    let one = Said::default(1, "one request in flight, whatever --num-concurrency says");
+                    let one = Said::default(1, "one request in flight, regardless of --num-concurrency");
                     (format!("{name}-{}", size.value), load(one))
                 }
             };
@@ -114,7 +114,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(jobs)
 }
 
-/// What is asked for; none of what is no text.
+/// The task; `None` if it is not a text task.
 fn task(place: &str, arguments: &Arguments) -> Result<Option<Task>, ImportError> {
     let said = arguments.needed(place, "task")?;
     let said = said.unwrap_or_else(|| Said::default("text-to-text".to_owned(), "no --task"));
@@ -123,19 +123,19 @@ fn task(place: &str, arguments: &Arguments) -> Result<Option<Task>, ImportError>
         "text-to-embeddings" => Some(Task::Embed),
         "text-to-rerank" => Some(Task::Rank),
         _ => {
-            let why = "this command is left out: text, embeddings and rankings are measured, no pictures and no speech";
+            let why = "this command is skipped: sweepline measures text, embeddings and rankings, not images or speech";
             arguments.missing(&said.origin, why);
             None
         }
     })
 }
 
-/// Which engine answers: as `--server-engine` says, else as the backend is called.
+/// The engine: from `--server-engine`, else from the backend's name.
 fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     let of_backend = match backend.value.as_str() {
         known @ ("vllm" | "sglang") => Said { value: known.to_owned(), origin: backend.origin.clone() },
         _ => {
-            let origin = format!("{}: which server answers is not said; write it here", backend.origin);
+            let origin = format!("{}: the server's engine is not given; write it here", backend.origin);
             Said { value: "openai".to_owned(), origin }
         }
     };
@@ -147,14 +147,14 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
         "LlamaCPP" => "llamacpp",
         _ => {
             arguments
-                .missing(&said.origin, "`engine` of the endpoint knows vllm, sglang, tgi, llamacpp, nim and openai");
+                .missing(&said.origin, "`engine` of the endpoint supports vllm, sglang, tgi, llamacpp, nim and openai");
             return of_backend;
         }
     };
     Said { value: known.to_owned(), origin: said.origin }
 }
 
-/// Where the command asks, and what it says of the server.
+/// The command's server and its facts.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -170,7 +170,7 @@ fn at(
             Said::default("https://api.together.xyz/v1".to_owned(), "Together's address")
         }
         None => {
-            let remedy = "add --api-base http://HOST:PORT to it, or give it to import: --url http://HOST:PORT";
+            let remedy = "add --api-base http://HOST:PORT to it, or pass it: sweepline import --url http://HOST:PORT";
             return Err(ImportError::shape(place, "the command has no --api-base", remedy));
         }
     };
@@ -185,7 +185,7 @@ fn at(
     let mut fields = vec![url, Field::new("engine", &engine.value, &engine.origin), Field::new("api", api, of_task)];
     let (own, general) = (arguments.text("model-api-key"), arguments.text("api-key"));
     if let (Some(_), Some(general)) = (&own, &general) {
-        arguments.needless(&general.origin, "--model-api-key is taken before it");
+        arguments.needless(&general.origin, "--model-api-key takes precedence");
     }
     fields.extend(endpoint::api_key(own.or(general), &["OPENAI_API_KEY", "MODEL_API_KEY"], command, notes));
     fields.extend(hardware(arguments));
@@ -195,7 +195,7 @@ fn at(
     Ok(fields)
 }
 
-/// A version is compared by its letters.
+/// Quotes a version: versions are compared as text.
 fn quoted(text: &str) -> String {
     let plain = scalar(&cell_text(text));
     if plain.starts_with('"') { plain } else { format!("\"{plain}\"") }
@@ -213,20 +213,20 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
     (!parts.is_empty()).then(|| Field::new("hardware", format!("{{ {} }}", parts.join(", ")), origins.join(", ")))
 }
 
-/// The model that is asked for.
+/// The model.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = arguments
         .needed_unless(around.is_given_model(), place, "api-model-name")?
         .filter(|said| !said.value.trim().is_empty());
     let Some(id) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
-        let remedy = "add --api-model-name ID to it, or to import: sweepline import --model ID …";
+        let remedy = "add --api-model-name ID to it, or pass it: sweepline import --model ID …";
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// What is sent beside the text; of embeddings and rankings nothing.
+/// Request fields other than the text; none for embeddings and rankings.
 fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked, context: &Context) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("additional-request-params"), context.notes, asked.command.line);
@@ -234,14 +234,16 @@ fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked
         return body;
     }
     if let Some((_, origin)) = body.take("system_message") {
-        let why = "a system message of these words has no counterpart; `base: C, system_tokens: N` has one of N tokens";
+        let why = "a literal system message has no counterpart; `base: C, system_tokens: N` sends one of N tokens";
         arguments.missing(&origin, why);
     }
     body.add_default("temperature", 0.into(), "genai-bench sends 0");
     match ["vllm", "sglang"].contains(&backend.value.as_str()) {
-        true => {
-            body.add_default("ignore_eos", true.into(), "genai-bench asks for whole answers where the length is given")
-        }
+        true => body.add_default(
+            "ignore_eos",
+            true.into(),
+            "genai-bench requests full-length responses if the length is given",
+        ),
         false => {
             if let Some((_, origin)) = body.take("ignore_eos") {
                 arguments.needless(&origin, "genai-bench does not send it to this backend");
@@ -252,7 +254,7 @@ fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked
     body
 }
 
-/// The scenarios: a hint for the name of each, and its fields.
+/// The scenarios: a name hint for each, and its fields.
 fn scenarios(
     task: Task,
     arguments: &Arguments,
@@ -269,7 +271,7 @@ fn scenarios(
     };
     let said: Vec<Said<String>> = match given.is_empty() {
         false => given.iter().map(|text| Said::default(text.clone(), format!("--traffic-scenario {text}"))).collect(),
-        true if has_data => vec![Said::default("dataset".to_owned(), "no --traffic-scenario beside a data set")],
+        true if has_data => vec![Said::default("dataset".to_owned(), "no --traffic-scenario with a data set")],
         true => default.iter().map(|text| Said::default((*text).to_owned(), format!("default {text}"))).collect(),
     };
     let mut all = Vec::new();
@@ -279,7 +281,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// One traffic scenario; none of what no plan sends.
+/// One traffic scenario; `None` if no plan can send it.
 fn one(
     task: Task,
     said: &Said<String>,
@@ -295,7 +297,7 @@ fn one(
         }
         Err(why) => {
             let what = format!("{}: {}", said.origin, why.split(':').next().unwrap_or_default());
-            let remedy = why.split_once(": ").map_or("correct it there", |(_, remedy)| remedy);
+            let remedy = why.split_once(": ").map_or("fix it there", |(_, remedy)| remedy);
             return Err(ImportError::shape(&asked.place, what, remedy));
         }
     };
@@ -332,14 +334,14 @@ fn one(
             None => return Ok(None),
         },
         _ => {
-            arguments.missing(&said.origin, "it is none for this task, and the tool ends with an error");
+            arguments.missing(&said.origin, "it does not apply to this task: the tool ends with an error");
             return Ok(None);
         }
     };
     Ok(Some((named, fields)))
 }
 
-/// Which engine the fields of a request are held against.
+/// The engine against which request fields are checked.
 fn engine_of(arguments: &Arguments) -> String {
     let backend = arguments.text("api-backend").unwrap_or_else(|| Said::default("openai".to_owned(), ""));
     engine(&backend, arguments).value
@@ -349,12 +351,12 @@ fn engine_of(arguments: &Arguments) -> String {
 fn length(key: &str, tokens: u32, origin: &str, arguments: &Arguments) -> Field {
     let value = tokens.clamp(SHORTEST, LONGEST);
     if value != tokens {
-        arguments.missing(origin, &format!("{key} is from {SHORTEST} to {LONGEST}: the plan asks for {value}"));
+        arguments.missing(origin, &format!("{key} must be from {SHORTEST} to {LONGEST}: the plan uses {value}"));
     }
     Field::new(key, value.to_string(), origin)
 }
 
-/// Prompts and answers, with what they share in front.
+/// Prompt and output lengths, with the shared prefix.
 fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Arguments, body: &Body) -> Vec<Field> {
     let shared = shared(prompt, arguments);
     let mut fields = Vec::new();
@@ -373,7 +375,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     let output =
         asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
     let (of_lengths, told) = lengths(prompt, Some(output));
-    // One length that is not sent is lost; of many the shortest are.
+    // A single length out of range is lost; of a distribution, only the shortest lengths are.
     let is_one = of_lengths.len() > 1;
     told.iter().for_each(|(what, why)| match is_one {
         true => arguments.missing(what, why),
@@ -383,7 +385,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     fields
 }
 
-/// The tokens that all prompts share.
+/// The prefix that all prompts share, in tokens.
 fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     let tokens = match (arguments.whole("prefix-len"), arguments.number::<f64>("prefix-ratio", "a number from 0 to 1"))
     {
@@ -393,7 +395,7 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
                 ratio.map(|ratio| (f64::from(length) * ratio) as u32)
             }
             _ => {
-                arguments.missing(&ratio.origin, "it is a share, from 0 to 1, of prompts that all have one length (D)");
+                arguments.missing(&ratio.origin, "expected a share from 0 to 1 of prompts of one length (D)");
                 return None;
             }
         },
@@ -405,39 +407,39 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     (tokens.value > 0).then(|| tokens.map(|tokens| tokens.clamp(16, LONGEST)))
 }
 
-/// What stands in a file, sent as it is.
+/// The texts of a file, sent unchanged.
 fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Body) -> Option<Vec<Field>> {
     let path = arguments.text("dataset-path");
     let column = arguments.text("dataset-prompt-column");
     let map = column.as_ref().map_or_else(String::new, |said| format!(", map: {{ prompt: {} }}", scalar(&said.value)));
     let folder = &asked.around.folder;
     let length = body.clone().output_tokens();
-    let found = path.ok_or_else(|| "the command names no file of texts".to_owned()).and_then(|path| {
+    let found = path.ok_or_else(|| "the command names no text file".to_owned()).and_then(|path| {
         let value = format!("{{ file: {}{map}, on_bad: skip }}", scalar(&files::named(folder, &path.value)?));
         files::fits(folder, "", &format!(", data: {value}, output_tokens: 1"))?;
         Ok(Field::new("data", value, path.origin))
     });
     match found {
         Ok(field) => {
-            let why = "what the texts share stays shared, as there; nothing is shared with another run";
+            let why = "texts still share what they share there; nothing is shared with another run";
             let output = length.unwrap_or_else(|| {
                 arguments.missing(
                     &said.origin,
-                    "the tool sends no length, and takes answers as long as they come: 1024 is asked for",
+                    "the tool sends no length and accepts responses of any length: the plan requests 1024",
                 );
-                Said::default(1024, "write how long answers may be")
+                Said::default(1024, "set the output length")
             });
             Some(vec![
                 Field::new("base", "B1", format!("{}: texts of a file", said.origin)),
                 field,
                 Field::new("nonce", "run", why),
                 Field::new("output_tokens", output.value.to_string(), output.origin),
-                Field::new("ignore_eos", "false", "no length is given: answers end where they end"),
+                Field::new("ignore_eos", "false", "no length is set: the model ends the responses"),
             ])
         }
         Err(why) => {
             let why = format!(
-                "{why}: this scenario is left out; `data: {{ file: FILE }}` of a scenario sends a file that lies in \
+                "{why}: this scenario is skipped; `data: {{ file: FILE }}` of a scenario sends a file from \
                  the plan's folder"
             );
             arguments.missing(&said.origin, &why);
@@ -446,19 +448,19 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     }
 }
 
-/// The longest time of a run.
+/// The maximum duration of a run.
 fn minutes(arguments: &Arguments) -> Option<Said<f64>> {
     let said = arguments.number::<u32>("max-time-per-run", "a whole number of minutes")?;
     Some(Said { value: f64::from(said.value.max(1)) * 60.0, origin: format!("{} (minutes)", said.origin) })
 }
 
-/// How fast requests in flight rise.
+/// How fast the number of requests in flight rises.
 fn fill(arguments: &Arguments) -> Vec<Field> {
     let said = arguments.whole("spawn-rate").filter(|said| said.value > 0);
     said.map(|said| Field::new("fill", format!("{{ per_second: {} }}", said.value), said.origin)).into_iter().collect()
 }
 
-/// The values of an option that is given several times, or the tool's own.
+/// The values of a repeatable option, or the tool's defaults.
 fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>> {
     let given = arguments.many(name).map(|said| said.value).unwrap_or_default();
     if given.is_empty() {
@@ -471,9 +473,9 @@ fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>>
             Ok(number) if number > 0 && all.iter().all(|known| known.value != number) => {
                 all.push(Said { value: number, origin: format!("--{name} {number}") });
             }
-            Ok(number) if number > 0 => arguments.needless(&format!("--{name} {number}"), "it stands there twice"),
+            Ok(number) if number > 0 => arguments.needless(&format!("--{name} {number}"), "duplicate"),
             _ => {
-                let why = "this is not a whole number above 0";
+                let why = "expected a whole number above 0";
                 arguments.notes.wrong(&format!("--{name} {value}"), why, arguments.line);
             }
         }

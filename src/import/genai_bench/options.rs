@@ -1,20 +1,21 @@
-//! The options of `genai-bench benchmark` (`genai_bench/cli/option_groups.py` of github.com/sgl-project/genai-bench, 7fd04d8c of
-//! July 2026): how many words each takes, and what becomes of it.
+//! The options of `genai-bench benchmark` (`genai_bench/cli/option_groups.py` of
+//! github.com/sgl-project/genai-bench, 7fd04d8c of July 2026): the number of words of each, and how it is
+//! handled.
 
 use crate::import::options::Arity::{Each, Flag, One};
 use crate::import::options::Fate::{Lost, Needless, Read};
 use crate::import::options::{Fate, Known};
 
-const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
-const UPLOAD: Fate = Needless("results lie in a folder of files: upload it as any other");
+const FOLDER: Fate = Needless("`sweepline run --results DIR` sets the results folder");
+const UPLOAD: Fate = Needless("results are a folder of files: upload it like any other");
 const PROVIDER: Fate = Lost(
-    "only a server with OpenAI's API is asked; `headers` and `api_key` of the endpoint carry what a gateway wants",
+    "only servers with OpenAI's API are supported; `headers` and `api_key` of the endpoint carry what a gateway needs",
 );
-const CLIENT: Fate = Needless("one client sends any load; `engine: { threads: N }` gives it more threads");
+const CLIENT: Fate = Needless("one client can send any load; `engine: { threads: N }` gives it more threads");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 73] = [
-    // The server and what is asked of it.
+    // The server and the task.
     ("api-backend", One, Read),
     ("api-base", One, Read),
     ("api-key", One, Read),
@@ -36,7 +37,7 @@ pub(super) const OPTIONS: [Known; 73] = [
         "iteration-type",
         One,
         Needless(
-            "the task decides it: embeddings and rankings vary the texts of a request, all others the requests in \
+            "the task determines it: embeddings and rankings vary the texts per request, all others the requests in \
              flight",
         ),
     ),
@@ -44,11 +45,11 @@ pub(super) const OPTIONS: [Known; 73] = [
     ("max-requests-per-run", One, Read),
     ("spawn-rate", One, Read),
     ("warmup-ratio", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
-    ("cooldown-ratio", One, Needless("load is kept up in `drain` until the measured requests have ended")),
+    ("cooldown-ratio", One, Needless("`drain` keeps up the load until the measured requests end")),
     ("num-workers", One, CLIENT),
     ("master-port", One, CLIENT),
-    // What is sent.
-    ("model", One, Needless("a name for the results: `id` of the model is what the server is asked for")),
+    // Content of the requests.
+    ("model", One, Needless("a name for the results: requests use `id` of the model")),
     ("model-tokenizer", One, Read),
     ("prefix-len", One, Read),
     ("prefix-ratio", One, Read),
@@ -56,13 +57,13 @@ pub(super) const OPTIONS: [Known; 73] = [
     ("dataset-prompt-column", One, Read),
     ("dataset-config", One, Read),
     ("dataset-image-column", One, Lost("requests carry text only")),
-    // What is told of it.
+    // Reports.
     ("experiment-folder-name", One, FOLDER),
     ("experiment-base-dir", One, FOLDER),
     ("log-dir", One, FOLDER),
-    ("metrics-time-unit", One, Needless("durations carry their unit")),
-    ("metrics-refresh-interval", One, Needless("`sweepline run --progress` says how the state of a run is shown")),
-    // Results elsewhere.
+    ("metrics-time-unit", One, Needless("durations include their unit")),
+    ("metrics-refresh-interval", One, Needless("`sweepline run --progress` sets how a run's progress is shown")),
+    // Upload of results.
     ("upload-results", Flag, UPLOAD),
     ("namespace", One, UPLOAD),
     ("storage-provider", One, UPLOAD),

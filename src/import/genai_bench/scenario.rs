@@ -1,26 +1,27 @@
-//! Traffic scenarios of genai-bench: `D(100,1000)`, `N(480,240)/(300,150)`, `U(50,100)/(200,250)`, `E(1024)`, `R(1024,100)`.
+//! Traffic scenarios of genai-bench: `D(100,1000)`, `N(480,240)/(300,150)`, `U(50,100)/(200,250)`, `E(1024)`,
+//! `R(1024,100)`.
 
 use crate::import::spread::Spread;
 
-/// What a traffic scenario asks for.
+/// The content of a traffic scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Traffic {
-    /// Prompts and answers.
+    /// Prompt and output lengths.
     Text(Spread, Spread),
     /// Texts to embed.
     Embed(u32),
     /// Documents and a query to rank them by.
     Rank(u32, u32),
-    /// What the data set holds.
+    /// The contents of the data set.
     Dataset,
 }
 
-/// The longest prompt of a distribution without a bound on that side: five standard deviations.
+/// Upper bound of an unbounded distribution, in standard deviations.
 fn around(mean: u32, sd: u32, least: u32) -> Spread {
     if sd == 0 { Spread::One(mean.max(least)) } else { Spread::around(mean, sd, least) }
 }
 
-/// Reads a traffic scenario; an error says what is wrong with it.
+/// Reads a traffic scenario; an error describes the problem.
 pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     if text == "dataset" {
@@ -43,11 +44,11 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
         }
         ('E', [[tokens]]) => Ok(Traffic::Embed(*tokens)),
         ('R', [[document, query]]) => Ok(Traffic::Rank(*document, *query)),
-        ('I' | 'A', [_, ..]) => Err("requests carry text only: pictures and speech are not measured".to_owned()),
-        _ => Err(
-            "it is no traffic scenario: write D(IN,OUT), N(IN,SD)/(OUT,SD), U(MIN,MAX)/(MIN,MAX), E(N) or R(N,QUERY)"
-                .to_owned(),
-        ),
+        ('I' | 'A', [_, ..]) => Err("requests carry text only: images and speech are not measured".to_owned()),
+        _ => {
+            Err("not a traffic scenario: write D(IN,OUT), N(IN,SD)/(OUT,SD), U(MIN,MAX)/(MIN,MAX), E(N) or R(N,QUERY)"
+                .to_owned())
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `backend`: which server is asked, over which API, with which further fields of a request.
+//! `backend`: the server, its API and further request fields.
 
 use crate::import::body::Body;
 use crate::import::draft::Field;
@@ -14,21 +14,21 @@ use crate::import::text::{name_of, seconds, secret, text_value};
 use crate::import::tree::At;
 use crate::plan::Api;
 
-/// The server that is asked.
+/// The server to measure.
 pub(super) struct Server {
     /// The endpoint: a hint for its name, and its fields.
     pub(super) endpoint: (String, Vec<Field>),
     /// The model: a hint for its name, and its fields.
     pub(super) model: (String, Vec<Field>),
-    /// Further fields of a request.
+    /// Further request fields.
     pub(super) body: Body,
-    /// What the plan says once: how long an answer may take.
+    /// Plan-wide settings: the request timeouts.
     pub(super) once: Vec<(&'static str, Field)>,
     /// The API.
     pub(super) api: Api,
 }
 
-/// Reads the backend; none where it asks something that is not measured here, which is listed.
+/// Reads the backend; lists it and returns `None` if sweepline cannot measure it.
 pub(super) fn read(
     at: At,
     place: &str,
@@ -42,7 +42,7 @@ pub(super) fn read(
     let is_http = kind.is_none_or(|kind| ["openai_http", "openai"].contains(&kind.peek().word().unwrap_or_default()));
     if let Some(kind) = kind.filter(|_| !is_http) {
         kind.missing(
-            "this is left out: guidellm runs that engine in its own process; `launch` of an endpoint starts a server",
+            "this is skipped: guidellm runs that engine in its own process; `launch` of an endpoint starts a server",
         );
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub(super) fn read(
         "/v1/embeddings" => Api::Embeddings,
         _ => {
             if let Some(there) = get("request_format") {
-                there.missing("this is left out: text and embeddings are measured, no speech and no pooling");
+                there.missing("this is skipped: sweepline measures text and embeddings, not speech or pooling");
             }
             return Ok(None);
         }
@@ -64,15 +64,15 @@ pub(super) fn read(
     let line = command.line;
     let notes = context.notes;
     let said = endpoint::base(get("target").and_then(At::text), around, notes, line).unwrap_or_else(|| {
-        Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one")
+        Said::default("http://localhost:8000".to_owned(), "no target: the address in guidellm's documentation")
     });
     let url = endpoint::url(place, said, Path::AddsV1, "write target=http://HOST:PORT", notes, line)?;
     let is_tls = url.value.starts_with("https") || url.value.starts_with("\"https");
-    let origin = format!("{kind}which server answers is not said; write it here, it decides about ignore_eos");
+    let origin = format!("{kind}the server's engine is not given; write it here, ignore_eos depends on it");
     let mut fields = vec![url, Field::new("engine", "vllm", origin), Field::new("api", api.name(), format.origin)];
     let mut once = Vec::new();
     if let Some(key) = get("api_key") {
-        let origin = format!("{}: put that key into the variable OPENAI_API_KEY", key.take().origin());
+        let origin = format!("{}: set the variable OPENAI_API_KEY to that key", key.take().origin());
         fields.push(Field::new("api_key", secret("OPENAI_API_KEY"), origin));
     } else {
         fields.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, notes));
@@ -80,14 +80,14 @@ pub(super) fn read(
     if let Some(verify) = get("verify") {
         match verify.flag() {
             Some(said) if !said.value && is_tls => fields.push(Field::new("insecure_tls", "true", said.origin)),
-            Some(_) if !is_tls => verify.needless("there is no certificate at an http address"),
+            Some(_) if !is_tls => verify.needless("an http address has no certificate"),
             _ => verify.needless("certificates are verified"),
         }
     }
     if let Some(http2) = get("http2") {
         match http2.flag() {
             Some(said) if said.value && is_tls => fields.push(Field::new("http", "2", said.origin)),
-            _ => http2.needless("HTTP/1.1 is what is spoken"),
+            _ => http2.needless("requests use HTTP/1.1"),
         }
     }
     for (key, name) in [("timeout", "request"), ("timeout_connect", "connect")] {
@@ -114,8 +114,8 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Fields of the body, the headers by reference, since what stands in one may be a key, and the key of a header of authorization
-/// where nothing else says one.
+/// Body fields; headers by reference, since their values may be keys; and the key of an authorization header,
+/// unless another setting has one.
 fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;
@@ -139,11 +139,11 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
         }
         let variable = name.to_ascii_uppercase().replace(['-', '.'], "_");
         headers.push(format!("{name}: {}", secret(&variable)));
-        origins.push(format!("{}: put what it holds into {variable}", value.take().origin()));
+        origins.push(format!("{}: set {variable} to its value", value.take().origin()));
     }
     for key in ["params", "query", "content", "files"] {
         if let Some(there) = get(key) {
-            there.missing("only the body and the headers of a request can have further fields: `extra`, `headers`");
+            there.missing("further fields go only into the body (`extra`) and the headers (`headers`)");
         }
     }
     let headers = (!headers.is_empty())
@@ -151,21 +151,21 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
     (body, headers, key)
 }
 
-/// What sweepline does anyway, or not at all.
+/// Lists the settings that sweepline applies anyway, and those without a counterpart.
 fn unneeded(backend: Option<At>) {
     let Some(backend) = backend else { return };
     for (key, why) in [
-        ("follow_redirects", "the address that is written is asked"),
-        ("validate_backend", "each server is asked before anything is sent: `ready`"),
-        ("tool_call_missing_behavior", "no tools are called"),
-        ("multiturn_reasoning", "reasoning is no part of a conversation's history"),
+        ("follow_redirects", "requests go to the given address"),
+        ("validate_backend", "every server is checked before the first request: `ready`"),
+        ("tool_call_missing_behavior", "tools are never called"),
+        ("multiturn_reasoning", "a conversation's history excludes reasoning"),
     ] {
         if let Some(there) = backend.get(key) {
             there.needless(why);
         }
     }
     for (key, why) in [
-        ("api_routes", "the API stands under the base address: `url`"),
+        ("api_routes", "the API is under the base address: `url`"),
         ("server_history", "the history is sent with each turn: `base: D`"),
     ] {
         if let Some(there) = backend.get(key) {
@@ -174,7 +174,7 @@ fn unneeded(backend: Option<At>) {
     }
 }
 
-/// The model that is asked for.
+/// The model.
 fn model(
     said: Option<At>,
     place: &str,
@@ -184,8 +184,8 @@ fn model(
 ) -> Result<(String, Vec<Field>), ImportError> {
     let named = said.and_then(At::text).filter(|said| !said.value.trim().is_empty());
     let Some(id) = endpoint::model_id(named, around, notes, line) else {
-        let what = "no model is named: guidellm asks the server for its first one";
-        let remedy = "add model=ID to the backend, or give it to import: sweepline import --model ID …";
+        let what = "no model is set: guidellm would take the server's first one";
+        let remedy = "add model=ID to the backend, or pass it: sweepline import --model ID …";
         return Err(ImportError::shape(place, what, remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! `data`: what is sent → a scenario.
+//! `data` → a scenario.
 //!
-//! Lengths with a deviation are drawn from a normal distribution, five deviations to each side unless bounds are given, and put onto
-//! the bounds where they lie beyond (`IntegerRangeSampler` of `utils/random.py`); with bounds alone all lengths between are alike.
+//! Lengths with a deviation follow a normal distribution, up to five deviations to each side unless bounds
+//! are given; values beyond the bounds are clamped (`IntegerRangeSampler` of `utils/random.py`). With bounds
+//! alone, lengths are uniform.
 
 use crate::import::body::Body;
 use crate::import::draft::Field;
@@ -16,20 +17,20 @@ use crate::import::tree::At;
 use crate::plan::Api;
 use crate::units::Decimal;
 
-/// How many tokens are asked for where nothing says it.
+/// Output tokens to request by default.
 const UNSAID: u32 = 1024;
 
-/// What is sent.
+/// The content of the requests.
 pub(super) struct Content {
     /// A hint for the scenario's name.
     pub(super) name: String,
     /// Its fields.
     pub(super) fields: Vec<Field>,
-    /// Whether a trace says when requests are sent.
+    /// Whether a trace sets the send times.
     pub(super) is_trace: bool,
 }
 
-/// Reads what is sent; none where no plan can send it, which is listed.
+/// Reads the data; lists it and returns `None` if no plan can send it.
 pub(super) fn read(
     at: At,
     api: Api,
@@ -41,7 +42,7 @@ pub(super) fn read(
 ) -> Result<Option<Content>, ImportError> {
     let sources = at.get("data").map(At::list).unwrap_or_default();
     let Some(source) = sources.first().copied() else {
-        let what = "nothing says what is sent: there is no `data`";
+        let what = "`data` is missing";
         return Err(ImportError::shape(
             &context.wishes.name,
             what,
@@ -49,7 +50,7 @@ pub(super) fn read(
         ));
     };
     for more in sources.iter().skip(1) {
-        more.missing("one data set makes up a request: the first is taken; a `mix` of scenarios sends several");
+        more.missing("a scenario has one data set, here the first; a `mix` of scenarios sends several");
     }
     let kind = source.get("kind").and_then(At::text);
     let asked = body.output_tokens();
@@ -63,8 +64,8 @@ pub(super) fn read(
         "trace_synthetic" | "trace_minimal" | "trace_mooncake" | "trace" => trace(source, around),
         "json_file" | "csv_file" | "text_file" | "parquet_file" | "file" => file(source, at, asked, around),
         _ => {
-            let why = "this is left out: nothing is downloaded, and no pictures, speech or documents of others are \
-                       sent; `data: { file: FILE }` of a scenario sends a data set that lies in the plan's folder";
+            let why = "this is skipped: nothing is downloaded, and no pictures, speech or third-party documents are \
+                       sent; `data: { file: FILE }` of a scenario sends a data set from the plan's folder";
             source.missing(why);
             None
         }
@@ -77,8 +78,8 @@ pub(super) fn read(
     if api == Api::Embeddings {
         content.fields.retain(|field| !["output_tokens", "turns", "think"].contains(&field.key.as_str()));
     } else {
-        body.add_default("ignore_eos", true.into(), "guidellm asks for whole answers where the length is given");
-        body.add_default("temperature", serde_json::Value::Null, "not given: guidellm leaves it to the server");
+        body.add_default("ignore_eos", true.into(), "guidellm requests full-length responses if the length is given");
+        body.add_default("temperature", serde_json::Value::Null, "not set: guidellm leaves it to the server");
     }
     let engine = endpoint.iter().find(|field| field.key == "engine").map_or("", |field| field.value.as_str());
     let known: Vec<String> = content.fields.iter().map(|field| field.key.clone()).collect();
@@ -87,16 +88,16 @@ pub(super) fn read(
     Ok(Some(content))
 }
 
-/// How data is loaded: how many records, and in which order.
+/// Reads how data is loaded: the number of records and their order.
 fn loader(at: At, kind: &str, is_sent: bool) {
     if let Some(loader) = at.get("data_loader") {
         let is_made = kind == "synthetic_text";
         for (key, value) in loader.entries() {
             match key {
-                "samples" if is_made => value.needless("prompts are made as they are needed"),
+                "samples" if is_made => value.needless("prompts are generated as needed"),
                 "samples" if value.json().as_i64() == Some(-1) => value.needless("all records are sent"),
                 "samples" => value.missing(
-                    "all records of a file are sent, again and again: `sweepline dataset sample` writes fewer",
+                    "all records of a file are sent repeatedly; `sweepline dataset sample` writes a smaller file",
                 ),
                 // Read with the file.
                 "shuffle" if is_sent && !is_made => {}
@@ -108,19 +109,19 @@ fn loader(at: At, kind: &str, is_sent: bool) {
         for key in ["data_column_mapper", "data_args"] {
             if let Some(there) = at.get(key) {
                 match is_sent {
-                    true => there.needless("prompts of their own have no columns"),
-                    false => there.missing("the data set that it is for is left out"),
+                    true => there.needless("generated prompts have no columns"),
+                    false => there.missing("its data set is skipped"),
                 }
             }
         }
     }
 }
 
-/// A length as guidellm draws it; none where it is not given.
+/// A length as guidellm draws it; `None` if it is not set.
 fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     let get = |end: &str| source.get(&format!("{name}{end}")).and_then(At::whole);
     let mean = get("")?;
-    // An earlier name of the deviation.
+    // The earlier name of the deviation.
     let sd = get("_stdev").or_else(|| get("_variance"));
     let (min, max) = (get("_min"), get("_max"));
     let origins: Vec<&str> = [Some(&mean), sd.as_ref(), min.as_ref(), max.as_ref()]
@@ -140,7 +141,7 @@ fn spread(source: At, name: &str) -> Option<Said<Spread>> {
         None => match (low.unwrap_or(mean.value), high.unwrap_or(mean.value)) {
             (from, to) if from < to => {
                 if let (Some(_), Some(_), Some(at)) = (low, high, source.get(name)) {
-                    at.needless("with both bounds and no deviation every length between them is as likely");
+                    at.needless("with both bounds and no deviation, lengths are uniform");
                 }
                 Spread::Even(from, to)
             }
@@ -150,14 +151,14 @@ fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     Some(Said { value, origin })
 }
 
-/// What is told of made prompts: words of the source, and why.
+/// What to list for generated prompts: the source setting and the reason.
 #[derive(Default)]
 struct Told {
-    /// One length that is another one here.
+    /// A single length that changes here.
     lost: Vec<(String, String)>,
-    /// Lengths of which the shortest are not drawn.
+    /// Lengths of which the shortest cannot be drawn.
     cut: Vec<(String, String)>,
-    /// What is drawn in another way.
+    /// Values that are drawn differently.
     differs: Vec<(String, String)>,
 }
 
@@ -172,17 +173,17 @@ impl Told {
 fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) {
     let mut told = Told::default();
     let prompt = spread(source, "prompt_tokens")
-        .unwrap_or_else(|| Said::default(Spread::One(256), "no prompt_tokens: write how long prompts are"));
+        .unwrap_or_else(|| Said::default(Spread::One(256), "no prompt_tokens: set the prompt length"));
     let given = spread(source, "output_tokens");
     let output = match (given, asked) {
         (Some(given), asked) => {
-            let why = "the data says how long answers are";
+            let why = "the data sets the output length";
             told.differs.extend(asked.map(|asked| (asked.origin, why.to_owned())));
             Some(given)
         }
         (None, Some(asked)) => Some(asked.map(Spread::One)),
         (None, None) if api == Api::Embeddings => None,
-        (None, None) => Some(Said::default(Spread::One(UNSAID), "no output_tokens: write how long answers may be")),
+        (None, None) => Some(Said::default(Spread::One(UNSAID), "no output_tokens: set the output length")),
     };
     let output = output.filter(|_| api != Api::Embeddings);
     let mean = |spread: &Spread| match spread {
@@ -207,13 +208,15 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
         let why = match key {
             "branches" => "a conversation has no branches: a `mix` of scenarios sends several kinds",
             "tools" | "tool_call_turns" | "server_tool_call_turns" => {
-                "no tools are called; `extra: { tools: […] }` sends definitions of them"
+                "tools are never called; `extra: { tools: […] }` sends tool definitions"
             }
-            _ if key.starts_with("tool_response") => "no tools are called",
-            _ if key.starts_with("first_") => "all turns of a conversation have lengths of one kind: `lengths`",
+            _ if key.starts_with("tool_response") => "tools are never called",
+            _ if key.starts_with("first_") => {
+                "all turns of a conversation share one distribution of lengths: `lengths`"
+            }
             "source" | "samples" | "random_seed" | "load_kwargs" => {
                 value
-                    .needless("prompts are made of sweepline's own prose, as many as are needed, by the plan's `seed`");
+                    .needless("sweepline generates as many prompts as needed from its own prose, by the plan's `seed`");
                 continue;
             }
             _ => continue,
@@ -223,7 +226,7 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
     (Content { name, fields, is_trace: false }, told)
 }
 
-/// The base, with turns where there are several.
+/// The base, with `turns` for conversations.
 fn turns(source: At, told: &mut Told) -> Vec<Field> {
     let turns = source.get("turns").and_then(At::whole).filter(|turns| turns.value > 1);
     let Some(turns) = turns else { return vec![Field::new("base", "B1", "prompts that differ")] };
@@ -239,7 +242,7 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
         let value = match sd.filter(|sd| sd.value > 0.0 && low < mean.value && mean.value < high) {
             Some(sd) => {
                 origin = format!("{origin}, {}", sd.origin);
-                let why = "pauses are lognormal here, with the same mean and deviation";
+                let why = "pauses follow a lognormal distribution here, with the same mean and deviation";
                 told.differs.push((sd.origin.clone(), why.to_owned()));
                 let [mean, sd, low, high] = [mean.value, sd.value, low, high].map(seconds);
                 format!("{{ lognormal: {{ mean: {mean}, sd: {sd}, min: {low}, max: {high} }} }}")
@@ -252,7 +255,7 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
     fields
 }
 
-/// The texts that prompts share. Of two buckets one may have no text: then some requests share none.
+/// The text that prompts share. One of two buckets may have no text: some requests then share none.
 fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let buckets = source.get("prefix_buckets").map(At::list).unwrap_or_default();
     let number =
@@ -265,8 +268,9 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     for (other, tokens, _) in read.iter().filter(|(one, ..)| one.origin() != from.origin()) {
         match tokens {
             0 => drop(other.take()),
-            _ => other
-                .missing("shared texts have one length: the first bucket is taken; a `mix` of scenarios has several"),
+            _ => {
+                other.missing("shared texts have one length, here the first bucket's; a `mix` of scenarios has several")
+            }
         }
     }
     let tokens = from.get("prefix_tokens").and_then(At::whole).filter(|tokens| tokens.value > 0)?;
@@ -276,8 +280,8 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let shared: u64 = read.iter().filter(|(_, tokens, _)| *tokens > 0).map(|(.., weight)| u64::from(*weight)).sum();
     let share = match all > shared && shared > 0 {
         true => {
-            let why =
-                "requests that share no text open with as many tokens of their own here, so that all have one length";
+            let why = "requests without a shared text start with as many unique tokens here, so that all have the \
+                       same length";
             told.differs.push((source.origin(), why.to_owned()));
             format!("share: {}, ", Decimal::new(i64::try_from(shared * 1000 / all).unwrap_or(1000).max(1), 3))
         }
@@ -293,9 +297,9 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     Some(Field::new("prefix", format!("{{ {share}tokens: {size}, groups: {groups} }}"), origin))
 }
 
-/// The file of a source, as a plan names it.
+/// The source's file, as the plan names it.
 fn path(source: At, around: &Around) -> Result<(String, String), String> {
-    let said = source.any(&["path", "source", "file"]).and_then(At::text).ok_or("it names no file")?;
+    let said = source.any(&["path", "source", "file"]).and_then(At::text).ok_or("no file is named")?;
     Ok((scalar(&named(&around.folder, &said.value)?), said.origin))
 }
 
@@ -324,7 +328,7 @@ fn trace(source: At, around: &Around) -> Option<Content> {
         Ok(field) => Some(Content { name: "trace".to_owned(), fields: vec![field], is_trace: true }),
         Err(why) => {
             let why = format!(
-                "this is left out: {why}; `trace: {{ file: FILE }}` of a scenario replays one that lies in the \
+                "this is skipped: {why}; `trace: {{ file: FILE }}` of a scenario replays a trace in the \
                  plan's folder"
             );
             source.missing(&why);
@@ -346,7 +350,7 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
         .collect();
     let map = if map.is_empty() { String::new() } else { format!(", as: columns, map: {{ {} }}", map.join(", ")) };
     if let Some(kind) = mapper.and_then(|mapper| mapper.get("kind")) {
-        kind.needless("`map` of the data set says which column is what");
+        kind.needless("`map` of the data set assigns the columns");
     }
     let shuffle = at.get("data_loader").and_then(|loader| loader.get("shuffle")).and_then(At::flag);
     let order = if shuffle.is_some_and(|said| said.value) { "" } else { ", order: file" };
@@ -357,9 +361,9 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
     });
     match found {
         Ok(field) => {
-            let why = "what the texts share stays shared, as there; nothing is shared with another run";
+            let why = "texts still share what they share there; nothing is shared with another run";
             let mut fields = vec![Field::new("base", "B1", "texts of a file"), field, Field::new("nonce", "run", why)];
-            let output = asked.unwrap_or_else(|| Said::default(UNSAID, "write how long answers may be"));
+            let output = asked.unwrap_or_else(|| Said::default(UNSAID, "set the output length"));
             if length.is_none() {
                 fields.push(Field::new("output_tokens", output.value.to_string(), output.origin));
             }
@@ -367,7 +371,7 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
         }
         Err(why) => {
             let why = format!(
-                "this is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the \
+                "this is skipped: {why}; `data: {{ file: FILE }}` of a scenario sends a data set in the \
                  plan's folder"
             );
             source.missing(&why);

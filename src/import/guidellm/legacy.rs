@@ -1,4 +1,4 @@
-//! Options and files of guidellm up to 0.6, where each setting stood by itself → the tree of 0.7.
+//! Flat options and files of guidellm up to 0.6 → the tree of 0.7.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::pairs;
 use crate::import::arguments::Arguments;
 use crate::import::tree::Item;
 
-/// What a request format was called.
+/// Earlier names of request formats.
 const FORMATS: [(&str, &str); 6] = [
     ("chat_completions", "/v1/chat/completions"),
     ("chat", "/v1/chat/completions"),
@@ -15,7 +15,7 @@ const FORMATS: [(&str, &str); 6] = [
     ("embeddings", "/v1/embeddings"),
     ("responses", "/v1/responses"),
 ];
-/// What a constraint was called, its kind, and the name of its value.
+/// A constraint's earlier name, its kind, and the name of its value.
 const CONSTRAINTS: [(&str, &str, &str); 5] = [
     ("max_seconds", "max_duration", "seconds"),
     ("max_requests", "max_requests", "count"),
@@ -23,7 +23,7 @@ const CONSTRAINTS: [(&str, &str, &str); 5] = [
     ("max_error_rate", "max_error_rate", "rate"),
     ("max_global_error_rate", "max_global_error_rate", "rate"),
 ];
-/// Options that a file has as fields, and that are read.
+/// Options that files have as fields.
 const READ: [&str; 27] = [
     "target",
     "model",
@@ -53,7 +53,7 @@ const READ: [&str; 27] = [
     "cooldown_percent",
     "rampup",
 ];
-/// The same under another name.
+/// Renames a setting.
 const ALSO: [&str; 2] = ["default_over_saturation", "stop_over_saturated"];
 
 /// A data source that is a path, or the name of a data set.
@@ -70,12 +70,12 @@ pub(super) fn data(text: &str) -> Value {
     json!({ "kind": kind, "path": text })
 }
 
-/// The tree of a file as that of 0.7: what stands under `spec` or `config`, or side by side as up to 0.6.
+/// Converts a file to the tree of 0.7: its `spec`, its `config`, or the flat fields of up to 0.6.
 pub(super) fn modern(root: Item) -> Item {
     let mut made = Item::table(Vec::new());
     for (key, item) in root.into_entries() {
         match key.as_str() {
-            // A report holds the configuration that it was made with.
+            // A report contains its configuration.
             "config" | "args" if item.is_table() => {
                 modern(item).into_entries().into_iter().for_each(|(key, item)| made.lay(&key, item));
             }
@@ -93,11 +93,11 @@ pub(super) fn modern(root: Item) -> Item {
     made
 }
 
-/// The options of a command that stand each by itself.
+/// Reads a command's flat options.
 pub(super) fn options(arguments: &Arguments, root: &mut Item) {
     for key in READ.iter().chain(&ALSO) {
         let name = key.replace('_', "-");
-        // Options of other names have fields of those names.
+        // The fields have the new names.
         if !super::options::OPTIONS.iter().any(|(known, ..)| *known == name) {
             continue;
         }
@@ -116,7 +116,7 @@ pub(super) fn options(arguments: &Arguments, root: &mut Item) {
     }
 }
 
-/// One setting that stands by itself.
+/// Puts one flat setting into the tree.
 fn flat(root: &mut Item, key: &str, item: Item) {
     let within = |table: &str, key: &str, item: Item, root: &mut Item| {
         root.lay(table, Item::table(vec![(key.to_owned(), item)]));

@@ -1,8 +1,8 @@
-//! `profile`: how a server is asked → loads, each a cell.
+//! `profile` → loads, one cell each.
 //!
-//! A `sweep` measures one request at a time, then as many as it may keep in flight, and rates evenly between what both came to:
-//! which rates these are is known behind them. In its place stands a ladder with as many loads, from one request in flight to the
-//! most, each as many times the one before.
+//! A `sweep` measures one request at a time, then the maximum in flight, then evenly spaced rates between both
+//! throughputs, which are only known after the run. The plan uses a ladder of the same number of loads instead:
+//! from one request in flight to the maximum, by a constant factor.
 
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -12,11 +12,11 @@ use crate::import::text::seconds;
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// The most requests in flight where nothing says it.
+/// Default maximum number of requests in flight.
 const MOST_IN_FLIGHT: u32 = 512;
-/// The steps of a sweep where nothing says how many.
+/// Default number of steps of a sweep.
 const STEPS: u32 = 10;
-/// What a plan takes.
+/// The plan's limits.
 const BOUNDS: (u32, u32) = (100_000, 1_000_000);
 
 /// The loads of a profile.
@@ -28,18 +28,18 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
         phase.needless("load rises in `fill` and settles in `stabilize` before anything is measured");
     }
     if let Some(phase) = get("cooldown") {
-        phase.needless("load is kept up in `drain` until the measured requests have ended");
+        phase.needless("`drain` keeps up the load until the measured requests end");
     }
     if let Some(seed) = get("random_seed") {
-        seed.needless("the plan's `seed` decides what is random");
+        seed.needless("the plan's `seed` determines all random choices");
     }
-    // Up to 0.6 one word meant something else for each profile.
+    // Up to 0.6, the meaning of `rate` depended on the profile.
     let rates = at.get("rate");
     let several = |key: &str| values(get(key).or(rates), at, key);
     let cap = |get: Option<At>| get.and_then(At::whole).map(bounded);
     if is_trace {
         if kind.value != "replay" {
-            get("kind").iter().for_each(|at| at.differs("the trace says when requests are sent"));
+            get("kind").iter().for_each(|at| at.differs("the trace sets the send times"));
         }
         return Ok(vec![Load { is_own: true, batch_size: cap(get("max_concurrency")), ..Load::default() }]);
     }
@@ -48,7 +48,7 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
         "synchronous" => vec![closed(Said { value: 1, origin: kind.origin })],
         "concurrent" => {
             if let Some(cap) = get("max_concurrency") {
-                cap.needless("`batch_size` is the number in flight");
+                cap.needless("`batch_size` sets the number in flight");
             }
             several("streams")?.into_iter().map(|said| closed(whole(said))).collect()
         }
@@ -56,7 +56,7 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
             let most = get("max_concurrency").or(rates).and_then(first).and_then(At::whole);
             let said = most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, "guidellm's default max_concurrency"));
             get("kind").iter().for_each(|at| {
-                at.differs("guidellm sends as fast as the server takes it; here so many requests are kept in flight");
+                at.differs("guidellm sends as fast as the server accepts; here this many requests are kept in flight");
             });
             vec![closed(said)]
         }
@@ -79,7 +79,7 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
             get("kind"),
         ),
         other => {
-            let what = format!("{}: `{other}` is no profile", kind.origin);
+            let what = format!("{}: unknown profile `{other}`", kind.origin);
             let remedy = "write sweep, synchronous, concurrent, throughput, constant, poisson or replay";
             return Err(ImportError::shape(place, what, remedy));
         }
@@ -90,7 +90,7 @@ fn first(at: At) -> Option<At> {
     at.list().into_iter().next()
 }
 
-/// Numbers, of a list or one; what stands in `benchmarks` for each takes their place.
+/// One number or a list; values per benchmark in `benchmarks` replace them.
 fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Decimal>>, ImportError> {
     let path = format!("profile.{key}");
     let each: Vec<At> = at
@@ -101,7 +101,7 @@ fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Dec
         .filter_map(|one| one.get(&path).or_else(|| one.get("profile")?.get(key)))
         .collect();
     if let Some(own) = own.filter(|_| !each.is_empty()) {
-        own.needless("what stands for each benchmark by itself is taken");
+        own.needless("the values per benchmark replace it");
     }
     let given = if each.is_empty() { own.map(At::list).unwrap_or_default() } else { each };
     let mut all: Vec<Said<Decimal>> = Vec::new();
@@ -109,8 +109,8 @@ fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Dec
         let Some(said) = one.decimal() else { continue };
         match said.value.is_positive() && said.value <= Decimal::from(BOUNDS.1) {
             true if all.iter().all(|known| known.value != said.value) => all.push(said),
-            true => one.needless("it stands there twice"),
-            false => one.unreadable("it is no number above 0"),
+            true => one.needless("duplicate"),
+            false => one.unreadable("expected a number above 0"),
         }
     }
     if all.is_empty() {
@@ -128,15 +128,15 @@ fn bounded(said: Said<u32>) -> Said<u32> {
     said.map(|value| value.clamp(1, BOUNDS.0))
 }
 
-/// The loads that stand in for those of a sweep.
+/// The loads that replace those of a sweep.
 fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Option<At>) -> Vec<Load> {
     let said = steps.and_then(At::whole).filter(|said| said.value > 1);
     let steps = said.unwrap_or_else(|| Said::default(STEPS, format!("default sweep_size {STEPS}")));
     let most = most.and_then(At::whole).map(bounded);
     let most =
         most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
-    let why = "which rates lie between one request at a time and the most is known behind these; here as many \
-               numbers of requests in flight rise from 1 to the most";
+    let why = "the rates between one request at a time and the maximum are only known after the run; the plan uses \
+               as many numbers of requests in flight, from 1 to the maximum";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
         strategy.needless("requests in flight have no arrivals; `qps` with `arrivals: constant` or `poisson` has");
@@ -152,7 +152,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
         .collect()
 }
 
-/// How long load rises.
+/// How long the load rises.
 pub(super) fn fill(at: At) -> Option<Field> {
     let said = at.path(&["profile", "rampup_duration"])?.seconds().filter(|said| said.value > 0.0)?;
     Some(Field::new("fill", seconds(said.value), said.origin))

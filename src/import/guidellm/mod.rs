@@ -1,4 +1,4 @@
-//! guidellm: command lines of `guidellm run` and `guidellm benchmark`, and scenario files → what they measure.
+//! guidellm: command lines of `guidellm run` and `guidellm benchmark`, and scenario files → jobs.
 
 mod backend;
 mod data;
@@ -40,19 +40,19 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     let rest = after(words, "guidellm", &["benchmark", "run"])?;
     match rest.first().map(String::as_str) {
         Some("run") => rest.get(1..),
-        // What it shows of earlier results is no benchmark.
+        // Subcommands that show earlier results are not benchmarks.
         Some("from-file") => None,
         _ => Some(rest),
     }
 }
 
-/// Whether a file is a scenario: a table `spec` with a profile or data, or a profile and data side by side.
+/// Whether a file is a scenario: a table `spec` with a profile or data, or both at the top level.
 fn is(input: &Input) -> bool {
     let Some(root) = &input.tree else { return false };
     let spec = root.peek("spec").filter(|spec| spec.is_table());
     let has = |item: &Item, keys: &[&str]| keys.iter().any(|key| item.peek(key).is_some());
     match spec {
-        // A manifest of Kubernetes has a `spec` too.
+        // Kubernetes manifests have a `spec` too.
         Some(spec) => !has(root, &["apiVersion", "kind"]) && has(spec, &["profile", "data", "backend", "constraints"]),
         None => {
             has(root, &["rate_type", "rate-type", "profile"])
@@ -65,7 +65,7 @@ fn is(input: &Input) -> bool {
 /// The plan of a scenario file.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no table".to_owned())) };
-    // What is read is a tree of its own, whose fields have the same names and lines.
+    // A separate tree is read, whose fields have the same names and lines.
     let root = legacy::modern(tree.clone());
     tree.take();
     let command = shell::command(&context.wishes.command, context.notes.secrets);
@@ -78,13 +78,13 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// What a command measures.
+/// The job of a command.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let root = words::tree(asked, context)?;
     of_tree(&root, &asked.place, asked.command, asked.around, context)
 }
 
-/// What a tree of settings measures.
+/// The job of a settings tree.
 fn of_tree(
     root: &Item,
     place: &str,
@@ -97,7 +97,7 @@ fn of_tree(
     let at = root.at(notes);
     let made = measured(at, place, command, around, context);
     match &made {
-        // It is left out, for a reason that is listed: what else it says counts for nothing.
+        // It is skipped and the reason is listed: its other settings have no effect.
         Ok(jobs) if jobs.is_empty() => at.skip_rest(),
         _ => root.list_rest(&[], notes),
     }
@@ -136,21 +136,21 @@ fn measured(
     Ok(loads.into_iter().map(job).collect())
 }
 
-/// The tokenizer that lengths are counted with.
+/// The tokenizer that counts lengths.
 fn tokenizer(at: At, endpoint: &[Field], around: &Around) -> Option<Field> {
     let table = at.get("tokenizer")?;
     if let Some(kind) = table.get("kind") {
-        kind.needless("`tokenizer` of the model is a folder or file of Hugging Face's form, or `server`");
+        kind.needless("`tokenizer` of the model is a folder or file in Hugging Face's format, or `server`");
     }
     if let Some(more) = table.get("load_kwargs") {
-        more.needless("the files of `tokenizer` say how texts are counted");
+        more.needless("the files of `tokenizer` determine how texts are counted");
     }
     let said = table.any(&["model", "source", "name"])?.text()?;
     let engine = endpoint.iter().find(|field| field.key == "engine").map_or("", |field| field.value.as_str());
     files::counted_by(&said, &around.folder, engine).map_err(|why| table.missing(&why)).ok()
 }
 
-/// The seed of what is random.
+/// The random seed.
 fn seed(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("seed")?;
     if let Some(kind) = table.get("kind") {
@@ -161,7 +161,7 @@ fn seed(at: At) -> Option<(&'static str, Field)> {
     Some(("seed", Field::new("seed", said.value.to_string(), said.origin)))
 }
 
-/// Labels of the run become its notes.
+/// Converts the run's labels to notes.
 fn labels(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("labels")?;
     let pairs: Vec<String> =
@@ -170,11 +170,11 @@ fn labels(at: At) -> Option<(&'static str, Field)> {
     (!pairs.is_empty()).then(|| ("notes", Field::new("notes", text_value(&pairs.join(" ")), origin)))
 }
 
-/// What sweepline does anyway.
+/// Lists the settings that sweepline applies anyway.
 fn unneeded(at: At) {
-    const FOLDER: &str = "`sweepline run --results DIR` says where results go, and `export` in which form";
+    const FOLDER: &str = "`sweepline run --results DIR` sets the results folder, `export` the format";
     const STORED: &str = "every run is stored, one row per request";
-    const TEXTS: &str = "texts are sent as they stand";
+    const TEXTS: &str = "texts are sent unchanged";
     for (key, why) in [
         ("outputs", FOLDER),
         ("output_dir", FOLDER),
@@ -183,14 +183,14 @@ fn unneeded(at: At) {
         ("metrics", STORED),
         ("sample_requests", STORED),
         ("output_sampling", STORED),
-        ("prefer_response_metrics", "tokens are those that the server reports, where it does"),
+        ("prefer_response_metrics", "token counts are the server's, if it reports them"),
         ("data_preprocessors", TEXTS),
         ("data_preprocessors_kwargs", TEXTS),
         ("data_finalizer", TEXTS),
         ("data_collator", TEXTS),
         ("data_num_workers", "data sets are read when the plan is loaded"),
         ("dataloader_kwargs", "data sets are read when the plan is loaded"),
-        ("metadata", "a plan's `notes` and comments say it"),
+        ("metadata", "a plan has `notes` and comments for this"),
     ] {
         if let Some(there) = at.get(key) {
             there.needless(why);

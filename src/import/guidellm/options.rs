@@ -1,16 +1,16 @@
-//! The options of `guidellm run` (`src/guidellm/cli/run.py` and `benchmark/schemas/` of github.com/vllm-project/guidellm, ee7a7745
-//! of August 2026, 0.7.3) and of `guidellm benchmark` up to 0.6 (`src/guidellm/__main__.py` of tag v0.6.0, and what it called by other
-//! names before): how many words each takes.
+//! The options of `guidellm run` (`src/guidellm/cli/run.py` and `benchmark/schemas/` of
+//! github.com/vllm-project/guidellm, ee7a7745 of August 2026, 0.7.3) and of `guidellm benchmark` up to 0.6
+//! (`src/guidellm/__main__.py` of tag v0.6.0, and earlier option names): the number of words of each.
 
 use crate::import::options::Arity::{Each, Flag, One};
 use crate::import::options::Fate::{Needless, Read};
 use crate::import::options::{Fate, Known};
 
-const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go, and `export` in which form");
+const FOLDER: Fate = Needless("`sweepline run --results DIR` sets the results folder, `export` the format");
 const STORED: Fate = Needless("every run is stored, one row per request");
 const QUIET: Fate = Needless("`sweepline run -q` is silent");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 62] = [
     ("config", One, Read),
     ("scenario", One, Read),
@@ -48,9 +48,9 @@ pub(super) const OPTIONS: [Known; 62] = [
     ("data-args", Each, Read),
     ("data-samples", One, Read),
     ("data-sampler", One, Read),
-    ("data-type", One, Needless("the form of a file tells itself")),
-    ("data-preprocessors", One, Needless("texts are sent as they stand")),
-    ("data-preprocessors-kwargs", One, Needless("texts are sent as they stand")),
+    ("data-type", One, Needless("the file's format is detected")),
+    ("data-preprocessors", One, Needless("texts are sent unchanged")),
+    ("data-preprocessors-kwargs", One, Needless("texts are sent unchanged")),
     ("data-num-workers", One, Needless("data sets are read when the plan is loaded")),
     ("dataloader-kwargs", One, Needless("data sets are read when the plan is loaded")),
     ("random-seed", One, Read),
@@ -75,7 +75,7 @@ pub(super) const OPTIONS: [Known; 62] = [
     ("output-formats", Each, FOLDER),
     ("sample-requests", One, STORED),
     ("output-sampling", One, STORED),
-    ("display-scheduler-stats", Flag, Needless("how late the client was is stored with each run")),
+    ("display-scheduler-stats", Flag, Needless("every run stores how late the client was")),
 ];
 
 /// Short options.

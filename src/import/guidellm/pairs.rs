@@ -1,22 +1,22 @@
-//! Values as guidellm takes them on a command line: `kind=poisson,rate=5,extras.body.top_k=20`, JSON or YAML.
+//! Values of guidellm's command line: `kind=poisson,rate=5,extras.body.top_k=20`, JSON or YAML.
 
 use serde_json::{Map, Value};
 
 use crate::import::secrets::Secrets;
 use crate::import::tree;
 
-/// The deepest and the longest that a path of keys is.
+/// Maximum depth and length of a key path.
 const DEEPEST: usize = 16;
-/// The highest index of a list.
+/// Highest list index.
 const LONGEST: usize = 256;
 
-/// Reads pairs, JSON or YAML; none where it is none of them.
+/// Reads pairs, JSON or YAML; `None` if the text is none of them.
 pub(super) fn read(text: &str, secrets: &Secrets) -> Option<Value> {
     let text = text.trim();
     let value = match text.starts_with(['{', '[']) {
         true => match serde_json::from_str(text) {
             Ok(value) => value,
-            // What begins with a bracket is held for JSON where it stands by itself.
+            // Text that starts with a bracket is JSON on its own.
             Err(_) => tree::parse("value.yaml", &format!("value: {text}")).ok().flatten()?.peek("value")?.json(),
         },
         false => pairs(text)?,
@@ -34,7 +34,7 @@ fn pairs(text: &str) -> Option<Value> {
     Some(root)
 }
 
-/// A value of a pair: a number, a switch, nothing, or a text.
+/// A pair's value: a number, a switch, null or a text.
 pub(super) fn one(text: &str) -> Value {
     match text {
         "true" | "True" => true.into(),
@@ -47,7 +47,7 @@ pub(super) fn one(text: &str) -> Value {
     }
 }
 
-/// Puts a value at `a.b[0].c`; none where the path leads nowhere.
+/// Puts a value at `a.b[0].c`; `None` if the path is invalid.
 pub(super) fn put(root: &mut Value, path: &str, value: Value) -> Option<()> {
     let mut here = root;
     let steps: Vec<&str> = path.split('.').collect();
@@ -62,7 +62,7 @@ pub(super) fn put(root: &mut Value, path: &str, value: Value) -> Option<()> {
         if !here.is_object() {
             *here = Value::Object(Map::new());
         }
-        // Names of settings may have hyphens; what stands below them may be the name of a header.
+        // Names of settings may have hyphens; names below them may be headers.
         let key = if depth == 0 { key.replace('-', "_") } else { key.to_owned() };
         here = here.as_object_mut()?.entry(key).or_insert(Value::Null);
         if let Some(index) = index {

@@ -1,11 +1,11 @@
-//! `constraints`: when a benchmark ends → the window, and what ends a ladder of loads.
+//! `constraints` → the window, and the condition that ends a ladder of loads.
 
 use crate::import::draft::Field;
 use crate::import::job::{Lasts, Load};
 use crate::import::said::Said;
 use crate::import::tree::At;
 
-/// The constraints of a kind.
+/// The constraints of these kinds.
 fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
     let all = at.get("constraints").map(At::list).unwrap_or_default();
     all.into_iter()
@@ -13,7 +13,7 @@ fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
         .collect()
 }
 
-/// The value of the first constraint of a kind; where it differs for each benchmark, the first.
+/// The value of the first constraint of a kind; the first one if it differs per benchmark.
 fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let one = of_kind(at, &[kind]).into_iter().next()?;
     one.get("kind")?.text();
@@ -24,12 +24,12 @@ fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     fewest(value.list())
 }
 
-/// Of values for each benchmark the least: all loads of a sweep have one window.
+/// The smallest of the values per benchmark: all loads of a sweep share one window.
 fn fewest(all: Vec<At>) -> Option<At> {
     let number = |at: &At| at.peek().json().as_f64().unwrap_or(f64::MAX);
     let least = all.iter().copied().min_by(|a, b| number(a).total_cmp(&number(b)))?;
-    let why = "all loads of a sweep have one window, with the least of these: a sweep of its own has another, `phases` \
-               beside its matrix";
+    let why = "all loads of a sweep share one window, with the smallest of these; a separate sweep has its own \
+               `phases` next to its matrix";
     all.iter().filter(|one| number(one) != number(&least)).for_each(|one| one.differs(why));
     for one in &all {
         one.take();
@@ -37,7 +37,7 @@ fn fewest(all: Vec<At>) -> Option<At> {
     Some(least)
 }
 
-/// What stands in `benchmarks` for each of them in the place of a constraint's value.
+/// The values per benchmark (`benchmarks`) that replace a constraint's value.
 fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let constraints = at.get("constraints").map(At::list).unwrap_or_default();
     let is_kind = |one: &At| one.get("kind").is_some_and(|word| word.peek().word() == Some(kind));
@@ -46,7 +46,7 @@ fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     fewest(benchmarks.iter().filter_map(|one| one.get(&path)).collect())
 }
 
-/// How long each load is measured: guidellm ends at the first of its constraints.
+/// The duration of each measurement: guidellm ends at the first of its constraints.
 pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
     let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());
@@ -54,7 +54,7 @@ pub(super) fn read(at: At, is_trace: bool) -> Lasts {
         for (key, value) in one.entries() {
             if key.starts_with("constraint") && !value.peek().is_taken() {
                 value.missing(
-                    "all loads of a sweep have one window; a sweep of its own has another: `phases` beside its matrix",
+                    "all loads of a sweep share one window; a separate sweep has its own `phases`, next to its matrix",
                 );
             }
         }
@@ -65,11 +65,11 @@ pub(super) fn read(at: At, is_trace: bool) -> Lasts {
         (Some(time), None) => Lasts::Seconds(time),
         (None, Some(count)) => Lasts::Requests(count),
         (None, None) if is_trace => Lasts::Unsaid,
-        (None, None) => Lasts::Requests(Said::default(1000, "no constraint: guidellm goes on to the end of its data")),
+        (None, None) => Lasts::Requests(Said::default(1000, "no constraint: guidellm runs to the end of its data")),
     }
 }
 
-/// What ends a ladder of rising loads early.
+/// The condition that ends a ladder of rising loads early.
 pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
     let is_ladder = loads.len() > 1;
     let is_open = loads.iter().any(|load| !load.qps.is_empty());
@@ -79,24 +79,24 @@ pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
             .get("mode")
             .is_some_and(|mode| ["monitor", "false", "off"].contains(&mode.json().as_str().unwrap_or_default()));
         if is_off {
-            one.needless("whether the server kept up is told of each run");
+            one.needless("every run reports whether the server kept up");
         } else if is_ladder && is_open {
             stop = Some(Field::new("stop", "saturated", one.take().origin()));
         } else if is_open {
-            one.needless("a run whose server fell behind says so: `saturated`");
+            one.needless("a run is marked `saturated` if the server falls behind");
         } else {
-            one.needless("with so many requests in flight a server is asked no faster than it answers");
+            one.needless("with a fixed number in flight, requests come no faster than the server responds");
         }
     }
     for one in of_kind(at, &["max_errors", "max_error_rate", "max_global_error_rate"]) {
         if is_ladder && stop.is_none() {
             one.differs(
-                "a run with too many errors is invalid, by the plan's `validity`, and no heavier load is \
-                         tried behind it",
+                "a run with too many errors is invalid under the plan's `validity`, and no heavier load is \
+                         tried after it",
             );
             stop = Some(Field::new("stop", "errors", one.origin()));
         } else {
-            one.differs("a run with too many errors is invalid, by the plan's `validity`; it is not cut short");
+            one.differs("a run with too many errors is invalid under the plan's `validity`, but runs to its end");
         }
     }
     stop

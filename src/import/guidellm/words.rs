@@ -1,4 +1,4 @@
-//! The words of a command → the tree that a configuration file has: `backend`, `profile`, `constraints`, `data`, …
+//! The words of a command → the tree of a configuration file: `backend`, `profile`, `constraints`, `data`, …
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::import::error::ImportError;
 use crate::import::importer::{Asked, Context};
 use crate::import::tree::{self, Item};
 
-/// The scenarios that guidellm has built in (`benchmark/scenarios/`).
+/// guidellm's built-in scenarios (`benchmark/scenarios/`).
 const BUILT_IN: [(&str, &str); 2] = [
     (
         "chat",
@@ -28,7 +28,7 @@ const BUILT_IN: [(&str, &str); 2] = [
     ),
 ];
 
-/// The tree of a command. Each part of it is called by its option.
+/// The tree of a command. Each part is named after its option.
 pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError> {
     let notes = context.notes;
     let words = with_variables(asked);
@@ -39,10 +39,10 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         let said = arguments.text(name)?;
         let value = match pairs::read(&said.value, notes.secrets) {
             Some(value) => value,
-            // A word alone is the kind.
+            // A bare word is the kind.
             None if !said.value.contains(['=', '{']) => json!({ kind: said.value }),
             None => {
-                notes.wrong(&said.origin, "it is neither `name=value,…` nor JSON", line);
+                notes.wrong(&said.origin, "expected `name=value,…` or JSON", line);
                 return None;
             }
         };
@@ -68,7 +68,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
             (None, "data") => legacy::data(text),
             (None, _) => {
                 if text.contains(['=', '{']) {
-                    notes.wrong(&format!("--{name} {text}"), "it is neither `name=value,…` nor JSON", line);
+                    notes.wrong(&format!("--{name} {text}"), "expected `name=value,…` or JSON", line);
                 }
                 json!({ "kind": text })
             }
@@ -84,9 +84,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         for pair in &said.value {
             match pair.split_once('=') {
                 Some((key, value)) => drop(labels.insert(key.to_owned(), value.into())),
-                None => {
-                    arguments.missing(&format!("--label {pair}"), "it is no KEY=VALUE; correct it and import again")
-                }
+                None => arguments.missing(&format!("--label {pair}"), "expected KEY=VALUE; fix it and import again"),
             }
         }
         root.lay("labels", Item::of_json(&Value::Object(labels), "--label".to_owned()).lined(line));
@@ -96,7 +94,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
     Ok(root)
 }
 
-/// The words, `--override KEY VALUES` in one, and behind them what variables of the environment say.
+/// The words, with `--override KEY VALUES` joined, followed by the options from environment variables.
 fn with_variables(asked: &Asked) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut given = long_forms(asked.words, &SHORT).into_iter().peekable();
@@ -120,7 +118,7 @@ fn with_variables(asked: &Asked) -> Vec<String> {
     words
 }
 
-/// What `--config` or `--scenario` names, as a tree.
+/// Reads the file of `--config` or `--scenario`.
 fn config(asked: &Asked, arguments: &Arguments, context: &Context) -> Result<Item, ImportError> {
     let said = match (arguments.needed(&asked.place, "config")?, arguments.needed(&asked.place, "scenario")?) {
         (Some(said), _) | (None, Some(said)) => said,
@@ -135,20 +133,20 @@ fn config(asked: &Asked, arguments: &Arguments, context: &Context) -> Result<Ite
         })?,
     };
     let wrong = |what: &str| {
-        let remedy = "give a scenario file of guidellm, or one of its built-in scenarios: chat, rag";
+        let remedy = "use a guidellm scenario file, or one of its built-in scenarios: chat, rag";
         ImportError::shape(&asked.place, format!("{} is {what}", said.origin), remedy)
     };
     match tree::parse(&said.value, &text)? {
         Some(root) if root.is_table() => {
-            arguments.needless(&said.origin, "its settings are read as if they stood in the command");
+            arguments.needless(&said.origin, "its settings are read as part of the command");
             context.notes.secrets.add_json(&root.json());
             Ok(legacy::modern(root))
         }
-        _ => Err(wrong("no configuration")),
+        _ => Err(wrong("not a configuration")),
     }
 }
 
-/// Lists of values for each benchmark, as the file has them.
+/// Lists of values per benchmark, as in a file.
 fn benchmarks(overrides: &[String]) -> Value {
     let mut all: Vec<Map<String, Value>> = Vec::new();
     for text in overrides {

@@ -11,16 +11,16 @@ use crate::import::said::Said;
 use crate::import::text::{name_of, one_line, scalar};
 use crate::import::tree::At;
 
-/// The shortest prompt that a scenario takes.
+/// A scenario's shortest prompt, in tokens.
 const SHORTEST: f64 = 16.0;
-/// The longest length that a scenario takes.
+/// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
-/// What ShareGPT's file is called where it comes from.
+/// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
-/// Mean lengths of ShareGPT by the vLLM paper (arXiv:2309.06180), which stand in for texts that are not there.
+/// Mean lengths of ShareGPT from the vLLM paper (arXiv:2309.06180), used if the texts are unavailable.
 const STAND_IN: (f64, f64) = (161.0, 338.0);
 
-/// A length of one side: a value of `lengths`, and where it came from.
+/// A length of one side: a value of `lengths`, and its origin.
 struct Length {
     value: String,
     is_fixed: bool,
@@ -51,19 +51,19 @@ pub(super) fn scenario(
             ("mock".to_owned(), vec![base])
         }
         (other, data) => {
-            let what = format!("data of the type `{}` is not sent here", one_line(other));
-            let remedy = "`data` of conversations, or `trace` of arrivals and lengths, is the nearest";
+            let what = format!("unsupported data type `{}`", one_line(other));
+            let remedy = "`data` of conversations, or `trace` of arrivals and lengths, comes closest";
             let error = data.map(|at| at.wrong(file, &what, remedy));
             return Err(error.unwrap_or_else(|| ImportError::shape(file, what, remedy)));
         }
     };
     if load.is_trace && !fields.iter().any(|field| field.key == "trace") {
-        let what = "`load.type: trace_replay` has no trace of what is sent";
+        let what = "`load.type: trace_replay` needs a trace in `data`";
         let remedy = "name it in `data` too: { type: random, trace: { file: trace.csv, format: AzurePublicDataset } }";
         return Err(ImportError::shape(file, what, remedy));
     }
     if let Some(corpus) = data.and_then(|at| at.get("corpus_file_path")) {
-        corpus.differs("prompts are sweepline's own prose, cut to their length");
+        corpus.differs("prompts are sweepline's own prose, truncated to their length");
     }
     fields.push(ignore_eos(root));
     fields.push(Field::new("temperature", "omit", "inference-perf leaves it to the server"));
@@ -81,7 +81,7 @@ fn ignore_eos(root: At) -> Field {
 
 fn stream(root: At) -> Field {
     let said = root.path(&["api", "streaming"]).and_then(At::flag);
-    let said = said.unwrap_or_else(|| Said::default(false, "default of inference-perf; TTFT and ITL take true"));
+    let said = said.unwrap_or_else(|| Said::default(false, "default of inference-perf; TTFT and ITL need true"));
     Field::new("stream", said.value.to_string(), said.origin)
 }
 
@@ -110,36 +110,36 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
         match filter.iter().any(|(_, _, of)| *of == key) {
             true if is_there => {
                 at.differs(
-                    "texts outside of min and max are left out, as there; the filter counts four characters as a \
+                    "texts outside min and max are skipped, as there; the filter counts four characters as a \
                      token",
                 );
             }
             true => at.differs(
-                "it bounds the lengths of the data set: `filter` of `data` does; until then all prompts have one \
+                "it bounds the data set's lengths, as `filter` of `data` does; until then, all prompts have one \
                  length",
             ),
             false if word == "shareGPT" => {
-                at.needless("inference-perf sends conversations whole: it filters for completions only")
+                at.needless("inference-perf sends whole conversations: it filters only completions")
             }
-            false => at.needless("inference-perf does not use it with a data set of this kind"),
+            false => at.needless("inference-perf ignores it with a data set of this kind"),
         }
     }
     match read {
         Ok(value) => {
-            let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+            let why = "recorded texts still share what they share there; nothing is shared with another run";
             let fields = vec![base, Field::new("data", value, origin), Field::new("nonce", "run", why)];
             (name_of(word, "data"), fields)
         }
         Err(why) => {
             let (prompt, output) = STAND_IN;
             let why = format!(
-                "{why}: fetch it (docs/DATASETS.md), and `data: {{ file: FILE }}` of the scenario sends it; until then \
-                 the plan sends its own prompts of {prompt} tokens and asks for {output}"
+                "{why}: fetch it (docs/DATASETS.md), and `data: {{ file: FILE }}` of the scenario sends it; until \
+                 then, the plan sends its own prompts of {prompt} tokens and requests {output}"
             );
             if let Some(at) = data.get("path").or_else(|| data.get("type")) {
                 at.missing(&why);
             }
-            let from = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
+            let from = "placeholder: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
             let fields = vec![
                 base,
                 Field::new("prompt_tokens", prompt.to_string(), from),
@@ -150,7 +150,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
     }
 }
 
-/// Which texts of ShareGPT are sent: a filter's key, its range, and the table that says it. Its other fields decide nothing
+/// The filter of ShareGPT's texts: key, range, and the table that sets it. The table's other fields have no effect
 /// (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are its defaults).
 fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
     let sides = [("prompt_tokens", "input_distribution"), ("output_tokens", "output_distribution")];
@@ -162,13 +162,13 @@ fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
     sides.into_iter().filter_map(range).collect()
 }
 
-/// Prompts of lengths that are drawn, or those of a trace.
+/// Prompts with random lengths, or those of a trace.
 fn synthetic(file: &str, data: At, folder: &Path, load: &Stages) -> Result<(String, Vec<Field>), ImportError> {
     if let Some(at) = data.get("type") {
         if data.get("use_chat_template").and_then(At::flag).is_some_and(|said| said.value)
             && let Some(template) = data.get("use_chat_template")
         {
-            template.differs("`api: chat` has the server put prompts into its template, and their length counts it");
+            template.differs("`api: chat` lets the server apply its template, and prompt lengths include it");
         }
         at.text();
     }
@@ -185,7 +185,7 @@ fn synthetic(file: &str, data: At, folder: &Path, load: &Stages) -> Result<(Stri
     Ok((format!("synthetic-{hint}"), fields))
 }
 
-/// The lengths where nothing says them.
+/// Default lengths.
 fn default(least: f64) -> Length {
     let value = format!("{{ normal: {{ mean: 512, sd: 200, min: {}, max: 1024 }} }}", least.max(10.0));
     Length { value, is_fixed: false, origin: "default of inference-perf".to_owned() }
@@ -224,7 +224,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     };
     let kind = at.get("type").and_then(At::text).map_or_else(|| "normal".to_owned(), |said| said.value);
     if let Some(count) = at.get("total_count") {
-        count.needless("each request has a prompt of its own, as many as the window takes");
+        count.needless("each request has its own prompt, as many as the window needs");
     }
     let (low, high, mean) = (number("min", 10.0), number("max", 1024.0), number("mean", 512.0));
     let variance = at.get("variance").map(|_| number("variance", 0.0).sqrt());
@@ -236,7 +236,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     if low < least
         && let Some(at) = at.get("min")
     {
-        at.differs(&format!("a length is at least {least} tokens here"));
+        at.differs(&format!("a length must be at least {least} tokens"));
     }
     let (min, max) = (low.round().clamp(least, LONGEST), high.round().clamp(least, LONGEST));
     let inside = mean.clamp(min, max.max(min));
@@ -244,7 +244,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
         && kind != "uniform"
         && let Some(at) = at.get("mean")
     {
-        at.differs("a mean lies between the shortest and the longest: the nearer of them is taken");
+        at.differs("the mean must be between the bounds: the plan uses the nearer bound");
     }
     let fixed = |value: f64| Length { value: value.round().to_string(), is_fixed: true, origin: origin.clone() };
     if min >= max {
@@ -257,7 +257,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
         "skew_normal" => &[],
         _ => &["skew"],
     };
-    beside.iter().for_each(|key| told_needless(at, key, "this kind of distribution does not use it"));
+    beside.iter().for_each(|key| told_needless(at, key, "this distribution does not use it"));
     let value = match kind.as_str() {
         "fixed" => return Ok(fixed(inside)),
         "uniform" => format!("{{ uniform: {{ min: {min}, max: {max} }} }}"),
@@ -266,29 +266,27 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
             format!("{{ lognormal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
         "poisson" => {
-            told(at, "type", "a normal distribution of the same mean and deviation is drawn");
+            told(at, "type", "drawn as a normal distribution with the same mean and deviation");
             format!("{{ normal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(inside.sqrt()))
         }
         "skew_normal" => {
             told(
                 at,
                 "skew",
-                &format!("a skew of {skew} is not drawn: it is lognormal with the same mean and deviation"),
+                &format!(
+                    "a skew of {skew} is not supported: the lengths are lognormal with the same mean and deviation"
+                ),
             );
             format!("{{ lognormal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
         _ => {
             if kind != "normal" {
-                told(
-                    at,
-                    "type",
-                    "this distribution is not known: a normal one of the same mean and deviation is drawn",
-                );
+                told(at, "type", "unknown distribution: drawn as normal with the same mean and deviation");
             }
             format!("{{ normal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
     };
-    told(at, "max", "there what lies outside of min and max piles up at the bounds, here it never comes");
+    told(at, "max", "there, values beyond min and max are clamped to the bounds; here, they never occur");
     Ok(Length { value, is_fixed: false, origin })
 }
 
@@ -300,7 +298,7 @@ fn told(at: At, key: &str, why: &str) {
 
 fn bounded(at: At, tokens: f64, least: f64) {
     if tokens < least || tokens > LONGEST {
-        at.differs(&format!("a length is from {least} to {LONGEST} tokens here: the nearest is taken"));
+        at.differs(&format!("a length must be from {least} to {LONGEST} tokens: the plan uses the nearest"));
     }
 }
 
@@ -320,14 +318,14 @@ fn of_trace(
     let form = form.unwrap_or_else(|| Said::default("AzurePublicDataset".to_owned(), "default of inference-perf"));
     let Said { value: form, origin: form_origin } = form;
     if form != "AzurePublicDataset" {
-        let what = format!("a trace of the form `{}` is not known", one_line(&form));
+        let what = format!("unknown trace format `{}`", one_line(&form));
         return Err(trace.wrong(
             file,
             &what,
-            "it is AzurePublicDataset; `sweepline dataset inspect FILE` tells what a file is",
+            "use AzurePublicDataset; `sweepline dataset inspect FILE` detects a file's format",
         ));
     }
-    let path = path.ok_or_else(|| trace.wrong(file, "it names no file", "write `file:`"))?;
+    let path = path.ok_or_else(|| trace.wrong(file, "no file is named", "write `file:`"))?;
     let read = named(folder, &path.value).and_then(|name| {
         let name = scalar(&name);
         fits(folder, "", &format!(", lengths: {{ data: {{ file: {name}, as: azure }} }}")).map(|()| name)
@@ -336,11 +334,11 @@ fn of_trace(
         trace.wrong(
             file,
             &why,
-            "put the trace into the plan's folder (that of --output, else this one), and import again",
+            "put the trace into the plan's folder (that of --output, or else the current one) and import again",
         )
     })?;
     for key in ["input_distribution", "output_distribution"] {
-        told_needless(data, key, "the trace says how long requests are");
+        told_needless(data, key, "the trace sets the lengths");
     }
     let origin = format!("{}, {form_origin}", path.origin);
     let field = match load.is_trace {
@@ -378,7 +376,7 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
     let output = side(["output_len", "output_distribution", "output_distribution"], 1.0, 50);
     for (old, new) in [("question_distribution", "question_len"), ("output_distribution", "output_len")] {
         if let (Some(at), Some(_)) = (get(&[old]), get(&[new]).filter(|at| at.is_table())) {
-            at.needless("the length itself says how it is drawn");
+            at.needless("the length itself defines its distribution");
         }
     }
     let tokens = if system.is_fixed { system.value.clone() } else { middle(&system.value) };
@@ -391,7 +389,7 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
     let is_talk = get(&["enable_multi_turn_chat"]).and_then(At::flag).filter(|said| said.value);
     match &is_talk {
         Some(said) => fields.push(Field::new("base", "D", format!("{}: conversations", said.origin))),
-        None => fields.push(Field::new("base", "B1", "questions that differ, behind texts that are shared")),
+        None => fields.push(Field::new("base", "B1", "questions that differ, after shared texts")),
     }
     let tokens = match tokens.parse::<f64>() {
         Ok(short) if short < SHORTEST => {
@@ -411,21 +409,21 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
             let users = f64::from(groups.value) * f64::from(each.value);
             let turns = (load.longest / users).ceil().clamp(2.0, 1000.0);
             let origin = format!(
-                "{} = {}, {} = {}: each user asks as often as the longest stage has it",
+                "{} = {}, {} = {}: the requests per user of the longest stage",
                 groups.origin, groups.value, each.origin, each.value
             );
             fields.push(Field::new("turns", turns.to_string(), origin));
             if let Some(at) = get(&["enable_multi_turn_chat"]) {
                 at.differs(
-                    "there a user's conversation goes on to the end of the stage, here it ends and another one begins",
+                    "there, a user's conversation lasts to the end of the stage; here, it ends and another one begins",
                 );
             }
         }
         None => {
             if let Some(at) = get(&["num_users_per_system_prompt", "num_prompts_per_group"]) {
                 at.differs(
-                    "there as many questions of each group are asked again and again, so that a prefix cache may know \
-                     them; here each question is another one",
+                    "there, this many questions per group are sent repeatedly, so a prefix cache may hold \
+                     them; here, every question is new",
                 );
             }
         }

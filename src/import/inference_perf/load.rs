@@ -1,4 +1,5 @@
-//! `load` of inference-perf: stages at a rate, or of so many requests in flight; a sweep up to saturation; a trace.
+//! `load` of inference-perf: stages at a rate or with a number of requests in flight; a sweep up to
+//! saturation; a trace.
 
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -8,21 +9,21 @@ use crate::import::text::one_line;
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// Requests in flight that a plan takes.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u32 = 100_000;
-/// The highest rate that a plan takes.
+/// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;
-/// Rates of a ladder that ends where the server is saturated.
+/// Rates of a ladder that ends at saturation.
 const LADDER: u32 = 11;
 
 /// All stages.
 pub(super) struct Stages {
     pub stages: Vec<Stage>,
-    /// What stands beside the matrix.
+    /// Fields next to the matrix.
     pub fields: Vec<Field>,
-    /// The longest that a stage lasts, in seconds, and the rate of it.
+    /// The duration of the longest stage, in seconds, and its rate.
     pub longest: f64,
-    /// Whether a trace says when requests come.
+    /// Whether a trace sets the send times.
     pub is_trace: bool,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Stage {
 /// The stages of a configuration.
 pub(super) fn load(file: &str, root: At) -> Result<Stages, ImportError> {
     let Some(at) = root.get("load") else {
-        return Err(ImportError::shape(file, "no load is said", "write load.stages"));
+        return Err(ImportError::shape(file, "`load` is missing", "write load.stages"));
     };
     let kind = at.get("type").and_then(At::text).unwrap_or_else(|| Said::default("constant".to_owned(), "default"));
     match kind.value.as_str() {
@@ -44,8 +45,8 @@ pub(super) fn load(file: &str, root: At) -> Result<Stages, ImportError> {
         "concurrent" => closed(file, at),
         "trace_replay" => trace(at),
         other => {
-            let what = format!("`{}` is no way of load that is known here", one_line(other));
-            let remedy = "conversations of a data set are the nearest: `data` with `base: D`, and `batch_size` of them";
+            let what = format!("unknown load type `{}`", one_line(other));
+            let remedy = "conversations of a data set come closest: `data` with `base: D`, and a `batch_size`";
             Err(at.wrong(file, &what, remedy))
         }
     }
@@ -67,11 +68,7 @@ fn open(file: &str, at: At, kind: &Said<String>) -> Result<Stages, ImportError> 
         let rate = stage.get("rate").and_then(At::decimal);
         let fits = |said: &Said<Decimal>| said.value.is_positive() && said.value <= Decimal::from(MOST_PER_SECOND);
         let rate = rate.filter(fits).ok_or_else(|| {
-            stage.wrong(
-                file,
-                "this stage has no rate that can be sent",
-                "write `rate:` above 0, in requests per second",
-            )
+            stage.wrong(file, "this stage has no usable rate", "write `rate:` above 0, in requests per second")
         })?;
         let lasts = stage
             .get("duration")
@@ -96,7 +93,7 @@ fn listed<'a>(file: &str, at: At<'a>) -> Result<Vec<At<'a>>, ImportError> {
     if all.is_empty() { Err(at.wrong(file, "it has no stages", remedy)) } else { Ok(all) }
 }
 
-/// The cap on requests in flight: of all workers together, where both numbers are said.
+/// The cap on requests in flight of all workers together, if both numbers are given.
 fn cap(at: At) -> Option<Said<u32>> {
     let (workers, each) = (at.get("num_workers")?, at.get("worker_max_concurrency")?);
     let (workers, each) = (workers.whole()?, each.whole()?);
@@ -104,10 +101,10 @@ fn cap(at: At) -> Option<Said<u32>> {
     Some(Said { value, origin: format!("{} × {}", workers.origin, each.origin) })
 }
 
-/// A sweep up to saturation: rates that double until more comes than the server answers.
+/// A sweep up to saturation: rates double until requests arrive faster than the server completes them.
 fn saturation(sweep: At, shared: Load) -> Stages {
-    let why = "there the server is flooded first, and rates up to what it bore are measured; here rates double, and \
-               the first at which more comes than is answered is the last";
+    let why = "there, the server is flooded first, then rates up to its throughput are measured; here, rates double \
+               up to the first one that saturates the server";
     sweep.differs(why);
     let lasts = sweep.get("stage_duration").and_then(At::seconds).filter(|said| said.value > 0.0);
     let lasts = lasts.unwrap_or_else(|| Said::default(180.0, "default of inference-perf"));
@@ -133,7 +130,7 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
         if level.value > MOST_IN_FLIGHT
             && let Some(at) = stage.get("concurrency_level")
         {
-            at.differs(&format!("batch_size is at most {MOST_IN_FLIGHT}: that is taken"));
+            at.differs(&format!("batch_size must be at most {MOST_IN_FLIGHT}: the plan uses that"));
         }
         let requests = stage.get("num_requests").and_then(At::whole).filter(|said| said.value > 0);
         let requests = requests.map(|said| Said { origin: format!("{} ({})", said.origin, said.value), ..said });
@@ -151,15 +148,15 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
 }
 
 fn trace(at: At) -> Result<Stages, ImportError> {
-    // Its file is the one of the data.
+    // Its file is the same as the data's.
     if let Some(trace) = at.get("trace") {
-        trace.needless("`data.trace` names the file that is replayed");
+        trace.needless("`data.trace` names the replayed file");
     }
     let first = at.get("stages").map_or_else(Vec::new, At::list);
     let mut lasts = Lasts::Unsaid;
     for (number, stage) in first.iter().enumerate() {
         if let Some(rate) = stage.get("rate") {
-            rate.needless("the trace says when requests come");
+            rate.needless("the trace sets the send times");
         }
         match stage.get("duration").filter(|_| number == 0).and_then(At::seconds) {
             Some(said) if said.value > 0.0 => lasts = Lasts::Seconds(said),

@@ -14,7 +14,7 @@ use super::tables;
 use super::text::{list, scalar};
 use super::tree::{At, Known};
 
-/// Its files.
+/// The configurations of inference-perf.
 pub(super) const IMPORTER: Importer = Importer {
     name: "inference-perf",
     title: "inference-perf",
@@ -23,41 +23,44 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-const STORED: &str = "every run is stored, one row per request; `show` and `export` have every latency at p50 to p99.9";
-const BROKEN: &str = "a server that is away or limits the rate ends the attempt, and a run with failures is suspect or \
+const STORED: &str = "every run is stored, one row per request; `show` and `export` list every latency at p50 to p99.9";
+const BROKEN: &str = "an unreachable or rate-limiting server ends the attempt, and a run with failures is suspect or \
                       invalid by `validity: { errors }`";
 
-/// What decides no number here, or has no counterpart.
+/// Settings that affect no result or have no counterpart.
 const KNOWN: &[Known] = &[
     ("report", Needless(STORED)),
-    ("storage.local_storage", Needless("`sweepline run --results DIR` says where results go")),
-    ("storage.google_cloud_storage", Needless("results are files of a folder (`--results DIR`): any tool copies them")),
+    ("storage.local_storage", Needless("`sweepline run --results DIR` sets the results folder")),
+    (
+        "storage.google_cloud_storage",
+        Needless("results are files in a folder (`--results DIR`): any tool can copy them"),
+    ),
     (
         "storage.simple_storage_service",
-        Needless("results are files of a folder (`--results DIR`): any tool copies them"),
+        Needless("results are files in a folder (`--results DIR`): any tool can copy them"),
     ),
     ("circuit_breakers", Needless(BROKEN)),
     ("load.circuit_breakers", Needless(BROKEN)),
-    ("load.num_workers", Needless("`engine: { threads: N }` of a sweep says how the client is built")),
-    ("load.worker_max_concurrency", Needless("every request of the schedule is sent at its instant")),
+    ("load.num_workers", Needless("`engine: { threads: N }` of a sweep configures the client")),
+    ("load.worker_max_concurrency", Needless("every request is sent at its scheduled time")),
     ("load.worker_max_tcp_connections", Needless("each request in flight has a connection")),
-    ("metrics.prometheus.google_managed", Needless("the server's own page of metrics is read, and no database")),
-    ("metrics.prometheus.filters", Needless("the server's own page of metrics is read, and no database is queried")),
-    ("tokenizer.trust_remote_code", Needless("no code of a tokenizer is run")),
+    ("metrics.prometheus.google_managed", Needless("the server's own metrics page is read, not a database")),
+    ("metrics.prometheus.filters", Needless("the server's own metrics page is read; no database is queried")),
+    ("tokenizer.trust_remote_code", Needless("tokenizer code is never run")),
     ("tokenizer.token", Needless("nothing is downloaded")),
-    ("server.cert_path", Lost("a client certificate is not sent")),
-    ("server.key_path", Lost("a client certificate is not sent")),
+    ("server.cert_path", Lost("client certificates are not supported")),
+    ("server.key_path", Lost("client certificates are not supported")),
     (
         "api.session_id_header_key",
-        Lost("each request has an `x-request-id` of its own; no header names its conversation"),
+        Lost("each request has its own `x-request-id`; no header identifies its conversation"),
     ),
-    ("api.session_token_header_key", Lost("headers of an answer are not sent again")),
+    ("api.session_token_header_key", Lost("response headers are not sent back")),
     ("data.multimodal", Lost("requests carry text only")),
     ("data.shared_prefix.multimodal", Lost("requests carry text only")),
     ("data.visionarena", Lost("requests carry text only")),
 ];
 
-/// Whether a file is such a configuration.
+/// Whether a file is an inference-perf configuration.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let parts = ["api", "data", "server", "metrics", "report", "storage"];
@@ -93,7 +96,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-/// What the plan says once.
+/// Plan-wide settings.
 fn once(root: At) -> Vec<(&'static str, Field)> {
     let mut once = Vec::new();
     let shared = root.path(&["data", "shared_prefix", "seed"]);
@@ -102,7 +105,7 @@ fn once(root: At) -> Vec<(&'static str, Field)> {
     if base.is_some()
         && let Some(shared) = shared
     {
-        shared.needless("`load.base_seed` is the plan's seed");
+        shared.needless("`load.base_seed` sets the plan's seed");
     }
     once.extend(seed.map(|said| ("seed", Field::new("seed", said.value.to_string(), said.origin))));
     let interval = root.path(&["load", "interval"]).and_then(At::seconds).filter(|said| said.value > 0.0);
@@ -115,7 +118,7 @@ fn once(root: At) -> Vec<(&'static str, Field)> {
     once
 }
 
-/// Adapters that share the traffic: each scenario becomes a mix of one class for each of them.
+/// Adapters that share the traffic: each scenario becomes a mix with one class per adapter.
 fn adapters(root: At, draft: &mut Draft) {
     let Some(split) = root.path(&["load", "lora_traffic_split"]) else { return };
     let mut shares: Vec<(String, String, String)> = Vec::new();
@@ -125,11 +128,11 @@ fn adapters(root: At, draft: &mut Draft) {
         if let (Some(name), Some(share)) = (name, share.filter(|share| share.value.is_positive())) {
             shares.push((name.value, share.value.to_string(), format!("{}, {}", name.origin, share.origin)));
         } else {
-            one.missing("an adapter has a name and a share above 0");
+            one.missing("an adapter needs a name and a share above 0");
         }
     }
     if shares.len() < 2 {
-        return split.needless("one adapter is no mix: `model: ID` of the scenario asks for it");
+        return split.needless("one adapter is not a mix: `model: ID` of the scenario selects it");
     }
     let old = std::mem::take(&mut draft.scenarios);
     let mut made = Entries::default();
@@ -158,7 +161,7 @@ fn adapters(root: At, draft: &mut Draft) {
     draft.scenarios = made;
 }
 
-/// Another name for a scenario on the axes.
+/// Renames a scenario on the axes.
 fn rename(draft: &mut Draft, old: &str, new: &str) {
     let (old, new) = (list(&[old.to_owned()]), list(&[new.to_owned()]));
     let axes = draft.sweeps.iter_mut().flat_map(|sweep| &mut sweep.matrix);

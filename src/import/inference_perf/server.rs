@@ -19,7 +19,7 @@ use crate::import::tree::At;
 use crate::plan::model::extra::of_engine;
 use crate::units::secrecy::is_secret_name;
 
-/// The variable for a key that was given in words.
+/// The environment variable for a literal key.
 const KEY: &str = "OPENAI_API_KEY";
 
 /// The endpoint: a hint for its name, and its fields.
@@ -37,7 +37,7 @@ pub(super) fn endpoint(
             known @ ("vllm" | "sglang" | "tgi") => (known, said.origin.clone()),
             _ => {
                 if let Some(at) = server.and_then(|at| at.get("type")) {
-                    at.differs("no engine of this name is known: it is asked as any server of OpenAI's API");
+                    at.differs("unknown engine: treated as any server with OpenAI's API");
                 }
                 ("openai", said.origin.clone())
             }
@@ -55,20 +55,19 @@ fn url(file: &str, root: At, around: &Around) -> Result<Field, ImportError> {
     let at = root.path(&["server", "base_url"]);
     if let Some((url, origin)) = &around.url {
         if let Some(at) = at {
-            at.needless("`import --url` gives the server's address");
+            at.needless("`import --url` sets the server's address");
         }
         return Ok(Field::new("url", text_value(url), origin.clone()));
     }
-    let missing = || ImportError::shape(file, "no server is named", "write server.base_url, or import --url URL …");
+    let missing = || ImportError::shape(file, "no server is set", "write server.base_url, or import --url URL …");
     let at = at.ok_or_else(missing)?;
     let said = at.text().ok_or_else(missing)?;
-    let wrong =
-        |reason: String| at.wrong(file, &format!("this is no address of a server: {reason}"), "write http://HOST:PORT");
+    let wrong = |reason: String| at.wrong(file, &format!("not a server address: {reason}"), "write http://HOST:PORT");
     let read = address(&said.value).map_err(wrong)?;
     if read.had_secret {
         clean::credentials(at.notes(), at.line());
     }
-    // 0.0.0.0 is where a server listens, not where it is asked.
+    // Servers listen on 0.0.0.0; clients cannot connect to it.
     let url = read.url.replace("://0.0.0.0", "://127.0.0.1");
     let url = if url.ends_with("/v1") { url } else { format!("{url}/v1") };
     Ok(Field::new("url", text_value(&url), said.origin))
@@ -83,8 +82,8 @@ fn api(file: &str, root: At) -> Result<Field, ImportError> {
         "completion" => Ok(Field::new("api", "completions", said.origin)),
         "chat" => Ok(Field::new("api", "chat", said.origin)),
         other => {
-            let what = format!("`{}` is not spoken here", one_line(other));
-            Err(at.wrong(file, &what, "ask the same server by `completion` or `chat`"))
+            let what = format!("unsupported API `{}`", one_line(other));
+            Err(at.wrong(file, &what, "use `completion` or `chat` with the same server"))
         }
     }
 }
@@ -93,7 +92,7 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     let at = server?.get("api_key")?;
     let said = at.text()?;
     if is_no_key(&said.value) {
-        at.needless("it is none");
+        at.needless("it is not a key");
         return None;
     }
     let name = said.value.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
@@ -102,13 +101,13 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
         Some(name) => Field::new("api_key", secret(name), format!("{}, from ${name}", said.origin)),
         None => {
             secrets.add(&said.value);
-            Field::new("api_key", secret(KEY), format!("{}: put that key into the variable {KEY}", said.origin))
+            Field::new("api_key", secret(KEY), format!("{}: set the variable {KEY} to that key", said.origin))
         }
     })
 }
 
-/// The key that a header of authorization holds, where nothing else says one; and the headers, what they hold by reference but for
-/// limits in numbers.
+/// The key of an authorization header, if no other setting has one; and the headers, with values by reference
+/// except for numeric limits.
 fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
     let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
     let has_key = server.is_some_and(|server| server.get("api_key").is_some());
@@ -140,34 +139,34 @@ fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, O
         pairs.push(format!("{}: {value}", scalar(name)));
         origins.push(said.origin);
     }
-    let held = if held.is_empty() { String::new() } else { format!(": put what they hold into {}", held.join(", ")) };
+    let held = if held.is_empty() { String::new() } else { format!(": set {} to their values", held.join(", ")) };
     let value = format!("{{ {} }}", pairs.join(", "));
     (key, (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", ")))))
 }
 
-/// The server's own page of metrics, in the place of a Prometheus server that has scraped it.
+/// The server's own metrics page, which replaces a Prometheus server that scraped it.
 fn telemetry(root: At, engine: &str) -> Option<Field> {
     let metrics = root.get("metrics")?;
     let said = metrics.get("type").and_then(At::text);
     let prometheus = metrics.get("prometheus");
     let every = prometheus.and_then(|at| at.get("scrape_interval")).and_then(At::seconds);
     if let Some(url) = prometheus.and_then(|at| at.get("url")) {
-        url.differs("the server's own page of metrics is scraped; no Prometheus server is asked");
+        url.differs("the server's own metrics page is scraped; no Prometheus server is queried");
     }
     let said = said.filter(|said| {
         if said.value != "prometheus"
             && let Some(at) = metrics.get("type")
         {
-            at.needless("the client's own figures are always there");
+            at.needless("the client's own metrics are always recorded");
         }
         said.value == "prometheus"
     })?;
     if engine == "openai" {
-        let why = "where such a server has its metrics is not known: write `telemetry: http://HOST:PORT/metrics`";
+        let why = "the metrics page of such a server is unknown: write `telemetry: http://HOST:PORT/metrics`";
         metrics.missing(why);
         return None;
     }
-    // As far as a plan takes it.
+    // Within the plan's limits.
     let every = every.map(|every| every.map(|seconds| seconds.clamp(0.1, 600.0)));
     let origin =
         every.as_ref().map_or_else(|| said.origin.clone(), |every| format!("{}, {}", said.origin, every.origin));
@@ -181,14 +180,14 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
     let id = match (&around.model, at.and_then(At::text)) {
         (Some((model, origin)), said) => {
             if let (Some(at), Some(_)) = (at, said) {
-                at.needless("`import --model` names it");
+                at.needless("`import --model` sets it");
             }
             Said { value: model.clone(), origin: origin.clone() }
         }
         (None, Some(said)) if !said.value.trim().is_empty() => said,
         (None, _) => {
-            let remedy = "there the server is asked; give it to import: sweepline import --model ID …";
-            return Err(ImportError::shape(file, "server.model_name is not said", remedy));
+            let remedy = "there, the server is queried; pass it: sweepline import --model ID …";
+            return Err(ImportError::shape(file, "server.model_name is missing", remedy));
         }
     };
     let mut fields = vec![Field::new("id", text_value(&id.value), &id.origin)];
@@ -197,7 +196,7 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
     Ok((name_of(last, "model"), fields))
 }
 
-/// Who counts tokens: the server, where the tokenizer is the model's own; files, where they lie here.
+/// The token counter: the server if the tokenizer is the model's own; files if they are present.
 fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
     let at = root.path(&["tokenizer", "pretrained_model_name_or_path"]);
     let said = at.and_then(At::text);
@@ -209,8 +208,8 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
             });
             read.map_or_else(
                 |_| {
-                    at.differs("the server counts with its own; `tokenizer: FOLDER` counts with files that lie here");
-                    Field::new("tokenizer", "server", format!("{}: the server's own in its place", said.origin))
+                    at.differs("the server counts with its own; `tokenizer: FOLDER` counts with local files");
+                    Field::new("tokenizer", "server", format!("{}: replaced by the server's own", said.origin))
                 },
                 |path| Field::new("tokenizer", path, &said.origin),
             )
@@ -224,7 +223,7 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
     }
 }
 
-/// Fields of each request beside its text.
+/// Request fields other than the text.
 pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     let engine = endpoint.iter().find(|field| field.key == "engine").and_then(|field| of_engine(&field.value));
     let mut fields = Vec::new();
@@ -243,13 +242,13 @@ pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     request::body(&fields, engine, notes.secrets, notes.at(0))
 }
 
-/// Limits of each request: those of the report, and those that its headers carry, which win.
+/// Limits of each request: from the report, and from its headers, which win.
 pub(super) fn goodput(root: At) -> Vec<Field> {
     let mut limits: Vec<(&'static str, f64, String)> = Vec::new();
     let mut put =
         |key: &'static str, value: f64, origin: String| match limits.iter_mut().find(|(known, ..)| *known == key) {
             Some(known) => {
-                let origin = format!("{} ({} s), {origin} ({value} s): the tighter one", known.2, known.1);
+                let origin = format!("{} ({} s), {origin} ({value} s): the stricter one", known.2, known.1);
                 (known.1, known.2) = (known.1.min(value), origin);
             }
             None => limits.push((key, value, origin)),
@@ -260,7 +259,7 @@ pub(super) fn goodput(root: At) -> Vec<Field> {
             "tpot" | "itl" => "tpot",
             "request_latency" => "e2e",
             _ => {
-                at.missing("`goodput` limits ttft, tpot and e2e of a request");
+                at.missing("`goodput` limits a request's ttft, tpot and e2e");
                 continue;
             }
         };

@@ -1,5 +1,5 @@
-//! Which entries of a master file are imported. It has hundreds, for dozens of machines: all where one machine runs them all, else
-//! those that `--entry` names.
+//! The choice of entries of a master file, which has hundreds for dozens of machines: all if one machine runs
+//! them all, else those that `--entry` names.
 
 use std::fmt::Write as _;
 
@@ -9,19 +9,19 @@ use crate::import::importer::Context;
 use crate::import::text::one_line;
 use crate::import::tree::At;
 
-/// Machines that are listed one by one in a message.
+/// Maximum number of machines listed in a message.
 const MOST_MACHINES: usize = 40;
-/// Entries of one machine that are.
+/// Maximum number of entries listed per machine.
 const MOST_ENTRIES: usize = 12;
 
-/// The entries that are imported.
+/// The chosen entries.
 pub(super) struct Chosen<'a> {
     /// In the file's order.
     pub(super) entries: Vec<Entry<'a>>,
 }
 
 impl<'a> Chosen<'a> {
-    /// Chooses.
+    /// Chooses the entries.
     pub(super) fn of(root: At<'a>, context: &Context) -> Result<Chosen<'a>, ImportError> {
         let (file, asked) = (&context.wishes.name, &context.wishes.entries);
         let mut all: Vec<Entry> = root.entries().into_iter().map(|(key, at)| Entry::of(key, at)).collect();
@@ -46,8 +46,10 @@ impl<'a> Chosen<'a> {
         }
         if entries.is_empty() {
             let why = context.notes.listed.borrow().first().map(|one| format!("{}: {}", one.what, one.why));
-            let what =
-                format!("no entry is one that a plan can start; {}", why.unwrap_or_else(|| "there is none".to_owned()));
+            let what = format!(
+                "a plan can start none of the entries; {}",
+                why.unwrap_or_else(|| "there are no entries".to_owned())
+            );
             return Err(ImportError::shape(file, one_line(&what), "choose others with --entry"));
         }
         if asked.is_empty() && machines(&entries).len() > 1 {
@@ -62,7 +64,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Looks for what a pattern names.
+/// Finds the entries that match a pattern.
 fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
     if all.iter().any(|entry| fits(pattern, entry.key)) {
         return Ok(());
@@ -72,14 +74,14 @@ fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
     let near = near
         .filter(|_| !pattern.contains(['*', '?']))
         .map_or_else(String::new, |near| format!("; the nearest is {}", one_line(near)));
-    let what = format!("no entry fits `--entry {shown}`{near}");
-    Err(ImportError::shape(file, what, "write an entry's name; `*` stands for any part of one"))
+    let what = format!("no entry matches `--entry {shown}`{near}");
+    Err(ImportError::shape(file, what, "write an entry's name; `*` matches any part of it"))
 }
 
-/// Whether a name fits a pattern, in which `*` is any text and `?` any character.
+/// Whether a name matches a pattern, in which `*` is any text and `?` any character.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Which beginnings of the name the pattern so far fits.
+    // The prefixes of the name that match the pattern so far.
     let mut fits: Vec<bool> = (0..=name.len()).map(|at| at == 0).collect();
     for wanted in pattern {
         let mut next = vec![false; name.len() + 1];
@@ -96,7 +98,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     fits.last().copied().unwrap_or(false)
 }
 
-/// The machines that entries run on, each with its entries.
+/// The machines of the entries, each with its entries.
 fn machines<'e>(entries: &'e [Entry]) -> Vec<(String, Vec<&'e Entry<'e>>)> {
     let mut machines: Vec<(String, Vec<&Entry>)> = Vec::new();
     for entry in entries {
@@ -109,11 +111,10 @@ fn machines<'e>(entries: &'e [Entry]) -> Vec<(String, Vec<&'e Entry<'e>>)> {
     machines
 }
 
-/// Asks for a choice, with what there is to choose.
+/// The error that requests a choice and lists the options.
 fn ask(entries: &[Entry], file: &str) -> ImportError {
     let machines = machines(entries);
-    let mut what =
-        format!("it has {} entries that a plan can start, for {} kinds of machine:", entries.len(), machines.len());
+    let mut what = format!("a plan can start {} entries, for {} kinds of machine:", entries.len(), machines.len());
     for (gpu, entries) in machines.iter().take(MOST_MACHINES) {
         let names: Vec<String> = entries
             .iter()
@@ -134,7 +135,7 @@ fn ask(entries: &[Entry], file: &str) -> ImportError {
     ImportError::shape(
         file,
         format!("{what}\n(in brackets: cells)"),
-        format!("choose with --entry {}; several times, or with `*`: --entry '*-h200-*'", one_line(example)),
+        format!("choose with --entry {}; repeat it, or use `*`: --entry '*-h200-*'", one_line(example)),
     )
 }
 

@@ -16,11 +16,11 @@ pub(super) struct Entry<'a> {
     pub(super) at: At<'a>,
 }
 
-/// Lengths of prompts and answers, and the rows of settings that are measured with them.
+/// Prompt and output lengths, and the rows of settings measured with them.
 pub(super) struct Lengths {
-    /// Tokens of a prompt, with where they came from.
+    /// Prompt tokens, with their origin.
     pub(super) isl: (u32, String),
-    /// Tokens of an answer.
+    /// Output tokens.
     pub(super) osl: (u32, String),
     /// The settings.
     pub(super) rows: Vec<Row>,
@@ -32,12 +32,12 @@ impl<'a> Entry<'a> {
         Entry { key, at }
     }
 
-    /// A text of it, which takes nothing.
+    /// A text field, without marking it as read.
     pub(super) fn word(&self, key: &str) -> &'a str {
         self.at.get(key).and_then(|at| at.peek().word()).unwrap_or_default()
     }
 
-    /// A text of it; one that is empty is listed.
+    /// A text field; an empty one is listed.
     pub(super) fn said(&self, key: &str) -> Option<Said<String>> {
         let at = self.at.get(key)?;
         let said = at.text()?;
@@ -55,51 +55,58 @@ impl<'a> Entry<'a> {
         if gpu.is_empty() { "unknown".to_owned() } else { gpu }
     }
 
-    /// The script that starts it there.
+    /// The script that starts it in InferenceX.
     pub(super) fn script(&self) -> String {
         let (prefix, precision) = (self.word("model-prefix"), self.word("precision"));
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
     }
 
-    /// The lengths that are listed. The first master files called them by another name.
+    /// The listed lengths. The first master files used another key.
     fn listed_lengths(&self) -> Vec<At<'a>> {
         let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
         let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));
         if scenarios.is_empty() { of(self.at.get("seq-len-configs")) } else { scenarios }
     }
 
-    /// Why a plan cannot start it.
+    /// The reason why a plan cannot start it, if any.
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
-        let given =
-            "start it as its recipe says, and give its address: a plan whose endpoint has this `url` measures it";
+        let given = "start it by its recipe and use its address: a plan with this `url` for its endpoint measures it";
         if is("disagg") {
             return Some(format!(
-                "prefill and decode are servers of their own behind a router, on several nodes, and a plan starts one server on one host; {given}"
+                "prefill and decode are separate servers behind a router, on several nodes; a plan starts one server \
+                 on one host; {given}"
             ));
         }
         if is("multinode") {
-            return Some(format!("its server spreads over several nodes, and a plan starts one on one host; {given}"));
+            return Some(format!("its server spans several nodes; a plan starts one server on one host; {given}"));
         }
         if self.listed_lengths().is_empty() {
-            return Some("it replays recorded sessions of agents alone (`agentic-coding`), from a data set that the file does not name: get it, and write a scenario with `trace: { file: … }`".to_owned());
+            return Some(
+                "it only replays recorded agent sessions (`agentic-coding`) from a data set that the file \
+                         does not name: get it and write a scenario with `trace: { file: … }`"
+                    .to_owned(),
+            );
         }
         let is_known = super::server::KNOWN.contains(&framework);
-        (!is_known).then(|| format!("how `{framework}` is started on one node is not known; {given}"))
+        (!is_known).then(|| format!("unknown how to start `{framework}` on one node; {given}"))
     }
 
-    /// How many cells it has, as far as that can be told beforehand.
+    /// The estimated number of cells.
     pub(super) fn cells(&self) -> usize {
         let rows = self.listed_lengths().into_iter().filter_map(|at| at.get("search-space")).flat_map(At::list);
         rows.map(|row| ladder::count(row)).sum()
     }
 
-    /// All that is measured.
+    /// All lengths with their rows.
     pub(super) fn lengths(&self, context: &Context) -> Result<Vec<Lengths>, ImportError> {
         let file = &context.wishes.name;
         if let Some(agentic) = self.at.path(&["scenarios", "agentic-coding"]) {
-            agentic.refused("recorded sessions of agents, from a data set that the file does not name: get it, and write a scenario with `trace: { file: … }`");
+            agentic.refused(
+                "recorded agent sessions from a data set that the file does not name: get it and write a \
+                             scenario with `trace: { file: … }`",
+            );
         }
         let mut all = Vec::new();
         for at in self.listed_lengths() {

@@ -1,4 +1,4 @@
-//! An entry → what is measured: one job for each load of each row.
+//! An entry → jobs: one for each load of each row.
 
 use super::entry::{Entry, Lengths};
 use super::row::{Drafts, ROUTER, Row};
@@ -10,16 +10,16 @@ use crate::import::job::{Job, Lasts, Load, Setting};
 use crate::import::said::Said;
 use crate::import::text::{cell_text, name_of, scalar, table, text_value};
 
-/// Requests for each one in flight, by InferenceX's scripts.
+/// Requests per request in flight in InferenceX's scripts.
 const ROUNDS: u32 = 10;
-/// What the generator adds to prompt and answer for `max-model-len`.
+/// Tokens that the generator adds to prompt and output for `max-model-len`.
 const SPARE: u32 = 256;
-/// The shortest prompt that a scenario takes: its nonce has to fit.
+/// A scenario's shortest prompt, in tokens: its nonce has to fit.
 const SHORTEST: u32 = 16;
-/// Where its runners have the server listen.
+/// The server's address on InferenceX's runners.
 const URL: &str = "http://127.0.0.1:8888/v1";
 
-/// All that an entry measures.
+/// The jobs of an entry.
 pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportError> {
     let known = entry.word("framework");
     let lengths = entry.lengths(context)?;
@@ -50,7 +50,7 @@ pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// The server, and how it is started.
+/// The endpoint, with its start command.
 fn endpoint(
     entry: &Entry,
     made: &Framework,
@@ -62,7 +62,7 @@ fn endpoint(
     let mut fields = vec![
         url(context),
         Field::new("engine", made.engine, origin),
-        Field::new("api", "completions", "its scripts ask with --backend vllm"),
+        Field::new("api", "completions", "its scripts use --backend vllm"),
     ];
     let image = entry.said("image");
     let mut facts: Vec<(String, String)> = Vec::new();
@@ -70,15 +70,15 @@ fn endpoint(
     let (flags, origin) = match &context.wishes.url {
         None => {
             let command = format!("{{ command: [{}] }}", made.command.join(", "));
-            let origin = "as its scripts start it, without their further flags: run it where the image runs";
+            let origin = "the scripts' command without their further flags: run it where the image runs";
             fields.push(Field::new("launch", command, origin));
             let longest = lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default();
             let flags = format!("{{ {}: {} }}", made.longest, longest.saturating_add(SPARE));
-            (flags, "max-model-len as its generator makes it of the longest")
+            (flags, "max-model-len as its generator computes it from the longest lengths")
         }
         Some(_) => {
             let flags = only(entry, settings, context)?;
-            (table(flags.iter().map(|(name, value)| (name, value))), "its one setting")
+            (table(flags.iter().map(|(name, value)| (name, value))), "its only setting")
         }
     };
     facts.push(("flags".to_owned(), flags));
@@ -94,7 +94,7 @@ fn endpoint(
     Ok(fields)
 }
 
-/// The one setting that a server which runs already can have.
+/// The only setting that a running server can have.
 fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&'f Flags, ImportError> {
     let mut different: Vec<&Flags> = Vec::new();
     for one in settings {
@@ -103,14 +103,14 @@ fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&
         }
     }
     let [only] = different.as_slice() else {
-        let what = format!("it has {} settings of the server, and --url names one server that runs", different.len());
-        let remedy = "leave --url out, so that the plan starts each of them";
+        let what = format!("it has {} settings of the server, and --url names one running server", different.len());
+        let remedy = "omit --url, so that the plan starts each of them";
         return Err(entry.at.wrong(&context.wishes.name, &what, remedy));
     };
     Ok(only)
 }
 
-/// Says how many rows give in words what holds without them.
+/// Lists the number of rows that state a default explicitly.
 fn defaults(entry: &Entry, lengths: &[Lengths], context: &Context) {
     let mut counted: Vec<(&str, usize, usize)> = Vec::new();
     for row in lengths.iter().flat_map(|one| &one.rows) {
@@ -123,7 +123,7 @@ fn defaults(entry: &Entry, lengths: &[Lengths], context: &Context) {
     }
     for (name, count, line) in counted {
         let what = format!("{}: {name} in {count} rows", entry.key);
-        context.notes.needless(&what, "as where it is not said", line);
+        context.notes.needless(&what, "the default", line);
     }
 }
 
@@ -147,9 +147,9 @@ fn hardware(entry: &Entry, made: &Framework, settings: &[Flags], context: &Conte
 fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), ImportError> {
     let said = |key: &str| entry.said(key);
     let file = &context.wishes.name;
-    let id = said("model").ok_or_else(|| entry.at.wrong(file, "it has no `model`", "write the model's id"))?;
+    let id = said("model").ok_or_else(|| entry.at.wrong(file, "it has no `model`", "write the model's ID"))?;
     let id = match &context.wishes.model {
-        Some(other) => Said { value: other.clone(), origin: format!("import --model, in place of {}", id.origin) },
+        Some(other) => Said { value: other.clone(), origin: format!("import --model, replaces {}", id.origin) },
         None => id,
     };
     let mut fields = vec![Field::new("id", text_value(&id.value), id.origin)];
@@ -159,7 +159,7 @@ fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), Impor
     Ok((name_of(&name, "model"), fields))
 }
 
-/// Lists how answers are drafted, and what TensorRT-LLM takes from a file.
+/// Lists the speculative decoding, and TensorRT-LLM's settings from files.
 fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context) {
     let notes = context.notes;
     let rows = || lengths.iter().flat_map(|one| &one.rows);
@@ -168,26 +168,28 @@ fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context
         let mut files: Vec<String> = rows().map(config).collect();
         files.sort_unstable();
         files.dedup();
-        let why = "trtllm-serve takes what is no flag from these files: write them, with `enable_attention_dp: true` and the \
-                   `speculative_config` of the entry's script where their names say so";
+        let why = "trtllm-serve reads settings without a flag from these files: write them, with \
+                   `enable_attention_dp: true` and the `speculative_config` of the entry's script if their names \
+                   contain dp-attention or mtp";
         notes.differs(&format!("{}: {}", entry.key, files.join(", ")), why, entry.at.line());
     } else if let Some(row) = drafted {
         let why = format!(
-            "drafting is as in most scripts; {} says how many tokens, and for some models by which small model",
+            "speculative decoding is set as in most scripts; {} sets the number of tokens and, for some models, the \
+             draft model",
             entry.script()
         );
         notes.differs(&format!("{}: spec-decoding = mtp", entry.key), &why, row.line);
     }
 }
 
-/// What is sent.
+/// The scenario.
 fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
     let Lengths { isl, osl, .. } = lengths;
     let name = match (isl.0 % 1024, osl.0 % 1024) {
         (0, 0) => format!("{}k{}k", isl.0 / 1024, osl.0 / 1024),
         _ => format!("{}-{}", isl.0, osl.0),
     };
-    // As `benchmark_serving.py` there draws them, with --random-range-ratio 0.8.
+    // As InferenceX's `benchmark_serving.py` draws them, with --random-range-ratio 0.8.
     let range = |tokens: u32, least: u32| {
         let most = tokens.max(least);
         format!(
@@ -196,12 +198,12 @@ fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
         )
     };
     let drawn = format!("{{ prompt: {}, output: {} }}", range(isl.0, SHORTEST), range(osl.0, 1));
-    let origin = format!("{}, {}: from 0.8 of it on, by its workflow's random-range-ratio", isl.1, osl.1);
+    let origin = format!("{}, {}: at least 0.8 of it, from its workflow's random-range-ratio", isl.1, osl.1);
     let fields = vec![
-        Field::new("base", "B1", "random prompts, which differ"),
+        Field::new("base", "B1", "random prompts that differ"),
         Field::new("lengths", drawn, origin),
         Field::new("ignore_eos", "true", "benchmark_lib.sh: --ignore-eos"),
-        Field::new("temperature", "0", "what its benchmark_serving.py sends"),
+        Field::new("temperature", "0", "sent by its benchmark_serving.py"),
     ];
     (name, fields)
 }

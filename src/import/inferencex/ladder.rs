@@ -1,16 +1,16 @@
-//! The loads of a row, as InferenceX's `generate_sweep_configs.py` makes them: those of `conc-list`, else from `conc-start` on
-//! twice as many each time, and `conc-end` at the end.
+//! The loads of a row, as InferenceX's `generate_sweep_configs.py` makes them: those of `conc-list`, else `conc-start`,
+//! doubled repeatedly, and `conc-end` at the end.
 
 use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::import::tree::At;
 
-/// Requests in flight that a plan takes.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: u32 = 100_000;
-/// Loads that a list can have.
+/// Maximum length of a list of loads.
 const MOST: usize = 10_000;
 
-/// The loads of a row, each with where it came from.
+/// The loads of a row, each with its origin.
 pub(super) fn ladder(row: At, file: &str) -> Result<Vec<Said<u32>>, ImportError> {
     if let Some(list) = row.get("conc-list") {
         let values = list.list();
@@ -23,13 +23,13 @@ pub(super) fn ladder(row: At, file: &str) -> Result<Vec<Said<u32>>, ImportError>
     }
     let (start, end) = (conc(row.get("conc-start"), row, file)?, conc(row.get("conc-end"), row, file)?);
     if start.value > end.value {
-        return Err(row.wrong(file, "`conc-start` lies above `conc-end`", "correct it"));
+        return Err(row.wrong(file, "`conc-start` is above `conc-end`", "fix it"));
     }
     let origin = format!("conc-start {}, conc-end {} (line {})", start.value, end.value, row.line());
     Ok(doubled(start.value, end.value).into_iter().map(|value| Said { value, origin: origin.clone() }).collect())
 }
 
-/// From the first twice as many each time, and the last at the end.
+/// Doubles the first load repeatedly, and ends with the last.
 fn doubled(start: u32, end: u32) -> Vec<u32> {
     let mut values = vec![start];
     let mut value = start;
@@ -41,13 +41,13 @@ fn doubled(start: u32, end: u32) -> Vec<u32> {
 }
 
 fn conc(at: Option<At>, row: At, file: &str) -> Result<Said<u32>, ImportError> {
-    let remedy = "write `conc-start` and `conc-end`, or `conc-list`, of whole numbers from 1 to 100000";
+    let remedy = "write `conc-start` and `conc-end`, or `conc-list`, as whole numbers from 1 to 100000";
     let Some(at) = at else { return Err(row.wrong(file, "it has no concurrency", remedy)) };
     let said = at.whole().filter(|said| (1..=MOST_IN_FLIGHT).contains(&said.value));
-    said.ok_or_else(|| at.wrong(file, "this is no concurrency", remedy))
+    said.ok_or_else(|| at.wrong(file, "invalid concurrency", remedy))
 }
 
-/// How many loads a row has, as far as that can be told beforehand; it takes nothing.
+/// The estimated number of loads of a row, without marking it as read.
 pub(super) fn count(row: At) -> usize {
     let number =
         |key: &str| row.get(key).and_then(|at| at.peek().json().as_u64()).and_then(|value| u32::try_from(value).ok());

@@ -1,7 +1,8 @@
-//! Master files of InferenceX (once InferenceMAX): entries of a model on a machine, each with sequence lengths, settings of the
-//! server and ladders of concurrency → an endpoint that is started with these settings, scenarios and closed loops. Read from
-//! github.com/SemiAnalysisAI/InferenceX at 843c6254 (August 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`,
-//! `benchmarks/benchmark_lib.sh` and `utils/bench_serving/benchmark_serving.py`.
+//! Master files of InferenceX (once InferenceMAX): entries of a model on a machine, each with sequence
+//! lengths, settings of the server and ladders of concurrency → an endpoint that is started with these
+//! settings, scenarios and closed loops. Read from github.com/SemiAnalysisAI/InferenceX at 843c6254 (August
+//! 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and
+//! `utils/bench_serving/benchmark_serving.py`.
 
 mod choice;
 mod entry;
@@ -26,7 +27,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Whether all that is in a file is entries.
+/// Whether a file contains only entries.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let entries = tree.children();
@@ -41,7 +42,11 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         jobs.extend(jobs::jobs(entry, context)?);
     }
     if jobs.is_empty() {
-        return Err(ImportError::shape(input.name, "no entry is left that a plan can start", "see the reasons above"));
+        return Err(ImportError::shape(
+            input.name,
+            "no remaining entry that a plan can start",
+            "see the reasons above",
+        ));
     }
     let mut draft = tables::draft(jobs, chosen.name(context), context.notes);
     let mut scripts: Vec<String> = Vec::new();
@@ -51,16 +56,16 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         }
     }
     let notes = format!(
-        "InferenceX starts each entry by a script with further flags, which the master file does not hold: {}. Put them into \
-         server.flags before its numbers are compared.",
+        "InferenceX starts each entry by a script with further flags that are not in the master file: {}. Add them to \
+         server.flags before you compare its numbers.",
         one_line(&scripts.join(", "))
     );
-    draft.head.push(Field::new("notes", text_value(&notes), "what the master file does not say"));
+    draft.head.push(Field::new("notes", text_value(&notes), "missing from the master file"));
     Ok(draft)
 }
 
 impl Chosen<'_> {
-    /// The plan's name: the entry's, where there is one.
+    /// The plan's name: the entry's, if there is only one.
     fn name(&self, context: &Context) -> Field {
         match self.entries.as_slice() {
             [one] => Field::new("name", text_value(&name_of(one.key, "imported")), "the entry's name"),

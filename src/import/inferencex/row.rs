@@ -1,14 +1,14 @@
-//! One row of a search space: how the server is spread over accelerators, and its loads.
+//! One row of a search space: the server's parallelism and its loads.
 
 use super::ladder::ladder;
 use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::import::tree::At;
 
-/// Why a router is left out.
+/// The reason why a router is skipped.
 pub(super) const ROUTER: &str =
-    "a router between the client and the server is not started: start it, and give its address with `url`";
-/// Values that a row has without saying them.
+    "a plan starts no router between client and server: start it and set `url` to its address";
+/// Default values of a row.
 const DEFAULTS: [(&str, &str, &str); 6] = [
     ("pp", "1", "pp = 1"),
     ("dcp-size", "1", "dcp-size = 1"),
@@ -18,12 +18,12 @@ const DEFAULTS: [(&str, &str, &str); 6] = [
     ("spec-decoding", "none", "spec-decoding = none"),
 ];
 
-/// How answers are drafted.
+/// The kind of speculative decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drafts {
-    /// Not at all.
+    /// No speculative decoding.
     None,
-    /// By the model's own head, or a small model that the entry's script names.
+    /// Drafts by the model's own head, or by a small model that the entry's script names.
     Mtp,
 }
 
@@ -40,26 +40,29 @@ pub(super) struct Row {
     pub(super) pcp: u32,
     /// Expert parallelism.
     pub(super) ep: u32,
-    /// Whether attention is parallel over data.
+    /// Whether attention is data-parallel.
     pub(super) dp_attn: bool,
-    /// How answers are drafted.
+    /// The kind of speculative decoding.
     pub(super) drafts: Drafts,
-    /// What it says that would hold without it.
+    /// Fields that repeat a default.
     pub(super) defaults: Vec<&'static str>,
     /// The loads.
     pub(super) loads: Vec<Said<u32>>,
-    /// What was said, for comments.
+    /// The origin, for comments.
     pub(super) origin: String,
     /// Its line.
     pub(super) line: usize,
 }
 
 impl Row {
-    /// Reads a row; none where it is listed as one that cannot be measured.
+    /// Reads a row; lists it and returns `None` if it cannot be measured.
     pub(super) fn of(at: At, file: &str) -> Result<Option<Row>, ImportError> {
         let (is_none, drafts) = drafts(at);
         if is_none {
-            at.missing("answers are drafted by a small model that only the entry's script names: add a sweep with `speculative_config` among the server's flags");
+            at.missing(
+                "only the entry's script names the draft model: add a sweep with `speculative_config` in the \
+                        server's flags",
+            );
             return Ok(None);
         }
         let size = |key: &str| -> Result<u32, ImportError> {
@@ -69,7 +72,7 @@ impl Row {
                 .ok_or_else(|| at.wrong(file, &format!("`{key}` must be a whole number"), "write 1 or more"))
         };
         if at.get("tp").is_none() {
-            return Err(at.wrong(file, "it has no `tp`", "write over how many accelerators the server is spread"));
+            return Err(at.wrong(file, "it has no `tp`", "write the number of accelerators"));
         }
         let dp_attn = at.get("dp-attn").and_then(At::flag).is_some_and(|said| said.value);
         if let Some(router) = at.get("router") {
@@ -92,7 +95,7 @@ impl Row {
     }
 }
 
-/// Whether answers are drafted by a model that nobody names here, and how else.
+/// Whether the draft model is unknown, and the kind of speculative decoding otherwise.
 fn drafts(at: At) -> (bool, Drafts) {
     let Some(said) = at.get("spec-decoding").and_then(At::text) else { return (false, Drafts::None) };
     match said.value.as_str() {
@@ -102,14 +105,14 @@ fn drafts(at: At) -> (bool, Drafts) {
     }
 }
 
-/// What a row says that would hold without it.
+/// Fields of a row that repeat a default.
 fn defaults(at: At) -> Vec<&'static str> {
     let is_said =
         |key: &str, value: &str| at.get(key).is_some_and(|at| at.peek().json().to_string().trim_matches('"') == value);
     DEFAULTS.iter().filter(|(key, value, _)| is_said(key, value)).map(|(.., words)| *words).collect()
 }
 
-/// The row in words: its fields but for the loads, and its line.
+/// The row as text: its fields except the loads, and its line.
 fn origin(at: At) -> String {
     let is_load = |key: &str| key.starts_with("conc-") || key == "router";
     let fields = at.entries().into_iter().filter(|(key, _)| !is_load(key));

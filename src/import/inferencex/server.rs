@@ -1,20 +1,20 @@
-//! How the frameworks of InferenceX are started on one node: the flags that its scripts
-//! (`benchmarks/single_node/fixed_seq_len/*.sh`) make of a row.
+//! Start commands of InferenceX's frameworks on one node: the flags that its scripts
+//! (`benchmarks/single_node/fixed_seq_len/*.sh`) derive from a row.
 
 use super::row::{Drafts, Row};
 
-/// Frameworks that are known.
+/// Known frameworks.
 pub(super) const KNOWN: [&str; 4] = ["vllm", "sglang", "trt", "atom"];
 
-/// How a framework is started.
+/// The start command of a framework.
 pub(super) struct Framework {
     /// The engine in the plan.
     pub(super) engine: &'static str,
     /// The command.
     pub(super) command: &'static [&'static str],
-    /// The flag that bounds prompt and answer together.
+    /// The flag that bounds prompt and output together.
     pub(super) longest: &'static str,
-    /// The flags whose product is the number of accelerators.
+    /// Flags whose product is the number of accelerators.
     gpus: &'static [&'static str],
 }
 
@@ -22,21 +22,21 @@ const MODEL: &str = "\"{{ model.id }}\"";
 const PORT: &str = "\"{{ port }}\"";
 const ARGS: &str = "\"{{ server.args }}\"";
 
-/// How vLLM is started.
+/// vLLM's start command.
 const VLLM: Framework = Framework {
     engine: "vllm",
     command: &["vllm", "serve", MODEL, "--port", PORT, ARGS],
     longest: "max_model_len",
     gpus: &["tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size"],
 };
-/// How SGLang is started.
+/// SGLang's start command.
 const SGLANG: Framework = Framework {
     engine: "sglang",
     command: &["python3", "-m", "sglang.launch_server", "--model-path", MODEL, "--port", PORT, ARGS],
     longest: "context_length",
     gpus: &["tensor_parallel_size", "pipeline_parallel_size"],
 };
-/// How TensorRT-LLM is started.
+/// TensorRT-LLM's start command.
 const TRT: Framework = Framework {
     engine: "openai",
     command: &[
@@ -58,7 +58,7 @@ const TRT: Framework = Framework {
     longest: "max_seq_len",
     gpus: &["tp_size", "pp_size"],
 };
-/// How ATOM is started.
+/// ATOM's start command.
 const ATOM: Framework = Framework {
     engine: "openai",
     command: &["python3", "-m", "atom.entrypoints.openai_server", "--model", MODEL, "--server-port", PORT, ARGS],
@@ -66,7 +66,7 @@ const ATOM: Framework = Framework {
     gpus: &["tensor_parallel_size"],
 };
 
-/// How this framework is started.
+/// The start command of this framework.
 pub(super) fn framework(name: &str) -> &'static Framework {
     match name {
         "sglang" => &SGLANG,
@@ -76,10 +76,10 @@ pub(super) fn framework(name: &str) -> &'static Framework {
     }
 }
 
-/// Flags by name, each value in YAML.
+/// Flags by name, with values in YAML.
 pub(super) type Flags = Vec<(String, String)>;
 
-/// The flags of all rows of an entry. What spreads the server is a flag of every row where it is one of any.
+/// The flags of all rows of an entry. A parallelism flag of one row is a flag of every row.
 pub(super) fn settings(name: &str, rows: &[&Row]) -> Vec<Flags> {
     let mut all: Vec<Flags> = rows.iter().map(|row| flags(name, row)).collect();
     for spread in framework(name).gpus {
@@ -93,7 +93,7 @@ pub(super) fn settings(name: &str, rows: &[&Row]) -> Vec<Flags> {
     all
 }
 
-/// The flags that a framework gets for a row.
+/// A framework's flags for a row.
 fn flags(framework: &str, row: &Row) -> Flags {
     let mut flags: Flags = Vec::new();
     let mut add = |name: &str, value: String| flags.push((name.to_owned(), value));
@@ -148,7 +148,7 @@ fn flags(framework: &str, row: &Row) -> Flags {
     flags
 }
 
-/// Flags with which most scripts have answers drafted.
+/// Flags for speculative decoding in most scripts.
 fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     match framework {
         "vllm" => &[("speculative_config", "'{\"method\": \"mtp\", \"num_speculative_tokens\": 2}'")],
@@ -162,7 +162,7 @@ fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The file from which TensorRT-LLM takes what is no flag.
+/// TensorRT-LLM's file of settings without a flag.
 pub(super) fn config(row: &Row) -> String {
     let parts = [(row.dp_attn, "-dp-attention"), (row.drafts == Drafts::Mtp, "-mtp")];
     let parts: String = parts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, part)| part).collect();
@@ -170,7 +170,7 @@ pub(super) fn config(row: &Row) -> String {
 }
 
 impl Framework {
-    /// How many accelerators serve: the product of flags, of which each cell has these.
+    /// The number of accelerators: the product of those flags that every cell has.
     pub(super) fn gpus(&self, flags: &[Flags]) -> String {
         let is_in_all = |name: &&&str| flags.iter().all(|flags| flags.iter().any(|(known, _)| known == *name));
         let names: Vec<String> = self.gpus.iter().filter(is_in_all).map(|name| format!("server.{name}")).collect();

@@ -1,4 +1,4 @@
-//! An experiment: a profile that is measured once for each treatment, with the treatment's values in place of its own.
+//! An experiment: a profile, measured once per treatment with the treatment's values.
 
 use serde_json::Value;
 
@@ -14,14 +14,14 @@ use crate::import::tables;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::import::tree::{At, Item};
 
-/// Harnesses whose profiles are read.
+/// Harnesses with readable profiles.
 const HARNESSES: [&str; 5] = ["vllm-benchmark", "inferencemax", "guidellm", "inference-perf", "aiperf"];
-/// Treatments that a plan can have.
+/// Maximum number of treatments in a plan.
 const MOST: usize = 1_000;
-/// Folders where the profiles of an experiment lie, as seen from its own.
+/// Folders of an experiment's profiles, relative to its own.
 const FOLDERS: [&str; 4] = ["../workload/profiles", "../profiles", "workload/profiles", "../../workload/profiles"];
 
-/// One treatment: its name, and what it lays over the profile.
+/// One treatment: its name and the values that it lays over the profile.
 struct Treatment {
     name: String,
     values: Vec<(String, Value)>,
@@ -46,8 +46,8 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
         for (path, value) in &treatment.values {
             if !lay(&mut values, path, value) {
                 let what =
-                    format!("treatment {}: `{}` leads nowhere in {name}", one_line(&treatment.name), one_line(path));
-                return Err(ImportError::shape(input.name, what, "correct the path, or name another profile"));
+                    format!("treatment {}: unknown path `{}` in {name}", one_line(&treatment.name), one_line(path));
+                return Err(ImportError::shape(input.name, what, "fix the path, or name another profile"));
             }
         }
         match of_tree(&name, &text, Item::of_json(&values, String::new()), context)? {
@@ -59,7 +59,7 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
         let named = |treatment: &Treatment| format!("{} ({} values)", treatment.name, treatment.values.len());
         let names: Vec<String> = treatments.iter().map(named).collect();
         let what = format!("the names of its treatments: {}", names.join(", "));
-        context.notes.needless(&one_line(&what), "a cell is known by its values", root.line());
+        context.notes.needless(&one_line(&what), "a cell is identified by its values", root.line());
     }
     let title = title(root, context);
     let mut draft = match drafts.is_empty() {
@@ -83,13 +83,13 @@ fn treatments(root: At, file: &str) -> Result<Vec<Treatment>, ImportError> {
     match all {
         Some(all) if (1..=MOST).contains(&all.len()) => Ok(all),
         _ => {
-            let what = format!("its treatments are no list of 1 to {MOST} tables");
+            let what = format!("`treatments` must be a list of 1 to {MOST} tables");
             Err(root.wrong(file, &what, "write treatments: [{ name: NAME, PATH: VALUE }]"))
         }
     }
 }
 
-/// A treatment that is a table.
+/// A treatment in the form of a table.
 fn named(at: At, number: usize) -> Option<Treatment> {
     if !at.is_table() {
         return None;
@@ -99,13 +99,13 @@ fn named(at: At, number: usize) -> Option<Treatment> {
     Some(Treatment { name, values: values.map(|(key, at)| (key.to_owned(), at.json())).collect() })
 }
 
-/// The older form: `factors`, and treatments that are texts of their values between commas.
+/// The older form: `factors`, and treatments as texts of comma-separated values.
 fn crossed(root: At) -> Option<Vec<Treatment>> {
     let run = root.get("run")?;
     let factors: Vec<String> =
         run.get("factors")?.list().into_iter().filter_map(At::text).map(|said| said.value).collect();
     if let Some(levels) = run.get("levels") {
-        levels.needless("the treatments say which levels go together");
+        levels.needless("the treatments define which levels go together");
     }
     let treatment = |at: At| {
         let said = at.text()?;
@@ -118,12 +118,12 @@ fn crossed(root: At) -> Option<Vec<Treatment>> {
     run.get("treatments")?.list().into_iter().map(treatment).collect()
 }
 
-/// A number where it is one, else a text.
+/// A number if it parses as one, else a text.
 fn scalar(text: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(text).map_or_else(|_| text.into(), Value::Number)
 }
 
-/// Name and text of the profile: what the experiment says, or `-- llmdbenchmark … --harness NAME --workload FILE`.
+/// Name and text of the profile, from the experiment or `-- llmdbenchmark … --harness NAME --workload FILE`.
 fn profile(root: At, context: &Context) -> Result<(String, String), ImportError> {
     let (file, words) = (&context.wishes.name, &context.wishes.command);
     let typed = |long: &str, short: &str| {
@@ -135,20 +135,21 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
     let (harness, profile) = (typed("--harness", "-l").or(own_harness), typed("--workload", "-w").or(own_profile));
     let Some(profile) = profile else {
         let what = "it names no workload profile";
-        let remedy = "name it: sweepline import FILE --model ID -- llmdbenchmark run --harness vllm-benchmark --workload random_concurrent.yaml";
+        let remedy = "name it: sweepline import FILE --model ID -- llmdbenchmark run --harness vllm-benchmark \
+                      --workload random_concurrent.yaml";
         return Err(ImportError::shape(file, what, remedy));
     };
     let harness = harness.unwrap_or_default();
     if !harness.is_empty() && !HARNESSES.contains(&harness.as_str()) {
-        let what = format!("the harness {} is not one whose profiles are read", one_line(&harness));
-        return Err(ImportError::shape(file, what, format!("name one of {}", HARNESSES.join(", "))));
+        let what = format!("unsupported harness {}", one_line(&harness));
+        return Err(ImportError::shape(file, what, format!("use one of {}", HARNESSES.join(", "))));
     }
     if let Some(at) = root.path(&["experiment", "harness"]) {
-        at.needless("what the profile says tells its tool");
+        at.needless("the profile's contents identify its tool");
     }
     let is_plain = |part: &str| !part.contains("..") && !part.starts_with('/') && !part.contains('\\');
     if !is_plain(&profile) || !is_plain(&harness) || profile.is_empty() {
-        return Err(ImportError::shape(file, "the profile's name is a path elsewhere", "write the name of a file"));
+        return Err(ImportError::shape(file, "the profile's name leads outside the folder", "write a file name"));
     }
     let names = [format!("{profile}.in"), profile.clone()];
     let folders =
@@ -159,11 +160,11 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
     let found = paths.iter().find_map(|path| Some((path.clone(), (context.wishes.read)(path).ok()?)));
     found.ok_or_else(|| {
         let what = format!(
-            "the profile {} of {} is neither beside it nor under workload/profiles",
+            "the profile {} of {} is neither next to it nor under workload/profiles",
             one_line(&profile),
             one_line(&harness)
         );
-        ImportError::shape(file, what, "put the profile beside the experiment")
+        ImportError::shape(file, what, "put the profile next to the experiment")
     })
 }
 
@@ -175,17 +176,17 @@ fn title(root: At, context: &Context) -> Field {
     }
 }
 
-/// What an experiment says beside its treatments.
+/// An experiment's settings other than its treatments.
 fn rest(root: At, draft: &mut Draft, context: &Context) {
     if let Some(said) = root.path(&["experiment", "description"]).and_then(At::text) {
         draft.head.retain(|field| field.key != "notes");
         draft.head.push(Field::new("notes", text_value(one_line(&said.value).as_str()), said.origin));
     }
     if let Some(url) = root.path(&["experiment", "datasetUrl"]) {
-        url.missing("nothing is downloaded: get the file, and name it in a scenario: `data: { file: … }`");
+        url.missing("nothing is downloaded: get the file and name it in a scenario: `data: { file: … }`");
     }
     if let Some(design) = root.get("design") {
-        design.needless("the treatments say it: llm-d-benchmark does not read it either");
+        design.needless("the treatments define it: llm-d-benchmark does not read it either");
     }
     if let Some(setup) = root.get("setup") {
         endpoints(setup, draft, context);
@@ -201,32 +202,32 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
         let field = Field::new(
             "retries",
             format!("{{ runs: {runs} }}"),
-            format!("{}: the first attempt among them", said.origin),
+            format!("{}: including the first attempt", said.origin),
         );
         draft.endpoints.all.iter_mut().for_each(|endpoint| endpoint.fields.push(field.clone()));
     }
     if let (Some(at), Some(said)) = (root.get("treatment_stop_on_error"), flag("treatment_stop_on_error")) {
         match said.value {
-            true => at.missing("a run that is given up ends nothing: the others go on, and `run` exits with 6"),
-            false => at.needless("as here: the others go on"),
+            true => at.missing("an abandoned run does not stop the others, and `run` exits with 6"),
+            false => at.needless("same here: the others continue"),
         }
     }
     if let Some(at) = root.get("validate_failures") {
-        at.needless("each run says how many requests failed; one with too many is invalid");
+        at.needless("each run reports its failed requests; too many make it invalid");
     }
 }
 
-/// Caches that are emptied before each run.
+/// Cache resets before each run.
 fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
     let Some(at) = root.get("reset_caches") else { return };
     if !is_on {
-        return at.needless("as here");
+        return at.needless("same here");
     }
     let is_known = |endpoint: &Entry| {
         endpoint.fields.iter().any(|field| field.key == "engine" && ["vllm", "sglang"].contains(&field.value.as_str()))
     };
     if !draft.endpoints.all.iter().all(is_known) {
-        return at.missing("how this engine empties its cache is not known: write a hook `before_run`");
+        return at.missing("unknown how to reset this engine's cache: write a hook `before_run`");
     }
     let field = Field::new("reset", "prefix_cache", format!("{origin}; the server needs VLLM_SERVER_DEV_MODE=1"));
     for endpoint in &mut draft.endpoints.all {

@@ -1,7 +1,8 @@
-//! Workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness (vllm bench serve, guidellm,
-//! inference-perf, AIPerf) with places for the model and the server; it is handed to the importer of that tool. An experiment
-//! measures a profile several times, each time with other values. Read from github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August
-//! 2026): `workload/README.md`, `workload/harnesses/`, `llmdbenchmark/experiment/parser.py`.
+//! Workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness (vllm bench
+//! serve, guidellm, inference-perf, AIPerf) with placeholders for the model and the server; that tool's
+//! importer reads it. An experiment measures a profile several times with different values. Read from
+//! github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August 2026): `workload/README.md`, `workload/harnesses/`,
+//! `llmdbenchmark/experiment/parser.py`.
 
 mod experiment;
 mod overrides;
@@ -25,7 +26,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Whether a file is a profile, with places to fill or the words of a harness, or an experiment.
+/// Whether a file is a profile, with placeholders or a harness's keys, or an experiment.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let is_profile = tokens::has(input.text) || (tree.has(&["executable"]) && tree.has(&["model"]));
@@ -33,9 +34,9 @@ fn is(input: &Input) -> bool {
 }
 
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
-    let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no YAML")) };
+    let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "not YAML")) };
     if let Some(why) = refused::why(tree) {
-        return Err(ImportError::shape(input.name, why, "import a workload profile, or an experiment over one"));
+        return Err(ImportError::shape(input.name, why, "import a workload profile, or an experiment that uses one"));
     }
     if experiment::is(tree) {
         return experiment::draft(input, context);

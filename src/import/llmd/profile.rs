@@ -1,4 +1,4 @@
-//! A workload profile → what it measures, by the importer of its harness.
+//! A workload profile → its jobs, by the importer of its harness.
 
 use super::tokens;
 use crate::import::bench;
@@ -13,28 +13,28 @@ use crate::import::tree::{self, At, Item};
 /// The format's name for `--format`.
 pub(super) const NAME: &str = "llm-d";
 
-/// What a profile becomes.
+/// The result of reading a profile.
 pub(super) enum Made {
-    /// What it measures.
+    /// Its jobs.
     Jobs(Vec<Job>),
-    /// The whole plan of another importer.
+    /// The complete plan of another importer.
     Draft(Box<Draft>),
 }
 
-/// A profile's values, with the model and the server in their places.
+/// A profile's values, with the model and the server filled in.
 pub(super) fn rendered(name: &str, text: &str, context: &Context) -> Result<Item, ImportError> {
     let text = tokens::filled(text, context)?;
-    tree::parse(&format!("{name}.yaml"), &text)?.ok_or_else(|| ImportError::unknown(name, "no YAML"))
+    tree::parse(&format!("{name}.yaml"), &text)?.ok_or_else(|| ImportError::unknown(name, "not YAML"))
 }
 
 /// The profile of a file.
 pub(super) fn of_file(input: &Input, context: &Context) -> Result<Made, ImportError> {
-    // The rendered one is counted in its place.
+    // The rendered profile is counted instead.
     input.root(context)?.skip();
     of_tree(input.name, input.text, rendered(input.name, input.text, context)?, context)
 }
 
-/// What a rendered profile measures.
+/// Reads a rendered profile.
 pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> Result<Made, ImportError> {
     if tree.has(&["executable"]) {
         tree.enter(context.notes);
@@ -50,8 +50,8 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     let others = context.formats.iter().filter(|one| one.name != NAME);
     let reader = others.filter_map(|one| one.file.as_ref()).find(|file| (file.is)(&input));
     let Some(reader) = reader else {
-        let what = "no importer knows the input of this harness";
-        let remedy = "profiles of vllm-benchmark, inferencemax, guidellm, inference-perf and aiperf are read";
+        let what = "no importer reads the input of this harness";
+        let remedy = "use a profile of vllm-benchmark, inferencemax, guidellm, inference-perf or aiperf";
         return Err(ImportError::shape(name, what, remedy));
     };
     if let Some(tree) = &input.tree {
@@ -64,26 +64,26 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     Ok(Made::Draft(Box::new(draft)))
 }
 
-/// The words of a harness that makes an option of every key: `max-concurrency: 8` becomes `--max-concurrency=8`, and `none` stands
-/// for an option without a value.
+/// The words of a harness that turns every key into an option: `max-concurrency: 8` becomes `--max-concurrency=8`, and
+/// `none` marks an option without a value.
 fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
     let mut words: Vec<String> = begin.iter().map(|word| (*word).to_owned()).collect();
     for (key, at) in root.entries() {
         let text = at.text().map(|said| said.value);
         match (key, text.as_deref()) {
             ("executable", _) => {
-                at.needless("a plan runs no benchmark program");
+                at.needless("a plan does not run a benchmark program");
                 continue;
             }
             (_, None) => continue,
             (_, Some("none")) => words.push(format!("--{key}")),
             (_, Some(value)) => words.push(format!("--{key}={value}")),
         }
-        // It counts as the option that it becomes.
+        // It counts as the resulting option.
         at.skip();
     }
     let count = words.len() - begin.len();
-    let why = "its harness makes an option of each, and so does import";
+    let why = "like the harness, import turns each into an option";
     context.notes.needless(&format!("{count} keys of the profile"), why, 0);
     words
 }
@@ -94,13 +94,13 @@ fn of_vllm(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportEr
     let begin: &[&str] = if is_script { &["python3", "benchmark_serving.py"] } else { &["vllm", "bench", "serve"] };
     let command = shell::command(&words(begin, root, context), context.notes.secrets);
     let Program::Measure(tool, arguments) = program(&command.words) else {
-        return Err(ImportError::unknown(name, "no benchmark"));
+        return Err(ImportError::unknown(name, "not a benchmark"));
     };
     let job = bench::job(name, tool, &command, arguments, &context.around(), context.notes)?;
     Ok(job.into_iter().collect())
 }
 
-/// A profile of AIPerf; none where no importer reads its commands.
+/// A profile of AIPerf; `None` if no importer reads its commands.
 fn of_aiperf(name: &str, root: At, context: &Context) -> Option<Result<Vec<Job>, ImportError>> {
     let probe = ["aiperf", "profile"].map(str::to_owned);
     let mut readers = context.formats.iter().filter_map(|one| one.command.as_ref());

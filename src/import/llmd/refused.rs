@@ -1,8 +1,8 @@
-//! Files of llm-d-benchmark that say no load of a language model.
+//! Files of llm-d-benchmark without a load for a language model.
 
 use crate::import::tree::Item;
 
-/// Why a file is no workload; none where it may be one.
+/// The reason why a file is not a workload; `None` if it may be one.
 pub(super) fn why(tree: &Item) -> Option<&'static str> {
     let names = |key: &str, below: &str| tree.peek(key).is_some_and(|item| item.has(&[below]));
     let is_scenario = tree
@@ -10,17 +10,17 @@ pub(super) fn why(tree: &Item) -> Option<&'static str> {
         .is_some_and(|item| item.is_list() && item.children().iter().any(|one| one.has(&["name"])));
     if is_scenario {
         return Some(
-            "this is a scenario: it deploys servers on Kubernetes, which a plan does not. Stand it up with llmdbenchmark, and give the \
-             address of its gateway: `url` of an endpoint",
+            "this is a scenario: it deploys servers on Kubernetes, which a plan does not. Deploy it with \
+             llmdbenchmark and use the address of its gateway as `url` of an endpoint",
         );
     }
     if names("evaluation", "tasks") {
-        return Some("this is a profile of lm-eval: it asks how good answers are, and sweepline how fast they come");
+        return Some("this is a profile of lm-eval: it measures the quality of responses, sweepline their speed");
     }
     if tree.has(&["trafficClasses"]) {
         return Some(
-            "this is a profile of priority-mix. Its classes are scenarios with `headers: { x-llm-d-inference-objective: … }` in a `mix`; \
-             write them so",
+            "this is a profile of priority-mix. Write its classes as scenarios with `headers: { \
+             x-llm-d-inference-objective: … }` in a `mix`",
         );
     }
     (tree.has(&["model_name", "pvc_name"])).then_some("this is a profile of the harness nop, which sends nothing")

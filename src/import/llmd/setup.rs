@@ -1,5 +1,5 @@
-//! The deployments that an experiment compares → an endpoint each. A plan does not stand them up: until their addresses are put
-//! in, the endpoints have ones that lead nowhere, so that nothing is measured under a wrong name.
+//! The deployments that an experiment compares → one endpoint each. A plan does not deploy them: until you set their
+//! addresses, the endpoints have invalid ones, so that nothing is measured under a wrong name.
 
 use crate::import::draft::{Draft, Field};
 use crate::import::importer::Context;
@@ -7,14 +7,14 @@ use crate::import::text::{cell_text, list, name_of, scalar, table, text_value};
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// Makes the endpoints.
+/// Creates the endpoints.
 pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
     let treatments: Vec<At> = setup.get("treatments").map(At::list).unwrap_or_default();
     let is_plain =
         !treatments.is_empty() && treatments.iter().all(|at| at.is_table()) && draft.endpoints.all.len() == 1;
     if context.wishes.url.is_some() || !is_plain {
         let why =
-            "each of these is a deployment on Kubernetes: stand it up with llmdbenchmark, and run this plan against it";
+            "each of these is a deployment on Kubernetes: deploy it with llmdbenchmark and run this plan against it";
         return setup.refused(why);
     }
     let common: Vec<(&str, At)> = setup.get("constants").map(At::entries).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
         let host = host(&name);
         for field in fields.iter_mut().filter(|field| field.key == "url") {
             field.value = moved(&field.value, &host);
-            field.origin = "put the address of this deployment's gateway here".to_owned();
+            field.origin = "set this to the address of the deployment's gateway".to_owned();
         }
         fields.retain(|field| field.key != "server");
         if !flags.is_empty() {
@@ -40,29 +40,30 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
         }
         let name = draft.endpoints.add(&name, fields);
         match names.contains(&name) {
-            true => at.needless("the same deployment stands there already"),
+            true => at.needless("the same deployment is already listed"),
             false => names.push(name),
         }
     }
     for axis in draft.sweeps.iter_mut().flat_map(|sweep| &mut sweep.matrix).filter(|axis| axis.key == "endpoint") {
         axis.value = list(&names);
     }
-    let why = "each is a deployment on Kubernetes: stand it up with llmdbenchmark, and put the address of its gateway in the place of `….invalid`";
+    let why = "each is a deployment on Kubernetes: deploy it with llmdbenchmark and replace `….invalid` by the \
+               address of its gateway";
     context.notes.differs("setup.treatments", why, setup.line());
 }
 
-/// A value of a deployment as a fact of its server; what is no single value is listed.
+/// A deployment's value as a fact of its server; tables and lists are listed.
 fn fact(key: &str, at: At) -> Option<(String, String)> {
     let value = match at.peek().json() {
         value @ serde_json::Value::Bool(_) => value.to_string(),
-        // A number that a plan cannot hold is the text that it is.
+        // A number that a plan cannot represent stays a text.
         serde_json::Value::Number(number) => match number.to_string() {
             text if text.parse::<Decimal>().is_ok() => text,
             text => scalar(&text),
         },
         serde_json::Value::String(text) => scalar(&cell_text(&text)),
         _ => {
-            at.missing("a fact of a server is one value: write it under `server` of the endpoint");
+            at.missing("a fact of a server is a single value: write it under `server` of the endpoint");
             return None;
         }
     };
@@ -72,13 +73,13 @@ fn fact(key: &str, at: At) -> Option<(String, String)> {
     Some((scalar(&name).trim_matches('"').to_owned(), value))
 }
 
-/// A host of that name, which is nowhere.
+/// A nonexistent host of that name.
 fn host(name: &str) -> String {
     let name = name_of(name, "setup").to_ascii_lowercase().replace(['_', '.'], "-");
     format!("{name}.invalid")
 }
 
-/// An address at another host.
+/// The address with another host.
 fn moved(url: &str, host: &str) -> String {
     let plain = url.trim_matches('"');
     let (scheme, rest) = plain.split_once("://").unwrap_or(("http", plain));

@@ -1,4 +1,4 @@
-//! The plans of several treatments → one plan.
+//! Merges the plans of several treatments into one plan.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::import::draft::{Draft, Entries, Field, unused};
 use crate::import::notes::Notes;
 use crate::import::text::{list, name_of};
 
-/// Puts plans together, each with the name of its treatment.
+/// Merges plans, each with the name of its treatment.
 pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     let mut made = Draft::default();
     let mut names = HashMap::new();
@@ -26,7 +26,7 @@ pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
                 None => made.sections.push(section),
                 Some(known) if known.fields == section.fields => {}
                 Some(_) => {
-                    let why = format!("a plan has one `{}`: that of the first treatment is taken", section.key);
+                    let why = format!("a plan has one `{}`, here that of the first treatment", section.key);
                     notes.missing(&format!("{} of {treatment}", section.key), &why, 0);
                 }
             }
@@ -45,7 +45,7 @@ pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     made
 }
 
-/// Puts entries into another table: their names there by their names here, as they are written.
+/// Moves entries into another table; returns the new names by the old ones, as written.
 fn moved(there: &mut Entries, here: Entries) -> HashMap<String, String> {
     let written = |name: &str| list(&[name.to_owned()]).trim_matches(['[', ']']).to_owned();
     let moved = here.all.into_iter().map(|entry| {

@@ -1,19 +1,19 @@
-//! Places that llm-d-benchmark fills when it renders a profile: `REPLACE_ENV_LLMDBENCH_…`.
+//! Placeholders that llm-d-benchmark fills when it renders a profile: `REPLACE_ENV_LLMDBENCH_…`.
 
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
 
-/// What every place begins with.
+/// The prefix of every placeholder.
 const PLACE: &str = "REPLACE_ENV_LLMDBENCH_";
-/// Where a server is asked that nobody names.
+/// The default address.
 const URL: &str = "http://127.0.0.1:8000";
 
-/// Whether a text has places.
+/// Whether a text has placeholders.
 pub(super) fn has(text: &str) -> bool {
     text.contains(PLACE)
 }
 
-/// The text with the model and the server in their places. What else has a place stays as it is, as there.
+/// Fills in the model and the server. Other placeholders stay, as in llm-d-benchmark.
 pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportError> {
     let wishes = context.wishes;
     let model = ["DEPLOY_CURRENT_MODEL", "DEPLOY_CURRENT_TOKENIZER"].map(|name| format!("{PLACE}{name}"));
@@ -21,7 +21,7 @@ pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportErro
     let id = match &wishes.model {
         Some(id) => id.clone(),
         None if asks => {
-            let what = "it leaves a place for the model, and names none";
+            let what = "it has a placeholder for the model, and no model is set";
             return Err(ImportError::shape(wishes.name.clone(), what, "add --model ID"));
         }
         None => String::new(),
@@ -34,7 +34,7 @@ pub(super) fn filled(text: &str, context: &Context) -> Result<String, ImportErro
     Ok(replaced(&text, &format!("{PLACE}HARNESS_STACK_ENDPOINT_URL"), &url))
 }
 
-/// Whether a place stands there that is not the beginning of a longer name.
+/// Whether the text has this placeholder, not only a longer name that starts with it.
 fn without_longer(text: &str, place: &str) -> bool {
     text.match_indices(place).any(|(at, _)| !continues(text, at + place.len()))
 }
@@ -43,7 +43,7 @@ fn continues(text: &str, at: usize) -> bool {
     text[at..].starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
 }
 
-/// A value in the place of a name; in quotes where YAML would read it as something else.
+/// Replaces a name by a value, quoted if YAML would read it differently.
 fn replaced(text: &str, place: &str, value: &str) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

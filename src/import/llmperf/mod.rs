@@ -1,5 +1,5 @@
-//! Command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of December 2024) → what each of
-//! them measures.
+//! Command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of December
+//! 2024) → jobs.
 
 mod options;
 
@@ -31,10 +31,10 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &["token_benchmark_ray.py"])
 }
 
-/// The shortest prompt of llmperf, in tokens: its instruction, by `token_benchmark_ray.py`.
+/// llmperf's shortest prompt, in tokens: its instruction (`token_benchmark_ray.py`).
 const INSTRUCTION: u32 = 41;
 
-/// The variable with the address.
+/// The environment variable with the address.
 const BASE: &str = "OPENAI_API_BASE";
 
 /// The names of all options, without their dashes.
@@ -43,7 +43,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// What a command measures; none where it asks no API that a plan asks.
+/// The job of a command; `None` if no plan can use its API.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -51,8 +51,8 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let api =
         arguments.text("llm-api").unwrap_or_else(|| Said::default("openai".to_owned(), "default --llm-api openai"));
     if !is_asked_by(&api.value, &arguments) {
-        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one \
-                   that is to `import --url` and write --llm-api openai";
+        let why = "this command is skipped: the provider has no OpenAI API; pass the address of one \
+                   that has it to `import --url` and write --llm-api openai";
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
     }
@@ -62,7 +62,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, "openai"));
     let mut body = Body::default();
     body.add_text(arguments.text("additional-sampling-params"), notes, command.line);
-    body.add_default("temperature", serde_json::Value::Null, "not given: llmperf leaves it to the server");
+    body.add_default("temperature", serde_json::Value::Null, "not set: llmperf leaves it to the server");
     let output = match body.output_tokens() {
         Some(said) => said.map(Spread::One),
         None => spread(&arguments, "mean-output-tokens", 150, "stddev-output-tokens", 80),
@@ -73,7 +73,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
     let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets there, prose here")];
     scenario.extend(fields);
-    body.add_default("ignore_eos", false.into(), "llmperf asks in words for long answers, and takes what comes");
+    body.add_default("ignore_eos", false.into(), "llmperf's prompt requests the length; the model ends the response");
     scenario.extend(body.fields("openai", notes, command.line));
     let in_flight = or(&arguments, "num-concurrent-requests", 10);
     let load = Load { batch_size: Some(bounded(in_flight, &arguments)), ..Load::default() };
@@ -91,7 +91,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// Whether OpenAI's API is asked: with LiteLLM the model's name begins with the provider.
+/// Whether the command uses OpenAI's API: with LiteLLM, the model's name starts with the provider.
 fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
     let begins = ["openai/", "hosted_vllm/", "gpt-"];
     let model = || arguments.text("model").map(|said| said.value).unwrap_or_default();
@@ -102,14 +102,13 @@ fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Fi
     let Asked { place, command, around, .. } = asked;
     let said = endpoint::variable(command, BASE, arguments.notes).filter(|said| !said.value.trim().is_empty());
     let Some(said) = endpoint::base(said, around, arguments.notes, command.line) else {
-        let what = format!("the command has no address: {BASE} is not set in what was imported");
-        let remedy =
-            "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
+        let what = format!("the command has no address: the source does not set {BASE}");
+        let remedy = "export it before the command, or pass it: sweepline import --url http://HOST:PORT/v1 …";
         return Err(ImportError::shape(place, what, remedy));
     };
     let remedy = format!("write {BASE}=http://HOST:PORT/v1");
     let url = endpoint::url(place, said, Path::IsBase, &remedy, arguments.notes, command.line)?;
-    let origin = format!("{}: which server answers is not said; write it here", api.origin);
+    let origin = format!("{}: the server's engine is not given; write it here", api.origin);
     let mut fields = vec![url, Field::new("engine", "openai", origin), Field::new("api", "chat", &api.origin)];
     fields.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, arguments.notes));
     Ok(fields)
@@ -119,10 +118,10 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
     let named =
         arguments.needed_unless(around.is_given_model(), place, "model")?.filter(|said| !said.value.trim().is_empty());
     let Some(said) = endpoint::model_id(named, around, arguments.notes, arguments.line) else {
-        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        let remedy = "add --model ID to it, or pass it: sweepline import --model ID …";
         return Err(ImportError::shape(place, "the command names no model", remedy));
     };
-    // LiteLLM's name of the provider is no part of what the server knows.
+    // The server does not know LiteLLM's provider prefix.
     let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
     let id = known.filter(|id| !id.is_empty()).unwrap_or(&said.value);
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -134,20 +133,21 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// Lengths as the tool draws them: a normal distribution, what is not above zero drawn again.
+/// Lengths as the tool draws them: a normal distribution, redrawn if not above zero.
 fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32) -> Said<Spread> {
     let mean = or(arguments, mean, of_mean);
     let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));
     Said { value: Spread::around(mean.value, sd.value, 1), origin: format!("{}, {}", mean.origin, sd.origin) }
 }
 
-/// Lengths of prompts: one that is shorter than llmperf's own instruction in it is drawn again.
+/// Prompt lengths: those shorter than llmperf's instruction are redrawn.
 fn with_instruction(said: Said<Spread>, arguments: &Arguments) -> Said<Spread> {
     let Spread::Normal { mean, sd, max, .. } = said.value else { return said };
     let around = mean.max(INSTRUCTION);
     if around != mean {
         let why = format!(
-            "llmperf draws until a prompt holds its instruction, {INSTRUCTION} tokens: so the mean is {INSTRUCTION} here"
+            "llmperf redraws until a prompt fits its instruction, {INSTRUCTION} tokens, so the mean is {INSTRUCTION} \
+             here"
         );
         arguments.differs(said.origin.split(',').next().unwrap_or_default(), &why);
     }

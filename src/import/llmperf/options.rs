@@ -1,10 +1,10 @@
-//! The options of `token_benchmark_ray.py`: how many words each takes, and what becomes of it.
+//! The options of `token_benchmark_ray.py`: the number of words of each, and how it is handled.
 
 use crate::import::options::Arity::One;
 use crate::import::options::Fate::{Needless, Read};
 use crate::import::options::Known;
 
-/// Every option that is known. `tokenizer` is of copies of the tool.
+/// All known options. `tokenizer` exists in forks of the tool.
 pub(super) const OPTIONS: [Known; 13] = [
     ("model", One, Read),
     ("tokenizer", One, Read),
@@ -18,5 +18,5 @@ pub(super) const OPTIONS: [Known; 13] = [
     ("additional-sampling-params", One, Read),
     ("llm-api", One, Read),
     ("metadata", One, Read),
-    ("results-dir", One, Needless("`sweepline run --results DIR` says where results go")),
+    ("results-dir", One, Needless("`sweepline run --results DIR` sets the results folder")),
 ];

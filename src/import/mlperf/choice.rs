@@ -1,4 +1,4 @@
-//! Which model of a file is imported, and which of its scenarios: a plan has one objective, and that is a model's.
+//! The choice of a file's model and scenarios: a plan has one objective, which belongs to one model.
 
 use super::conf::Setting;
 use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, other_of_path, sends};
@@ -6,30 +6,30 @@ use crate::import::error::ImportError;
 use crate::import::input::Wishes;
 use crate::import::text::one_line;
 
-/// Names that are listed one by one in a message.
+/// Maximum number of names listed in a message.
 const MOST_NAMES: usize = 40;
 
-/// What is imported.
+/// The chosen model and scenarios.
 pub(super) struct Choice {
     /// The model's name in LoadGen, or `*`.
     pub(super) model: String,
-    /// Its benchmark, where it is one of language models.
+    /// Its benchmark, if it is one of language models.
     pub(super) benchmark: Option<&'static Benchmark>,
     /// Its scenarios.
     pub(super) scenarios: Vec<&'static str>,
-    /// What the server calls it, and where that came from.
+    /// The model's name on the server, and its origin.
     pub(super) id: (String, String),
-    /// Where the choice came from.
+    /// The origin of the choice.
     pub(super) origin: String,
 }
 
 impl Choice {
-    /// Chooses by `--entry`, by the file, by its folder, by `--model`.
+    /// Chooses by `--entry`, the file, its folder, or `--model`, in this order.
     pub(super) fn of(settings: &[Setting], wishes: &Wishes) -> Result<Choice, ImportError> {
         let models = models(settings);
         let (model, asked, origin) = model(&models, wishes)?;
         if let Some(sends) = sends(&model) {
-            let what = format!("{model} sends {sends}, and sweepline measures servers of language models");
+            let what = format!("{model} sends {sends}; sweepline measures servers of language models");
             return Err(wrong(wishes, &what, "choose a language model with --entry"));
         }
         let benchmark = named(&model);
@@ -44,21 +44,21 @@ impl Choice {
         let id = match (&wishes.model, benchmark) {
             (Some(id), _) => (id.clone(), "import --model".to_owned()),
             (None, Some(one)) => {
-                (one.id.to_owned(), format!("the model of MLPerf's {}: --model says another", one.name))
+                (one.id.to_owned(), format!("the model of MLPerf's {}: --model selects another", one.name))
             }
             (None, None) => {
                 let what = format!(
-                    "{model} is the name of a benchmark, and the file does not say what the server calls its model"
+                    "{model} is the name of a benchmark; the file does not contain the model's name on the server"
                 );
                 return Err(wrong(wishes, &what, "add --model ID"));
             }
         };
-        // In a file, `*` stands for the benchmark that is run.
+        // In a file, `*` is the benchmark that runs.
         let model = benchmark.map_or(model, |one| one.name.to_owned());
         Ok(Choice { model, benchmark, scenarios, id, origin })
     }
 
-    /// What the model is called in the plan.
+    /// The model's name in the plan.
     pub(super) fn title(&self) -> &str {
         match self.model.as_str() {
             "*" => self.id.0.rsplit('/').next().unwrap_or("model"),
@@ -78,12 +78,12 @@ fn wrong(wishes: &Wishes, what: &str, remedy: &str) -> ImportError {
     ImportError::shape(wishes.name.clone(), one_line(what), remedy)
 }
 
-/// The benchmarks of language models, in words.
+/// The benchmarks of language models, as text.
 fn benchmarks() -> String {
     BENCHMARKS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The models that a file names.
+/// The models in a file.
 fn models(settings: &[Setting]) -> Vec<&str> {
     let mut models: Vec<&str> = Vec::new();
     for setting in settings {
@@ -94,7 +94,7 @@ fn models(settings: &[Setting]) -> Vec<&str> {
     models
 }
 
-/// The scenarios that keys of a model name; where none does, those of all models.
+/// The scenarios in a model's keys; without any, those in keys of all models.
 fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
     let of = |model: &str| -> Vec<&'static str> {
         let names = |scenario: &&&str| settings.iter().any(|one| one.model == model && one.scenario == **scenario);
@@ -103,7 +103,7 @@ fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
     Some(of(model)).filter(|found| !found.is_empty()).unwrap_or_else(|| of("*"))
 }
 
-/// The model, the scenarios that were asked for, and where the choice came from.
+/// The model, the requested scenarios, and the origin of the choice.
 fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
     if !wishes.entries.is_empty() {
         return asked(models, wishes);
@@ -112,11 +112,11 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
     match (models, of_path(&wishes.name), wishes.model.as_ref()) {
         ([one], ..) => Ok(((*one).to_owned(), Vec::new(), "the model of the file's keys".to_owned())),
         ([], Some(one), _) => {
-            Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry says another".to_owned()))
+            Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry selects another".to_owned()))
         }
         ([], None, None) if other_of_path(&wishes.name).is_some() => {
             let (name, sends) = other_of_path(&wishes.name).unwrap_or_default();
-            let what = format!("{name} sends {sends}, and sweepline measures servers of language models");
+            let what = format!("{name} sends {sends}; sweepline measures servers of language models");
             Err(wrong(wishes, &what, "import the file of a language model"))
         }
         ([], None, Some(id)) => {
@@ -125,7 +125,7 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
         }
         ([], None, None) => {
             let names = benchmarks();
-            let what = "its keys are of all models (`*`), so that neither the model nor its latencies are known";
+            let what = "its keys apply to all models (`*`), so the model and its latencies are unknown";
             Err(wrong(
                 wishes,
                 what,
@@ -144,7 +144,7 @@ fn names(models: &[&str]) -> String {
     format!("{}{more}", models.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", "))
 }
 
-/// What `--entry MODEL` and `--entry MODEL.SCENARIO` ask for.
+/// The models and scenarios of `--entry MODEL` and `--entry MODEL.SCENARIO`.
 fn asked(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
     let mut model: Option<String> = None;
     let mut scenarios: Vec<&'static str> = Vec::new();
@@ -159,7 +159,7 @@ fn asked(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
         }
         if model.as_ref().is_some_and(|known| known != name) {
             let what = "a plan has one objective, and these entries have several";
-            return Err(wrong(wishes, what, "import each model by itself"));
+            return Err(wrong(wishes, what, "import each model separately"));
         }
         model = Some(name.to_owned());
         scenarios.extend(scenario.filter(|one| !scenarios.contains(one)));

@@ -1,7 +1,7 @@
-//! The text of a LoadGen configuration → its settings, read the way LoadGen reads it: words between spaces, `KEY = VALUE`.
+//! The text of a LoadGen configuration → its settings, read as LoadGen reads it: words between spaces, `KEY = VALUE`.
 //!
-//! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) passes over a line that has no ` = ` between
-//! spaces, takes the last of several values, and stops at a value that is no number.
+//! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) ignores a line without ` = ` between
+//! spaces, uses the last of several values, and fails at a value that is not a number.
 
 use super::known::SCENARIOS;
 use crate::import::error::ImportError;
@@ -15,13 +15,13 @@ pub(super) struct Setting {
     pub(super) model: String,
     /// `Server`, `Offline`, `SingleStream`, `MultiStream`, or `*`.
     pub(super) scenario: String,
-    /// What is set.
+    /// The setting's name.
     pub(super) name: String,
-    /// The number, as it is written.
+    /// The number, as written.
     pub(super) text: String,
     /// The number.
     pub(super) value: f64,
-    /// Its line, from 1; 0 where it is LoadGen's own.
+    /// Its line, from 1; 0 if it is LoadGen's own.
     pub(super) line: usize,
 }
 
@@ -31,13 +31,13 @@ impl Setting {
         format!("{}.{}.{}", self.model, self.scenario, self.name)
     }
 
-    /// Whether it says the same thing of the same model and scenario.
+    /// Whether it is the same setting of the same model and scenario.
     pub(super) fn is_of(&self, model: &str, scenario: &str, name: &str) -> bool {
         self.model == model && self.scenario == scenario && self.name == name
     }
 }
 
-/// Whether a text looks like such a file: one of its lines is a setting of a scenario of LoadGen.
+/// Whether a text looks like a LoadGen configuration: one of its lines is a setting of a LoadGen scenario.
 pub(super) fn is_conf(text: &str) -> bool {
     text.lines().take(2_000).any(|line| {
         let mut words = line.split_whitespace();
@@ -49,7 +49,7 @@ pub(super) fn is_conf(text: &str) -> bool {
     })
 }
 
-/// Reads a file: its settings, of two with one key the later one.
+/// Reads the settings of a file; the later of two with the same key wins.
 pub(super) fn read(file: &str, text: &str, notes: &Notes) -> Result<Vec<Setting>, ImportError> {
     let mut all = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -69,21 +69,21 @@ fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, note
             return Err(wrong(file, line, &format!("`{}` is not followed by ` = `", one_line(key))));
         }
         _ => {
-            let why = "LoadGen passes over this line: it reads `KEY = VALUE` with a space on each side of `=`";
+            let why = "LoadGen ignores this line: it reads `KEY = VALUE` with a space on each side of `=`";
             notes.missing(&one_line(&words.join(" ")), why, line);
             return Ok(());
         }
     };
     notes.setting(key, line);
     let Some((model, scenario, name)) = parts(key) else {
-        let why = "LoadGen asks for MODEL.SCENARIO.NAME, so that it never looks for this key";
+        let why = "LoadGen reads only keys MODEL.SCENARIO.NAME and ignores this one";
         notes.missing(&one_line(&words.join(" ")), why, line);
         return Ok(());
     };
     if let Some(bad) = values.iter().find(|value| number(value).is_none()) {
-        return Err(wrong(file, line, &format!("`{}` is no number", one_line(bad))));
+        return Err(wrong(file, line, &format!("`{}` is not a number", one_line(bad))));
     }
-    // The last one counts, on a line and in a file.
+    // The last value wins, on a line and in a file.
     let text = values.last().map_or("", |value| value);
     let setting = Setting {
         model: model.to_owned(),
@@ -96,7 +96,7 @@ fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, note
     if let Some(at) = all.iter().position(|known| known.is_of(model, scenario, name)) {
         let earlier = all.remove(at);
         let what = format!("{} = {}", earlier.key(), earlier.text);
-        notes.missing(&what, &format!("line {line} sets it again, and the last one counts"), earlier.line);
+        notes.missing(&what, &format!("line {line} sets it again, and the last value wins"), earlier.line);
     }
     all.push(setting);
     Ok(())
@@ -113,7 +113,7 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
     (!model.is_empty() && !scenario.is_empty() && !name.is_empty()).then_some((model, scenario, name))
 }
 
-/// A number as C's `strtoul` and `strtod` read it, as far as a configuration has such numbers.
+/// A number as C's `strtoul` and `strtod` read it, within the forms of configurations.
 fn number(text: &str) -> Option<f64> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let value = match hex {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(seen, [("m.*.min_duration".to_owned(), 20.0, 4), ("*.Server.target_qps".to_owned(), 2.0, 6)]);
         assert_eq!(notes.listed.borrow().iter().map(|one| one.lines[0]).collect::<Vec<_>>(), [5, 2]);
         let error = read("user.conf", "\n*.Server.target_qps = fast\n", &notes).unwrap_err().to_string();
-        assert!(error.starts_with("user.conf:2: `fast` is no number"), "{error}");
+        assert!(error.starts_with("user.conf:2: `fast` is not a number"), "{error}");
     }
 
     #[test]

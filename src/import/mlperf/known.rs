@@ -1,6 +1,7 @@
-//! What LoadGen knows of the benchmarks of MLPerf Inference: `loadgen/mlperf.conf` of github.com/mlcommons/inference at
-//! b66003e1 (August 2026), which LoadGen lays under every `user.conf`. Ids of models and tokens of answers are those of the
-//! reference implementations and of `tools/submission/submission_checker/constants.py` there.
+//! LoadGen's built-in settings of the MLPerf Inference benchmarks: `loadgen/mlperf.conf` of
+//! github.com/mlcommons/inference at b66003e1 (August 2026), which every `user.conf` overrides. Model IDs and
+//! output lengths are those of the reference implementations and of
+//! `tools/submission/submission_checker/constants.py` there.
 
 /// The scenarios of LoadGen.
 pub(super) const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "MultiStream"];
@@ -12,9 +13,9 @@ pub(super) struct Benchmark {
     pub(super) name: &'static str,
     /// The model of its reference implementation.
     pub(super) id: &'static str,
-    /// Its data set, in words.
+    /// Its data set, as text.
     pub(super) data: &'static str,
-    /// The mean tokens of an answer, where the rules say them.
+    /// The mean output tokens, if the rules specify them.
     pub(super) output: Option<u32>,
     /// `ttft_latency` and `tpot_latency` of Server, in ms.
     pub(super) latencies: Option<(u32, u32)>,
@@ -68,39 +69,39 @@ pub(super) static BENCHMARKS: [Benchmark; 13] = [
     benchmark("gptj", "EleutherAI/gpt-j-6b", NEWS, None, None, Some(13_368)),
 ];
 
-/// Benchmarks of something else than text, and what they send.
+/// Benchmarks without text, and what they send.
 const OTHERS: [(&str, &str); 17] = [
-    ("resnet50", "pictures"),
-    ("ssd-mobilenet", "pictures"),
-    ("retinanet", "pictures"),
-    ("yolo", "pictures"),
-    ("bert", "pairs of a question and a text, without an answer in tokens"),
-    ("dlrm", "features of clicks"),
-    ("dlrm-v2", "features of clicks"),
-    ("dlrm-v3", "features of clicks"),
+    ("resnet50", "images"),
+    ("ssd-mobilenet", "images"),
+    ("retinanet", "images"),
+    ("yolo", "images"),
+    ("bert", "pairs of a question and a text, without output tokens"),
+    ("dlrm", "click features"),
+    ("dlrm-v2", "click features"),
+    ("dlrm-v3", "click features"),
     ("rnnt", "sound"),
     ("whisper", "sound"),
     ("3d-unet", "scans"),
-    ("stable-diffusion-xl", "texts that become pictures"),
-    ("wan-2.2-t2v-a14b", "texts that become films"),
-    ("rgat", "nodes of a graph"),
-    ("pointpainting", "pictures and points of a lidar"),
-    ("qwen3-vl-235b-a22b", "pictures with questions"),
-    ("ssd-resnet34", "pictures"),
+    ("stable-diffusion-xl", "texts that become images"),
+    ("wan-2.2-t2v-a14b", "texts that become videos"),
+    ("rgat", "graph nodes"),
+    ("pointpainting", "images and lidar points"),
+    ("qwen3-vl-235b-a22b", "images with questions"),
+    ("ssd-resnet34", "images"),
 ];
 
-/// The benchmark of this name.
+/// The benchmark with this name.
 pub(super) fn named(name: &str) -> Option<&'static Benchmark> {
     BENCHMARKS.iter().find(|one| one.name == name)
 }
 
-/// What a benchmark sends that sends no text.
+/// The content that a benchmark without text sends.
 pub(super) fn sends(name: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, sends)| *sends)
 }
 
-/// The benchmark that a path names: `…/llama2-70b-99/Server/user.conf`. Folders write the dots of versions, and how exact
-/// the answers have to be.
+/// The benchmark in a path: `…/llama2-70b-99/Server/user.conf`. Folder names contain dots of versions and the accuracy
+/// target.
 pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     let parts: Vec<String> = path.split(['/', '\\']).map(|part| part.replace("llama3.1", "llama3_1")).collect();
     let is_interactive = parts.iter().any(|part| part.eq_ignore_ascii_case("interactive"));
@@ -115,19 +116,19 @@ pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     }
 }
 
-/// Folders of benchmarks that are called otherwise than these in LoadGen.
+/// Folders whose names differ from LoadGen's benchmark names.
 const FOLDERS: [(&str, &str); 8] = [
-    ("classification_and_detection", "pictures"),
-    ("recommendation", "features of clicks"),
-    ("text_to_image", "texts that become pictures"),
-    ("text_to_video", "texts that become films"),
+    ("classification_and_detection", "images"),
+    ("recommendation", "click features"),
+    ("text_to_image", "texts that become images"),
+    ("text_to_video", "texts that become videos"),
     ("speech2text", "sound"),
     ("medical_imaging", "scans"),
-    ("automotive", "pictures and points of a lidar"),
-    ("graph", "nodes of a graph"),
+    ("automotive", "images and lidar points"),
+    ("graph", "graph nodes"),
 ];
 
-/// The benchmark that a path names which sends no text, and what it sends.
+/// The benchmark without text in a path, and what it sends.
 pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     let parts = || path.split(['/', '\\']);
     let is_named = |part: &str, name: &str| {
@@ -138,7 +139,7 @@ pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     parts().rev().find_map(|part| Some((part, all().find(|(name, _)| is_named(part, name))?.1)))
 }
 
-/// A setting of `mlperf.conf`, in the words of that file.
+/// A setting of `mlperf.conf`.
 pub(super) fn default(benchmark: Option<&Benchmark>, scenario: &str, name: &str) -> Option<f64> {
     let of_model = benchmark.and_then(|one| match (scenario, name) {
         (_, "use_token_latencies") => Some(f64::from(u8::from(one.name != "gptj"))),

@@ -1,6 +1,6 @@
-//! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen: the scenarios of one model → a sweep each. Server is an open loop
-//! under latencies, Offline as many requests in flight as its one query has, SingleStream one after the other. Read from
-//! github.com/mlcommons/inference at b66003e1 (August 2026).
+//! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen: the scenarios of one model → one sweep each.
+//! Server is an open loop with latency limits, Offline keeps its one query's samples in flight, SingleStream
+//! is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
 
 mod choice;
 mod conf;
@@ -24,7 +24,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Tokens of a prompt until the data set is named: those of the built-in scenario.
+/// Prompt tokens until the data set is named: those of the built-in scenario.
 const PROMPT: u32 = 50;
 
 /// The plan of a configuration.
@@ -53,7 +53,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-/// What a sweep is called.
+/// The name of a sweep.
 fn named(scenario: &str) -> &'static str {
     match scenario {
         "Server" => "server",
@@ -68,10 +68,10 @@ fn head(draft: &mut Draft, choice: &Choice) {
     draft.head.push(Field::new("name", text_value(&name), choice.origin.clone()));
     let data = choice.benchmark.map_or_else(|| "its data set".to_owned(), |one| one.data.to_owned());
     let notes = format!(
-        "LoadGen's file names no data set ({data}). Until a scenario sends it (data: {{ file: … }}), prompts are of one length, \
-         and this plan compares with itself."
+        "LoadGen's file names no data set ({data}). Until a scenario sends it (data: {{ file: … }}), all prompts \
+         have one length, and this plan's results compare only with each other."
     );
-    draft.head.push(Field::new("notes", text_value(&notes), "what LoadGen's file does not say"));
+    draft.head.push(Field::new("notes", text_value(&notes), "missing from LoadGen's file"));
 }
 
 /// The seed of arrivals.
@@ -81,7 +81,7 @@ fn seed(draft: &mut Draft, settings: &Settings, choice: &Choice) {
     let Some(said) = said else { return };
     match said.text.parse::<u64>() {
         Ok(seed) => draft.head.push(Field::new("seed", seed.to_string(), said.origin)),
-        Err(_) => settings.missing(&said, "a seed is a whole number of at most 64 bits"),
+        Err(_) => settings.missing(&said, "a seed must be a whole number of at most 64 bits"),
     }
 }
 
@@ -92,12 +92,8 @@ fn endpoint(draft: &mut Draft, context: &Context) -> Result<String, ImportError>
     };
     let fields = vec![
         Field::new("url", text_value(url), origin),
-        Field::new("engine", "openai", "not said: any server; write the one that answers, so that ignore_eos is sent"),
-        Field::new(
-            "api",
-            "completions",
-            "not said: the reference implementations send prompts that are rendered already",
-        ),
+        Field::new("engine", "openai", "not set: any server; write the actual engine, so that ignore_eos is sent"),
+        Field::new("api", "completions", "not set: the reference implementations send rendered prompts"),
     ];
     Ok(draft.endpoints.add("server", fields))
 }
@@ -107,12 +103,12 @@ fn model(draft: &mut Draft, choice: &Choice) -> String {
     draft.models.add(choice.title(), vec![Field::new("id", text_value(id), origin.clone())])
 }
 
-/// What is sent.
+/// The scenario.
 fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str, context: &Context) -> String {
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;
         if !is_same {
-            settings.needless(said, "as here: no prompt comes twice");
+            settings.needless(said, "same here: prompts are never repeated");
         }
         is_same
     });
@@ -123,22 +119,25 @@ fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &s
     let data = choice.benchmark.map_or("its data set", |one| one.data);
     context.notes.differs(
         &format!("prompts of {scenario}"),
-        &format!("LoadGen's file does not hold {data}: prompts of {PROMPT} tokens stand in until `data: {{ file: … }}` of the \
-             scenario sends it"),
+        &format!(
+            "LoadGen's file does not contain {data}: prompts of {PROMPT} tokens are placeholders until `data: {{ \
+                  file: … }}` of the scenario sends it"
+        ),
         0,
     );
-    let stands_in = "stands in: LoadGen's file says no length; `data: { file: … }` sends the data set in its place";
+    let stands_in = "placeholder: LoadGen's file has no length; `data: { file: … }` sends the data set instead";
     let mut fields = vec![Field::new("base", base, origin), Field::new("prompt_tokens", PROMPT.to_string(), stands_in)];
     if let Some(output) = choice.benchmark.and_then(|one| one.output) {
-        let origin = "tokens per sample that MLPerf's rules expect";
+        let origin = "tokens per sample expected by MLPerf's rules";
         fields.push(Field::new("output_tokens", output.to_string(), origin));
     }
     draft.scenarios.add(if same.is_some() { "same-prompt" } else { "prompts" }, fields)
 }
 
 fn phases(draft: &mut Draft) {
-    let note = "LoadGen measures from its first query to its last answer. Here load rises (fill) and settles (stabilize) first, and \
-                is kept up while the measured requests end (drain). These are sweepline's defaults.";
+    let note = "LoadGen measures from its first query to its last response. Here, the load first rises (fill) and \
+                settles (stabilize), and it is kept up while the measured requests end (drain). These are \
+                sweepline's defaults.";
     let fields = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")];
     let fields = fields.map(|(key, value)| Field::new(key, value, "default of sweepline")).to_vec();
     draft.sections.push(Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });

@@ -5,29 +5,29 @@ use crate::import::draft::{Field, Section, Sweep};
 use crate::import::text::seconds;
 use crate::units::Decimal;
 
-/// Requests in flight that a plan takes.
+/// Maximum number of requests in flight in a plan.
 const MOST_IN_FLIGHT: f64 = 100_000.0;
-/// The highest rate that a plan takes.
+/// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: f64 = 1_000_000.0;
-/// The shortest window, in seconds: a tail needs requests, and a server time.
+/// The shortest window, in seconds: tails need requests, servers need time.
 const SHORTEST: f64 = 60.0;
-/// The longest, in seconds.
+/// The longest window, in seconds.
 const LONGEST: f64 = 31_536_000.0;
-/// How much longer LoadGen makes the query of Offline than its time takes.
+/// Factor by which LoadGen's Offline query exceeds the minimum duration.
 const SLACK: f64 = 1.1;
-/// LoadGen's `min_query_count` where nothing says one.
+/// LoadGen's default `min_query_count`.
 const QUERIES: f64 = 100.0;
-/// Percentiles that an objective can have.
+/// Percentiles of objectives.
 const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
-/// The heaviest load of a search, where its beginning is low.
+/// The minimum upper bound of a search.
 const SEARCHED_TO: f64 = 1000.0;
-/// The highest load that a search begins with.
+/// The highest start of a search.
 const SEARCHED_FROM: f64 = 100_000.0;
 
-/// What a scenario becomes.
+/// A converted scenario.
 pub(super) struct Made {
-    /// Its sweep; the axes that name entries come before its own.
+    /// Its sweep; axes that name entries precede its own.
     pub(super) sweep: Sweep,
     /// The plan's objective.
     pub(super) slo: Option<Section>,
@@ -61,20 +61,20 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     Made { sweep, slo }
 }
 
-/// The load of a scenario, and how many requests come per second, as far as that is said.
+/// The load of a scenario, and its requests per second, if known.
 struct Axis {
     field: Field,
     rate: Option<f64>,
 }
 
-/// How long is measured.
+/// The measurement window.
 struct Window {
     time: Option<Said>,
     count: Option<Said>,
     most: Option<Said>,
 }
 
-/// Poisson's arrivals at a rate, and the latencies that they have to keep.
+/// Poisson arrivals at a rate, with latency limits.
 fn server(settings: &Settings) -> (Axis, Option<Section>) {
     let said = settings.value("Server", "target_qps");
     let mut said = said.unwrap_or_else(|| Said {
@@ -84,7 +84,7 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
         line: 0,
     });
     if !(0.001..=MOST_PER_SECOND).contains(&said.value) {
-        settings.missing(&said, "qps is from 0.001 to 1000000: the nearest is taken");
+        settings.missing(&said, "qps must be from 0.001 to 1000000: the plan uses the nearest");
         said.value = said.value.clamp(0.001, MOST_PER_SECOND);
         said.text = said.value.to_string();
     }
@@ -92,22 +92,23 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
     for (name, why) in [
         (
             "max_async_queries",
-            "LoadGen gives a run up where more are under way; here a run goes on, and the server's queue shows in its latencies",
+            "LoadGen abandons a run with more in flight; here, the run continues, and the server's queue shows in \
+             its latencies",
         ),
-        ("coalesce_queries", "requests that are late are sent one by one"),
+        ("coalesce_queries", "late requests are sent individually"),
     ] {
         if let Some(said) = settings.said("Server", name) {
             match said.value {
-                0.0 => settings.needless(&said, "as here"),
+                0.0 => settings.needless(&said, "same here"),
                 _ => settings.missing(&said, why),
             }
         }
     }
-    let field = Field::new("qps", format!("[{rate}]"), format!("{}; arrivals are Poisson's, as there", said.origin));
+    let field = Field::new("qps", format!("[{rate}]"), format!("{}; Poisson arrivals, as there", said.origin));
     (Axis { field, rate: Some(said.value) }, slo(settings))
 }
 
-/// A rate as a plan writes it.
+/// A rate in a plan's notation.
 fn rounded(said: &Said) -> String {
     let exact = said.text.parse::<Decimal>().ok().filter(|rate| rate.is_positive());
     exact.map_or_else(
@@ -130,7 +131,7 @@ fn slo(settings: &Settings) -> Option<Section> {
     let fields: Vec<Field> = match of_tokens {
         true => {
             if let Some(said) = settings.said("Server", "target_latency") {
-                settings.needless(&said, "with `use_token_latencies` those of tokens count");
+                settings.needless(&said, "`use_token_latencies` replaces it by token latencies");
             }
             [("ttft_latency", "ttft"), ("tpot_latency", "tpot")]
                 .iter()
@@ -140,17 +141,21 @@ fn slo(settings: &Settings) -> Option<Section> {
         false => {
             for name in ["ttft_latency", "tpot_latency"] {
                 if let Some(said) = settings.said("Server", name) {
-                    settings.missing(&said, "LoadGen looks at it with `use_token_latencies = 1` only");
+                    settings.missing(&said, "LoadGen reads it only with `use_token_latencies = 1`");
                 }
             }
             limit("target_latency", "e2e").into_iter().collect()
         }
     };
-    let notes = vec!["A run of Server is valid where these hold. They are the plan's: at the loads of other scenarios they decide nothing.".to_owned()];
+    let notes = vec![
+        "A Server run is valid if these hold. They apply to the whole plan, but decide nothing at the \
+                      loads of other scenarios."
+            .to_owned(),
+    ];
     (!fields.is_empty()).then_some(Section { key: "slo", notes, fields, ..Section::default() })
 }
 
-/// The percentile of the objective, and the words that said it.
+/// The percentile of the objective, and its origin.
 fn percentile(settings: &Settings) -> (&'static str, String) {
     let Some(said) = settings.value("Server", "target_latency_percentile") else {
         return ("p99", "LoadGen's default, the 99th percentile".to_owned());
@@ -158,7 +163,7 @@ fn percentile(settings: &Settings) -> (&'static str, String) {
     match PERCENTILES.iter().find(|(value, _)| (*value - said.value).abs() < 1e-9) {
         Some((_, name)) => (name, said.origin),
         None => {
-            settings.missing(&said, "an objective takes p50, p75, p90, p95, p99 or p99.9: the plan says p99");
+            settings.missing(&said, "an objective supports p50, p75, p90, p95, p99 or p99.9: the plan uses p99");
             ("p99", said.origin)
         }
     }
@@ -169,8 +174,8 @@ fn millis(value: f64) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// How many samples the one query of Offline has: `min_query_count`, and a tenth more than `min_duration` takes at
-/// `target_qps` (`loadgen/test_settings_internal.cc`, `kSlack`).
+/// The number of samples in Offline's one query: at least `min_query_count`, and a tenth more than
+/// `min_duration` needs at `target_qps` (`loadgen/test_settings_internal.cc`, `kSlack`).
 fn samples(settings: &Settings, window: &Window) -> Said {
     let least = window.count.clone().unwrap_or_else(|| Said {
         value: QUERIES,
@@ -186,7 +191,10 @@ fn samples(settings: &Settings, window: &Window) -> Said {
     let sized = rate.map(|rate| ((SLACK * time * rate.value).trunc(), rate)).filter(|(value, _)| *value > least.value);
     let Some((value, rate)) = sized else {
         if let Some(said) = settings.said("Offline", "target_qps") {
-            settings.needless(&said, "it sizes LoadGen's one query, and `min_query_count` asks for no fewer samples");
+            settings.needless(
+                &said,
+                "it sizes LoadGen's one query, and `min_query_count` requires at least as many samples",
+            );
         }
         return least;
     };
@@ -196,18 +204,18 @@ fn samples(settings: &Settings, window: &Window) -> Said {
     Said { value, text: value.to_string(), origin, line: rate.line.max(least.line) }
 }
 
-/// All samples at once: as many are kept in flight as the one query holds.
+/// Keeps as many requests in flight as Offline's one query has samples.
 fn offline(settings: &Settings, window: &Window) -> Axis {
     let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0);
     not_used(settings, "Offline", "target_latency_percentile", "LoadGen does not use it: the result is a throughput");
     not_used(settings, "Offline", "target_latency", "LoadGen does not use it: the result is a throughput");
     if let Some(said) = settings.said("Offline", "max_async_queries") {
-        settings.needless(&said, "LoadGen does not use it: there is one query, and all of it is in flight");
+        settings.needless(&said, "LoadGen does not use it: there is one query, entirely in flight");
     }
     let count = window.count.as_ref();
     let value = count.map_or(QUERIES, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
     if let Some(said) = count.filter(|said| said.value > MOST_IN_FLIGHT) {
-        settings.differs(said, "batch_size is at most 100000: the plan keeps as many in flight");
+        settings.differs(said, "batch_size must be at most 100000: the plan uses that");
     }
     let said = count.cloned().unwrap_or_else(|| Said {
         value: QUERIES,
@@ -217,31 +225,32 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     });
     settings.differs(
         &said,
-        "Offline sends all samples at one instant and measures to the last answer; here as many are kept in flight",
+        "Offline sends all samples at once and measures to the last response; here, as many are kept in flight",
     );
     let origin = format!("{}: all samples of the query at once", said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: rate.map(|said| said.value) }
 }
 
-/// The next query once the last sample of the one before is back.
+/// MultiStream: each query follows the last sample of the previous one.
 fn multi_stream(settings: &Settings) -> Axis {
     let said = settings.value("MultiStream", "samples_per_query");
     let value = said.as_ref().map_or(8.0, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
-    not_used(settings, "MultiStream", "target_latency", "it only tells LoadGen how many queries to prepare");
-    not_used(settings, "MultiStream", "target_latency_percentile", "results have all percentiles");
+    not_used(settings, "MultiStream", "target_latency", "it only sets the number of queries that LoadGen prepares");
+    not_used(settings, "MultiStream", "target_latency_percentile", "results contain all percentiles");
     if let Some(said) = &said {
-        let why = "there the next query waits for the slowest sample of the one before, here each request follows the one before it";
+        let why = "there, each query waits for the previous query's slowest sample; here, each request follows the \
+                   previous one";
         settings.differs(said, why);
     }
     let origin = said.map_or_else(|| "LoadGen's default".to_owned(), |said| said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: None }
 }
 
-/// One request after the other.
+/// SingleStream: one request after another.
 fn single_stream(settings: &Settings) -> Axis {
-    not_used(settings, "SingleStream", "target_latency", "it only tells LoadGen how many queries to prepare");
-    not_used(settings, "SingleStream", "target_latency_percentile", "results have all percentiles");
-    Axis { field: Field::new("batch_size", "[1]", "SingleStream: one request after the other"), rate: None }
+    not_used(settings, "SingleStream", "target_latency", "it only sets the number of queries that LoadGen prepares");
+    not_used(settings, "SingleStream", "target_latency_percentile", "results contain all percentiles");
+    Axis { field: Field::new("batch_size", "[1]", "SingleStream: one request after another"), rate: None }
 }
 
 fn not_used(settings: &Settings, scenario: &str, name: &str, why: &str) {
@@ -250,25 +259,25 @@ fn not_used(settings: &Settings, scenario: &str, name: &str, why: &str) {
     }
 }
 
-/// Whether the highest rate is looked for.
+/// Whether the mode searches for the highest rate.
 fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     let Some(said) = settings.said(scenario, "mode") else { return false };
-    let accuracy = "how good the answers are is not measured";
+    let accuracy = "accuracy is not measured";
     match said.value as i64 {
-        2 => settings.needless(&said, "PerformanceOnly: as here"),
+        2 => settings.needless(&said, "PerformanceOnly: same here"),
         3 if scenario == "Server" && can_search => return true,
         3 if scenario == "Server" => {
-            settings.missing(&said, "FindPeakPerformance needs a latency to keep: write an `slo`, and a `search`")
+            settings.missing(&said, "FindPeakPerformance needs a latency limit: write an `slo` and a `search`")
         }
-        3 => settings.missing(&said, "FindPeakPerformance is for Server alone"),
-        0 => settings.missing(&said, &format!("SubmissionRun: {accuracy}, its performance run is")),
+        3 => settings.missing(&said, "FindPeakPerformance is only for Server"),
+        0 => settings.missing(&said, &format!("SubmissionRun: {accuracy}, only its performance run")),
         1 => settings.missing(&said, &format!("AccuracyOnly: {accuracy}; the plan measures performance")),
-        _ => settings.missing(&said, "LoadGen knows no such mode"),
+        _ => settings.missing(&said, "unknown mode in LoadGen"),
     }
     false
 }
 
-/// The search of FindPeakPerformance, which begins at the target.
+/// The search of FindPeakPerformance, which starts at the target.
 fn search(axis: &Axis) -> Field {
     let from = axis.field.value.trim_matches(['[', ']']);
     let to = axis.rate.map_or(SEARCHED_TO, |rate| (rate * 10.0).clamp(SEARCHED_TO, MOST_PER_SECOND)).trunc();
@@ -282,11 +291,11 @@ impl Window {
         Window { time: whole("min_duration"), count: whole("min_query_count"), most: whole("max_duration") }
     }
 
-    /// Until both the time is over and the requests were sent, as there.
+    /// Measures until the time is over and the requests are sent, as LoadGen does.
     fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {
-                0.0 => settings.needless(&said, "no bound, as here"),
+                0.0 => settings.needless(&said, "unlimited, as here"),
                 _ => settings.missing(&said, "a window ends by time: `at_most` of `measure` bounds it"),
             }
         }
@@ -298,7 +307,7 @@ impl Window {
         let asked = said(&self.time, 10_000.0) / 1000.0;
         let time = asked.max(SHORTEST).min(most.unwrap_or(LONGEST)).clamp(0.001, LONGEST);
         let count = said(&self.count, QUERIES).clamp(1.0, f64::from(u32::MAX)).trunc();
-        // A tenth more than the rate needs, since arrivals scatter.
+        // A tenth more than the rate needs, since arrivals vary.
         let needed = rate.map(|rate| (count / rate * 1.1).ceil().min(LONGEST)).filter(|needed| *needed > 5.0 * time);
         let at_most = most.map(|most| most.max(time)).or(needed);
         let at_most = at_most.map_or_else(String::new, |most| format!(", at_most: {}", seconds(most)));

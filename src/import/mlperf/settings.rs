@@ -1,5 +1,5 @@
-//! The settings of one model, looked up as LoadGen does it: the most exact key wins, the file over LoadGen's own. What nobody
-//! asked for is listed.
+//! The settings of one model, looked up as in LoadGen: the most specific key wins, the file overrides
+//! LoadGen's own. Unread settings are listed.
 
 use std::cell::RefCell;
 
@@ -7,27 +7,27 @@ use super::conf::Setting;
 use super::known::{Benchmark, SCENARIOS, default};
 use crate::import::notes::Notes;
 
-/// Where LoadGen's own settings come from, in comments.
+/// The origin of LoadGen's own settings in comments.
 pub(super) const OWN: &str = "LoadGen's mlperf.conf";
 
-/// A number, and the words that said it.
+/// A number and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Said {
     /// The number.
     pub(super) value: f64,
-    /// As it is written.
+    /// The number, as written.
     pub(super) text: String,
-    /// The words.
+    /// The origin.
     pub(super) origin: String,
-    /// The line; 0 where it is LoadGen's own.
+    /// The line; 0 if it is LoadGen's own.
     pub(super) line: usize,
 }
 
-/// What became of a setting.
+/// How a setting was handled.
 #[derive(Debug, Clone, PartialEq)]
 enum Fate {
     Unread,
-    /// A more exact key says the same thing.
+    /// Overridden by a more specific key.
     Behind(String),
     Taken,
 }
@@ -36,7 +36,7 @@ enum Fate {
 pub(super) struct Settings<'a> {
     /// Its name in LoadGen, or `*`.
     pub(super) model: &'a str,
-    /// Its benchmark, where it is one of language models.
+    /// Its benchmark, if it is one of language models.
     pub(super) benchmark: Option<&'static Benchmark>,
     all: Vec<Setting>,
     fates: RefCell<Vec<Fate>>,
@@ -55,7 +55,7 @@ impl<'a> Settings<'a> {
         Settings { model, benchmark, all, fates, notes }
     }
 
-    /// What the file says.
+    /// The value from the file.
     pub(super) fn said(&self, scenario: &str, name: &str) -> Option<Said> {
         // The order of LoadGen's `lookupkv`.
         let keys = [(self.model, scenario), ("*", scenario), (self.model, "*"), ("*", "*")];
@@ -77,7 +77,7 @@ impl<'a> Settings<'a> {
         Some(Said { value: winner.value, text: winner.text.clone(), origin, line: winner.line })
     }
 
-    /// What the file says, or LoadGen itself.
+    /// The value from the file, or else LoadGen's own.
     pub(super) fn value(&self, scenario: &str, name: &str) -> Option<Said> {
         self.said(scenario, name).or_else(|| {
             let value = default(self.benchmark, scenario, name)?;
@@ -85,29 +85,29 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Lists something without a counterpart.
+    /// Lists a setting without a counterpart.
     pub(super) fn missing(&self, said: &Said, why: &str) {
         self.notes.missing(&said.origin, why, said.line);
     }
 
-    /// Lists something that is done in another way.
+    /// Lists a setting that sweepline handles differently.
     pub(super) fn needless(&self, said: &Said, why: &str) {
         self.notes.needless(&said.origin, why, said.line);
     }
 
-    /// Lists something that is in the plan and measures something else than there.
+    /// Lists a setting with a different meaning in the plan.
     pub(super) fn differs(&self, said: &Said, why: &str) {
         self.notes.differs(&said.origin, why, said.line);
     }
 
-    /// Lists what nobody asked for. `scenarios` are those that were imported.
+    /// Lists unread settings. `scenarios` are the imported ones.
     pub(super) fn list_rest(&self, scenarios: &[&str]) {
         for (setting, fate) in self.all.iter().zip(self.fates.borrow().iter()) {
             let what = format!("{} = {}", setting.key(), setting.text);
             match fate {
                 Fate::Taken => {}
                 Fate::Behind(key) => {
-                    self.notes.needless(&what, &format!("`{key}` says it more exactly, and wins"), setting.line);
+                    self.notes.needless(&what, &format!("`{key}` is more specific and wins"), setting.line);
                 }
                 Fate::Unread => self.unread(&what, setting, scenarios),
             }
@@ -118,45 +118,46 @@ impl<'a> Settings<'a> {
         let is_other_model = setting.model != "*" && setting.model != self.model;
         let is_other_scenario = setting.scenario != "*" && !scenarios.contains(&setting.scenario.as_str());
         if setting.scenario != "*" && !SCENARIOS.contains(&setting.scenario.as_str()) {
-            return self.notes.missing(what, "LoadGen knows no scenario of this name", setting.line);
+            return self.notes.missing(what, "unknown scenario in LoadGen", setting.line);
         }
         if is_other_model || is_other_scenario {
             let model = if is_other_model { &setting.model } else { self.model };
             let end = if setting.scenario == "*" { String::new() } else { format!(".{}", setting.scenario) };
-            let why = format!("not asked for: `--entry {model}{end}` imports it");
+            let why = format!("not requested: `--entry {model}{end}` imports it");
             return self.notes.needless(what, &why, setting.line);
         }
         match reason(&setting.name) {
             Some((true, why)) => self.notes.missing(what, why, setting.line),
             Some((false, why)) => self.notes.needless(what, why, setting.line),
-            None => self.notes.missing(what, "LoadGen asks for no such key here", setting.line),
+            None => self.notes.missing(what, "LoadGen does not read this key here", setting.line),
         }
     }
 }
 
-/// Why a key is not in the plan, and whether something gets lost.
+/// Why a key is not in the plan, and whether this loses something.
 fn reason(name: &str) -> Option<(bool, &'static str)> {
-    const SEED: &str = "one seed draws lengths, texts and arrivals here: `seed` of the plan";
-    const ACCURACY: &str = "how good the answers are is not measured; send the data set with `data: { file: … }` and judge the stored texts";
+    const SEED: &str = "one seed determines lengths, texts and arrivals here: `seed` of the plan";
+    const ACCURACY: &str =
+        "accuracy is not measured; send the data set with `data: { file: … }` and judge the stored texts";
     Some(match name {
         "performance_sample_count_override" | "performance_sample_count" => {
-            (false, "no prompt comes twice here; a data set is sent whole with `data: { file: … }`")
+            (false, "prompts are never repeated here; `data: { file: … }` sends a whole data set")
         }
-        "sample_concatenate_permutation" => (false, "no prompt comes twice here, so that there is no order of samples"),
-        "performance_issue_unique" => (false, "no prompt comes twice here"),
-        "performance_issue_same_index" => (false, "the scenario's one prompt has no number"),
+        "sample_concatenate_permutation" => (false, "prompts are never repeated here, so samples have no order"),
+        "performance_issue_unique" => (false, "prompts are never repeated here"),
+        "performance_issue_same_index" => (false, "the scenario's only prompt has no index"),
         "qsl_rng_seed" | "sample_index_rng_seed" | "schedule_rng_seed" => (false, SEED),
-        "print_timestamps" => (false, "every run stores when it was measured"),
+        "print_timestamps" => (false, "every run stores its time"),
         "accuracy_sample_count_override" | "accuracy_log_rng_seed" | "accuracy_log_probability" => (true, ACCURACY),
         "accuracy_log_sampling_target" => (true, ACCURACY),
         "test05" | "test05_qsl_rng_seed" | "test05_sample_index_rng_seed" | "test05_schedule_rng_seed" => {
-            (true, "the audit with other seeds: run the plan once more with another `seed`")
+            (true, "the audit with other seeds: run the plan again with another `seed`")
         }
         "infer_token_latencies" | "token_latency_scaling_factor" => {
-            (true, "latencies of tokens are measured, none is inferred from the whole answer")
+            (true, "token latencies are measured, not inferred from the whole response")
         }
-        "coalesce_queries" => (false, "each request is sent at its instant"),
-        "target_duration" => (false, "LoadGen reads no such key any more: `min_duration` counts"),
+        "coalesce_queries" => (false, "each request is sent at its scheduled time"),
+        "target_duration" => (false, "LoadGen no longer reads this key: `min_duration` applies"),
         _ => return None,
     })
 }

@@ -1,5 +1,6 @@
-//! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed lengths, one after the
-//! other, sent to a server that runs or that the tool starts itself with the options that are not its own.
+//! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed
+//! lengths, one after the other, sent to a running server or to one that the tool starts with the options
+//! that are not its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;
@@ -21,11 +22,13 @@ use crate::import::text::{name_of, text_value};
 use crate::import::{launch, serve};
 
 const PROFILER: Fate =
-    Lost("the server's profiler is not started; a hook of the endpoint can do it: `hooks: { before_run: … }`");
-const REPORT: Fate = Needless("every run is stored; `show`, `report` and `export` tell it");
-const ADAPTERS: Fate = Lost("one adapter answers a scenario: `extra: { lora_path: NAME }`");
-const OTHERS: Fate =
-    Lost("prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario say more");
+    Lost("the server's profiler is not started; a hook of the endpoint can start it: `hooks: { before_run: … }`");
+const REPORT: Fate = Needless("every run is stored; `show`, `report` and `export` present it");
+const ADAPTERS: Fate = Lost("a scenario uses one adapter: `extra: { lora_path: NAME }`");
+const OTHERS: Fate = Lost(
+    "prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario can \
+        change that",
+);
 /// More combinations than a command has.
 const MOST: usize = 1000;
 
@@ -37,12 +40,12 @@ const OPTIONS: [Known; 38] = [
     ("output-len", Many, Read),
     ("temperature", One, Read),
     ("disable-ignore-eos", Flag, Read),
-    ("return-logprob", Flag, Lost("`extra: { logprobs: 5 }` of the scenario asks for them over the OpenAI API")),
-    ("client-stream-interval", One, Needless("every event of a stream is stamped as it comes")),
+    ("return-logprob", Flag, Lost("`extra: { logprobs: 5 }` of the scenario requests them over the OpenAI API")),
+    ("client-stream-interval", One, Needless("every event of a stream is timestamped on arrival")),
     ("input-len-step-percentage", One, OTHERS),
     ("base-url", One, Read),
     ("local-tokenizer-path", One, Needless("`tokenizer: FOLDER` of the model counts")),
-    ("skip-warmup", Flag, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
+    ("skip-warmup", Flag, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
     ("show-report", Flag, REPORT),
     ("profile", Flag, PROFILER),
     ("profile-activities", Many, PROFILER),
@@ -59,19 +62,23 @@ const OPTIONS: [Known; 38] = [
     ("gsp-system-prompt-len", One, OTHERS),
     ("gsp-question-len", One, OTHERS),
     ("gsp-output-len", One, OTHERS),
-    ("parallel-batch", Flag, Needless("requests are sent each by itself")),
+    ("parallel-batch", Flag, Needless("requests are sent individually")),
     ("result-filename", One, REPORT),
     ("pydantic-result-filename", One, REPORT),
     ("no-append-to-github-summary", Flag, REPORT),
     ("seed", One, Read),
-    ("cache-hit-rate", One, Lost("`prefix: { share: 0.4, … }` of the scenario says what prompts share")),
+    ("cache-hit-rate", One, Lost("`prefix: { share: 0.4, … }` of the scenario sets how much prompts share")),
     ("backend", One, Read),
     ("lora-name", Many, ADAPTERS),
-    ("server-args-for-metrics", Many, Needless("`server: { flags: … }` of the endpoint says with what it was started")),
-    ("enable-multi-batch", Flag, Needless("requests beyond what the server runs wait there")),
+    (
+        "server-args-for-metrics",
+        Many,
+        Needless("`server: { flags: … }` of the endpoint records the flags that it was started with"),
+    ),
+    ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait there")),
 ];
 
-/// What a command measures: a job for each pair of lengths and each size of a batch.
+/// Returns the measurements of a command: a job for each pair of lengths and each batch size.
 pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -87,7 +94,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
         return Err(ImportError::shape(
             place,
             what,
-            "add --model ID to it, or to import: sweepline import --model ID …",
+            "add --model ID to it, or pass it to import: sweepline import --model ID …",
         ));
     };
     let named =
@@ -99,7 +106,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     endpoint.push(Field::new(
         "api",
         "completions",
-        "it asks /generate; the plan asks the OpenAI API of the same server",
+        "it uses /generate; the plan uses the OpenAI API of the same server",
     ));
     endpoint.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, notes));
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -108,8 +115,8 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     let body = body(&arguments).fields(engine, notes, command.line);
     let numbers = |name: &str, default: u32| numbers(&arguments, name, default);
     let (sizes, inputs, outputs) = (numbers("batch-size", 1), numbers("input-len", 1024), numbers("output-len", 16));
-    let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in \
-               flight, so that a slot is filled again as soon as its answer has ended";
+    let why = "the tool sends a batch and waits until all of it has ended; here that number of requests is kept in \
+               flight, and a slot is refilled as soon as its response ends";
     arguments.differs(&sizes.first().map_or_else(String::new, |said| said.origin.clone()), why);
     let label = super::label::label(&arguments, "run-name");
     let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");
@@ -138,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// The words of the benchmark, and those of the server that it starts.
+/// Splits the words of the benchmark from those of the server that it starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;
@@ -154,7 +161,7 @@ fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     (own, of_server)
 }
 
-/// The server: one that runs, or one that is started with what is left of the words.
+/// Returns the server: a running one, or one that is started with the remaining words.
 fn server(arguments: &Arguments, words: &[String], command: &Command, around: &Around, notes: &Notes) -> Around {
     let found = facts(words, "the options of the server".to_owned(), notes.secrets);
     let runs = arguments.text("base-url").is_some_and(|said| !said.value.is_empty()) || around.serve.is_some();
@@ -178,7 +185,7 @@ fn body(arguments: &Arguments) -> Body {
     let mut body = Body::default();
     match arguments.flag("disable-ignore-eos") {
         Some(said) => body.add("ignore_eos", false.into(), said.origin),
-        None => body.add("ignore_eos", true.into(), "sglang.bench_one_batch_server asks for whole answers"),
+        None => body.add("ignore_eos", true.into(), "sglang.bench_one_batch_server requests non-streamed responses"),
     }
     match arguments.number::<serde_json::Number>("temperature", "a number") {
         Some(said) => body.add("temperature", said.value.into(), said.origin),
@@ -187,7 +194,7 @@ fn body(arguments: &Arguments) -> Body {
     body
 }
 
-/// The values of an option, each by itself.
+/// Returns the values of an option, one by one.
 fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     let Some(said) = arguments.many(name) else {
         return vec![Said::default(default, format!("default --{name} {default}"))];

@@ -1,7 +1,7 @@
-//! What a command of `sglang.bench_serving` sends → a scenario.
+//! The content of a `sglang.bench_serving` command's requests → a scenario.
 //!
-//! Lengths of random prompts are drawn evenly from ⌊ratio × length⌋, at least 1, to the length itself (`compute_random_lens` of
-//! `benchmark/datasets/common.py`): a ratio of 1 is one length.
+//! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
+//! (`compute_random_lens` of `benchmark/datasets/common.py`): a ratio of 1 is one length.
 
 use std::path::Path;
 
@@ -12,20 +12,21 @@ use crate::import::said::Said;
 use crate::import::spread::{Spread, lengths};
 use crate::import::text::scalar;
 
-/// The mean lengths of ShareGPT that the vLLM paper gives (arXiv:2309.06180, figure 11).
+/// The mean lengths of ShareGPT in the vLLM paper (arXiv:2309.06180, figure 11).
 const SHAREGPT: (u32, u32) = (161, 338);
 
-/// What is sent: a hint for the scenario's name, its fields, and how many requests there are where the data set says it.
+/// The content: a hint for the scenario's name, its fields, and the number of requests if the data set sets
+/// it.
 pub(super) struct Content {
     /// A name.
     pub(super) name: String,
     /// The fields.
     pub(super) fields: Vec<Field>,
-    /// How many requests there are, where the data set decides it.
+    /// The number of requests, if the data set determines it.
     pub(super) prompts: Option<Said<u32>>,
-    /// Whether texts go through the model's chat template.
+    /// Whether texts are put into the model's chat template.
     pub(super) is_templated: bool,
-    /// Whether a trace says when requests are sent.
+    /// Whether a trace sets the times of requests.
     pub(super) is_trace: bool,
 }
 
@@ -35,7 +36,8 @@ impl Content {
     }
 }
 
-/// Reads what is sent; none where no plan can send it, which is listed. `output` is the length that the body asks for.
+/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the length that the
+/// body requests.
 pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let said = arguments.text("dataset-name");
     let dataset = said.unwrap_or_else(|| Said::default("sharegpt".to_owned(), "default --dataset-name sharegpt"));
@@ -50,8 +52,8 @@ pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<
         "custom" | "openai" => file(&dataset, arguments, folder, output),
         "mooncake" => trace(&dataset, arguments, folder),
         _ => {
-            let why = "this command is left out: the data set has pictures or a form of its own; `data: { file: \
-                       FILE }` of a scenario sends one that lies in the plan's folder";
+            let why = "this command is skipped: the data set has pictures or its own format; `data: { file: FILE }` \
+                       of a scenario sends one in the plan's folder";
             arguments.missing(&dataset.origin, why);
             None
         }
@@ -62,7 +64,7 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// How far lengths vary: the least as a share of the longest.
+/// The range of lengths: the shortest as a share of the longest.
 fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
     let given = arguments.number::<f64>(option, "a number from 0 to 1");
     match given {
@@ -70,7 +72,7 @@ fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
         other => {
             if let Some(said) = other {
                 arguments
-                    .missing(&said.origin, &format!("it is a number from 0 to 1: {default} is taken, the default"));
+                    .missing(&said.origin, &format!("expected a number from 0 to 1: the default {default} is used"));
             }
             Said::default(default, format!("default --{option} {default}"))
         }
@@ -83,7 +85,7 @@ fn spread(length: &Said<u32>, ratio: &Said<f64>) -> Said<Spread> {
     Said { value, origin: format!("{}, {}", length.origin, ratio.origin) }
 }
 
-/// Fields of lengths; what does not fit is listed.
+/// Returns fields of lengths; values out of range are listed.
 fn of_lengths(prompt: Said<Spread>, output: Option<Said<Spread>>, arguments: &Arguments) -> Vec<Field> {
     let (fields, told) = lengths(prompt, output);
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
@@ -94,10 +96,8 @@ fn random(dataset: &Said<String>, arguments: &Arguments, output: Option<Said<u32
     let (input, given) = (or(arguments, "random-input-len", 1024), or(arguments, "random-output-len", 1024));
     let ratio = ratio(arguments, "random-range-ratio", 0.0);
     if let Some(said) = arguments.text("dataset-path") {
-        arguments.needless(
-            &said.origin,
-            "random prompts are cut out of its texts there, and out of sweepline's own prose here",
-        );
+        arguments
+            .needless(&said.origin, "random prompts are cut from its texts there, and from sweepline's own prose here");
     }
     if arguments.flag("apply-chat-template").is_some() {
         arguments.needless("--apply-chat-template", "random prompts are sent without it there, too");
@@ -117,7 +117,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     let ratio = ratio(arguments, "gsp-range-ratio", 1.0);
     let turns = or(arguments, "gsp-num-turns", 1);
     let base = match turns.value {
-        0 | 1 => Field::new("base", "B1", format!("{}: shared texts, and the rest differs", dataset.origin)),
+        0 | 1 => Field::new("base", "B1", format!("{}: shared texts, the rest differs", dataset.origin)),
         _ => Field::new("base", "D", turns.origin.clone()),
     };
     let mut fields = vec![base];
@@ -138,7 +138,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
             .collect();
     fields.push(Field::new("prefix", value, origins.join(", ")));
     if ratio.value < 1.0 {
-        arguments.missing(&ratio.origin, "shared texts have one length here; questions and answers vary");
+        arguments.missing(&ratio.origin, "shared texts have one length here; questions and responses vary");
     }
     let answers = output.map_or_else(|| spread(&given, &ratio), |said| said.map(Spread::One));
     fields.extend(of_lengths(spread(&question, &ratio), Some(answers), arguments));
@@ -146,17 +146,17 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     let origin = format!("{} × {}", groups.origin, each.origin);
     let name = format!("shared-prefix-{}-{}", tokens.value, question.value);
     if let Some(said) = arguments.text("num-prompts") {
-        arguments.needless(&said.origin, "groups × prompts of a group are sent, there as here");
+        arguments.needless(&said.origin, "groups × prompts per group are sent, there as here");
     }
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
 
-/// How requests spread over the shared texts, where they do it unevenly.
+/// The distribution of requests over the shared texts, if uneven.
 fn order(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("gsp-group-distribution")?;
     let alpha = arguments.number::<f64>("gsp-zipf-alpha", "a number above 0");
     if said.value != "zipf" {
-        arguments.needless(&said.origin, "each request draws its group, all alike");
+        arguments.needless(&said.origin, "each request draws its group with equal probability");
         return None;
     }
     let exponent = alpha.as_ref().map_or(1.0, |alpha| alpha.value);
@@ -174,18 +174,18 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     let template = arguments.flag("apply-chat-template");
     let found = match &path {
         Some(path) => sharegpt_file(path, fixed.as_ref(), context.as_ref(), folder),
-        None => Err("the tool downloads it, and nothing is downloaded here".to_owned()),
+        None => Err("the tool downloads it; nothing is downloaded here".to_owned()),
     };
     let mut fields = vec![Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))];
     match found {
         Ok(field) => {
             fields.push(field);
-            let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
             fields.push(Field::new("nonce", "run", why));
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             if let Some(context) = context {
-                let why =
-                    "prompt and answer together are bounded there, each by itself here, at four characters per token";
+                let why = "prompt and response are bounded together there, and separately here, at four characters per \
+                     token";
                 arguments.missing(&context.origin, why);
             }
         }
@@ -193,8 +193,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
             let answer =
                 fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
             let why = format!(
-                "{why}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ \
-                 file: FILE }}` in the scenario sends a data set that lies in the plan's folder",
+                "{why}; the plan sends its own prompts of {} tokens and requests {}, all of one length; `data: {{ \
+                 file: FILE }}` in the scenario sends a data set in the plan's folder",
                 SHAREGPT.0, answer.value
             );
             arguments.missing(&dataset.origin, &why);
@@ -205,7 +205,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     Content { is_templated: template.is_some(), ..Content::new("sharegpt", fields) }
 }
 
-/// ShareGPT's file as the tool takes it: prompts and answers of at least two tokens, and no more than the context holds.
+/// ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the context
+/// length.
 fn sharegpt_file(
     path: &Said<String>,
     fixed: Option<&Said<u32>>,
@@ -228,7 +229,7 @@ fn sharegpt_file(
     Ok(Field::new("data", value, format!("{}: the tool's bounds, in tokens of four characters", path.origin)))
 }
 
-/// A data set of a form that a plan reads by itself.
+/// A data set in a format that a plan reads itself.
 fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let fixed = output.or_else(|| arguments.whole("sharegpt-output-len"));
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
@@ -241,7 +242,7 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     match found {
         Ok(field) => {
             let base = Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin));
-            let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
             let mut fields = vec![base, field, Field::new("nonce", "run", why)];
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             let is_templated = arguments.flag("apply-chat-template").is_some();
@@ -249,8 +250,8 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
         }
         Err(why) => {
             let why = format!(
-                "this command is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies \
-                 in the plan's folder"
+                "this command is skipped: {why}; `data: {{ file: FILE }}` of a scenario sends a data set in the \
+                 plan's folder"
             );
             arguments.missing(&dataset.origin, &why);
             None
@@ -258,26 +259,25 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     }
 }
 
-/// A trace of Mooncake, where its file is there.
+/// A trace of Mooncake, if its file exists.
 fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option<Content> {
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
     let slow = arguments.number::<f64>("mooncake-slowdown-factor", "a number above 0");
     let workload = arguments.text("mooncake-workload");
     let is_timed = arguments.flag("use-trace-timestamps").is_some();
-    let found = path.ok_or_else(|| "the tool downloads the trace, and nothing is downloaded here".to_owned()).and_then(
-        |path| {
+    let found =
+        path.ok_or_else(|| "the tool downloads the trace; nothing is downloaded here".to_owned()).and_then(|path| {
             let file = scalar(&named(folder, &path.value)?);
             let speed = slow.as_ref().filter(|slow| slow.value > 0.0 && slow.value != 1.0);
             let speed = speed.map_or_else(String::new, |slow| format!(", speed: {}", speed_of(slow.value)));
             let value = format!("{{ file: {file}, as: mooncake{speed} }}");
             fits(folder, "", &format!(", trace: {value}"))?;
             Ok(Field::new("trace", value, path.origin))
-        },
-    );
+        });
     match found {
         Ok(field) => {
             if let Some(said) = workload {
-                arguments.needless(&said.origin, "the file says which trace it is");
+                arguments.needless(&said.origin, "the file determines the trace");
             }
             if !is_timed {
                 let why = "without --use-trace-timestamps the tool sends the requests of the trace at its own rate; \
@@ -288,8 +288,8 @@ fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option
         }
         Err(why) => {
             let why = format!(
-                "this command is left out: {why}; `trace: {{ file: FILE, as: mooncake }}` of a scenario replays one \
-                 that lies in the plan's folder"
+                "this command is skipped: {why}; `trace: {{ file: FILE, as: mooncake }}` of a scenario replays one in \
+                 the plan's folder"
             );
             arguments.missing(&dataset.origin, &why);
             None
@@ -297,7 +297,7 @@ fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option
     }
 }
 
-/// How many times as fast a trace is that is slowed down by this factor.
+/// Returns the replay speed of a trace that is slowed down by this factor.
 fn speed_of(slow: f64) -> String {
     let speed = (1000.0 / slow).round().clamp(1.0, 1_000_000.0) / 1000.0;
     speed.to_string()

@@ -1,10 +1,10 @@
-//! The name that a command gives its run.
+//! A command's name for its run.
 
 use crate::import::arguments::Arguments;
 
-/// What the sweep is called.
+/// Returns the name of the sweep.
 pub(super) fn label(arguments: &Arguments, option: &str) -> Option<String> {
     let said = arguments.text(option)?;
-    arguments.needless(&said.origin, "the sweep is called so");
+    arguments.needless(&said.origin, "it is the name of the sweep");
     Some(said.value)
 }

@@ -1,4 +1,4 @@
-//! How fast a command of `sglang.bench_serving` asks, and how often → a load.
+//! The rate and number of a `sglang.bench_serving` command's requests → a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
@@ -7,18 +7,18 @@ use crate::import::loads::{MOST_IN_FLIGHT, bounded, rate, whole};
 use crate::import::said::Said;
 use crate::units::Decimal;
 
-/// What the tool sends when it is not told how many.
+/// The tool's default number of prompts.
 const PROMPTS: u32 = 1000;
 /// More rates than a range has.
 const MOST_RATES: usize = 1000;
 
-/// How many requests a command sends.
+/// Returns the number of requests of a command.
 pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     let given = arguments.whole("num-prompts").filter(|said| said.value > 0);
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-/// The load of a command: requests per second, arrivals by Poisson; or requests in flight.
+/// Returns the load of a command: requests per second with Poisson arrivals, or requests in flight.
 pub(super) fn load(place: &str, arguments: &Arguments, prompts: &Said<u32>) -> Result<Load, ImportError> {
     let cap = cap(place, arguments)?;
     let qps = match range(place, arguments)? {
@@ -32,25 +32,25 @@ pub(super) fn load(place: &str, arguments: &Arguments, prompts: &Said<u32>) -> R
     Ok(Load { batch_size, qps, ..Load::default() })
 }
 
-/// The most requests in flight.
+/// The maximum number of requests in flight.
 pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     Ok(whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments)))
 }
 
-/// All prompts at once, which is the tool's default.
+/// All prompts at once, the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
-    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here \
-               as many are kept in flight";
+    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last response; here \
+               that number is kept in flight";
     arguments.differs("--request-rate inf without --max-concurrency", why);
     Said { value: prompts.value.clamp(1, MOST_IN_FLIGHT), origin: format!("{}, all at once", prompts.origin) }
 }
 
-/// The rates of `--multi --request-rate-range 2,34,2`: from, to (not reached), step; or a list.
+/// Returns the rates of `--multi --request-rate-range 2,34,2`: from, to (exclusive), step; or a list.
 fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>>, ImportError> {
     let (multi, said) = (arguments.flag("multi"), arguments.text("request-rate-range"));
     if multi.is_none() {
         if let Some(said) = said {
-            arguments.needless(&said.origin, "it decides nothing without --multi");
+            arguments.needless(&said.origin, "it has no effect without --multi");
         }
         return Ok(None);
     }
@@ -64,7 +64,7 @@ fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>
     };
     let rates: Vec<u32> = rates.into_iter().filter(|rate| *rate > 0).collect();
     if rates.is_empty() {
-        let what = format!("{} is no range of rates", said.origin);
+        let what = format!("{} is not a range of rates", said.origin);
         return Err(ImportError::shape(place, what, "write --request-rate-range FROM,TO,STEP or a list of rates"));
     }
     Ok(Some(rates.into_iter().map(|rate| Said { value: Decimal::from(rate), origin: said.origin.clone() }).collect()))

@@ -1,4 +1,4 @@
-//! Command lines of `sglang.bench_serving` → what each of them measures.
+//! Command lines of `sglang.bench_serving` → their measurements.
 
 mod batch;
 mod content;
@@ -50,7 +50,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
 }
 
-/// What a command of any of them measures.
+/// Returns the measurement of a command of any of them.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let words = &asked.command.words;
     match (module(words, &SERVING), module(words, &BATCHES)) {
@@ -60,10 +60,10 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     }
 }
 
-/// What runs the engine in its own process.
+/// Lists a command that runs the engine in its own process.
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
-    let why = "this command is left out: it runs the engine in its own process, without a server; \
+    let why = "this command is skipped: it runs the engine in its own process, without a server; \
                `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
                server";
     context.notes.missing(program, why, asked.command.line);
@@ -76,21 +76,21 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// A backend: engine and API of the plan, and the port on which the tool looks for it.
+/// A backend: engine and API of the plan, and the tool's default port.
 struct Backend {
     engine: &'static str,
     api: &'static str,
     port: &'static str,
 }
 
-/// What a `--backend` is; none of what is no API that a plan asks.
+/// Returns the backend of a `--backend`; `None` if its API is not supported.
 fn backend(name: &str) -> Option<Backend> {
     let (engine, api, port) = match name {
         "sglang" | "sglang-native" | "sglang-oai" => ("sglang", "completions", "30000"),
         "sglang-oai-chat" => ("sglang", "chat", "30000"),
         "sglang-embedding" => ("sglang", "embeddings", "30000"),
         "vllm" => ("vllm", "completions", "8000"),
-        // The tool's own table of ports leaves these two out.
+        // The tool's own table of ports does not contain these two.
         "vllm-chat" => ("vllm", "chat", "30000"),
         "vllm-embedding" => ("vllm", "embeddings", "8000"),
         "lmdeploy" => ("openai", "completions", "23333"),
@@ -100,7 +100,7 @@ fn backend(name: &str) -> Option<Backend> {
     Some(Backend { engine, api, port })
 }
 
-/// What a command measures; none where it measures nothing that can be measured here.
+/// Returns the measurement of a command; `None` if it contains nothing that can be measured here.
 fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -108,7 +108,7 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let said =
         arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
     let Some(known) = backend(&said.value) else {
-        let why = "this command is left out: its server is asked neither over OpenAI's API nor over SGLang's";
+        let why = "this command is skipped: it uses neither OpenAI's API nor SGLang's";
         arguments.missing(&said.origin, why);
         return Ok(Vec::new());
     };
@@ -123,7 +123,7 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
         Field::new("api", known.api, &said.origin)
     };
     if ["sglang", "sglang-native"].contains(&said.value.as_str()) {
-        let why = "it asks /generate of the server; the plan asks the same server's OpenAI API";
+        let why = "it uses /generate of the server; the plan uses the same server's OpenAI API";
         arguments.differs(&said.origin, why);
     }
     let mut endpoint = at(asked, &arguments, &known, &said)?;
@@ -161,17 +161,17 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// What the tool sends beside the text: greedy answers to the end unless it is told otherwise.
+/// The fields that the tool sends with the text: greedy responses to the end by default.
 fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("extra-request-body"), notes, line);
-    // The native API has them in a table of their own.
+    // The native API has them in their own table.
     if let Some((serde_json::Value::Object(inner), origin)) = body.take("sampling_params") {
         inner.into_iter().for_each(|(key, value)| body.add(key, value, &origin));
     }
     match arguments.flag("disable-ignore-eos") {
         Some(said) => body.add_default("ignore_eos", false.into(), &said.origin),
-        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving asks for whole answers"),
+        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving requests non-streamed responses"),
     }
     for (option, key) in [("temperature", "temperature"), ("top-p", "top_p")] {
         if let Some(said) = arguments.number::<serde_json::Number>(option, "a number") {
@@ -185,7 +185,7 @@ fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     body
 }
 
-/// The adapter that answers, where there is one.
+/// The adapter, if there is one.
 fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Field> {
     let said = arguments.many("lora-name")?;
     match said.value.as_slice() {
@@ -196,15 +196,14 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
         }
         [name] => Some(Field::new("model", text_value(name), said.origin)),
         _ => {
-            let why =
-                "one adapter answers a scenario (`model: NAME`); a `mix` of such scenarios shares the requests out";
+            let why = "a scenario uses one adapter (`model: NAME`); a `mix` of such scenarios divides the requests";
             arguments.missing(&said.origin, why);
             None
         }
     }
 }
 
-/// Where the command asks.
+/// The address of the command.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -227,17 +226,17 @@ fn at(
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
 }
 
-/// The prefix cache is emptied before each run, as before each of the tool's.
+/// The prefix cache is emptied before each run, as in the tool.
 fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     let said = arguments.flag("flush-cache")?;
     if known.engine == "sglang" {
         return Some(Field::new("reset", "prefix_cache", said.origin));
     }
-    arguments.needless(&said.origin, "only a server of SGLang knows the request");
+    arguments.needless(&said.origin, "only SGLang servers support this request");
     None
 }
 
-/// The model that is asked for.
+/// The requested model.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let named = |option: &str| {
         let said = arguments.needed_unless(around.is_given_model(), place, option)?;
@@ -245,11 +244,11 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
     };
     let (model, served) = (named("model")?, named("served-model-name")?);
     if let (Some(_), Some(model)) = (&served, &model) {
-        arguments.needless(&model.origin, "--served-model-name is what the server calls it");
+        arguments.needless(&model.origin, "--served-model-name is the server's name for it");
     }
     let Some(id) = endpoint::model_id(served.or(model), around, arguments.notes, arguments.line) else {
-        let what = "the command names no model: the tool asks the server for its first one";
-        let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+        let what = "the command names no model: the tool uses the server's first one";
+        let remedy = "add --model ID to it, or pass it to import: sweepline import --model ID …";
         return Err(ImportError::shape(place, what, remedy));
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -1,23 +1,23 @@
-//! The options of `sglang.bench_serving` (`python/sglang/benchmark/serving.py` of github.com/sgl-project/sglang, 00f9ec47 of 2026,
-//! and `bench_serving.py` before it): how many words each takes, and what becomes of it.
+//! The options of `sglang.bench_serving` (`python/sglang/benchmark/serving.py` of
+//! github.com/sgl-project/sglang, 00f9ec47 of 2026, and `bench_serving.py` before it): the number of words of
+//! each, and its fate.
 
 use crate::import::options::Arity::{Flag, Many, One};
 use crate::import::options::Fate::{Lost, Needless, Read};
 use crate::import::options::{Fate, Known};
 
-const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
+const FOLDER: Fate = Needless("`sweepline run --results DIR` sets the results folder");
 const STORED: Fate = Needless("every run is stored, one row per request");
-const PICTURES: Fate = Lost("requests carry text only");
+const PICTURES: Fate = Lost("requests carry only text");
 const PROFILER: Fate = Lost(
-    "the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the \
-     endpoint does it",
+    "the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the endpoint \
+     starts it",
 );
-const ADAPTERS: Fate =
-    Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out");
-const LOGPROBS: Fate = Lost("`extra: { logprobs: 5 }` of the scenario asks for them over the OpenAI API");
-const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario takes a data set from a file, with `filter` and `as`");
+const ADAPTERS: Fate = Lost("a scenario uses one adapter (`model: NAME`); a `mix` of scenarios divides the requests");
+const LOGPROBS: Fate = Lost("`extra: { logprobs: 5 }` of the scenario requests them over the OpenAI API");
+const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario reads a data set from a file, with `filter` and `as`");
 
-/// Every option that is known.
+/// All known options.
 pub(super) const OPTIONS: [Known; 86] = [
     // The server.
     ("backend", One, Read),
@@ -26,10 +26,10 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("port", One, Read),
     ("ready-check-timeout-sec", One, Read),
     ("header", Many, Read),
-    ("pd-separated", Flag, Needless("the router of separate prefill and decode servers is asked like any server")),
+    ("pd-separated", Flag, Needless("the router of separate prefill and decode servers is used like any server")),
     ("fake-prefill", Flag, Lost("a decode server without a prefill server is not measured")),
     ("flush-cache", Flag, Read),
-    ("flush-cache-timeout", One, Needless("the server is waited for until it is idle, up to a minute")),
+    ("flush-cache-timeout", One, Needless("the plan waits up to a minute until the server is idle")),
     // The model.
     ("model", One, Read),
     ("served-model-name", One, Read),
@@ -43,26 +43,26 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("request-rate-range", One, Read),
     ("max-concurrency", One, Read),
     ("multi", Flag, Read),
-    ("warmup-requests", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
+    ("warmup-requests", One, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
     ("use-trace-timestamps", Flag, Read),
     ("mooncake-slowdown-factor", One, Read),
-    ("mooncake-num-rounds", One, Lost("a trace's requests are sent once each, and not as rounds of a conversation")),
+    ("mooncake-num-rounds", One, Lost("a trace's requests are sent once each, not as rounds of a conversation")),
     ("mooncake-workload", One, Read),
     ("seed", One, Read),
-    // What is sent.
+    // The content.
     ("disable-ignore-eos", Flag, Read),
     ("disable-stream", Flag, Read),
     ("temperature", One, Read),
     ("top-p", One, Read),
     ("extra-request-body", One, Read),
     ("apply-chat-template", Flag, Read),
-    ("prompt-suffix", One, Lost("texts are sent as they stand; write it into the data set")),
-    ("tokenize-prompt", Flag, Needless("lengths are exact with the model's `tokenizer`, and texts are what is sent")),
+    ("prompt-suffix", One, Lost("texts are sent unchanged; write it into the data set")),
+    ("tokenize-prompt", Flag, Needless("lengths are exact with the model's `tokenizer`, and requests contain text")),
     ("return-logprob", Flag, LOGPROBS),
     ("top-logprobs-num", One, LOGPROBS),
     ("token-ids-logprob", Many, LOGPROBS),
     ("logprob-start-len", One, LOGPROBS),
-    ("return-routed-experts", Flag, Lost("which experts answered is not asked for")),
+    ("return-routed-experts", Flag, Lost("the experts that responded are not requested")),
     // The data set.
     ("dataset-name", One, Read),
     ("dataset-path", One, Read),
@@ -84,11 +84,7 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("gsp-num-turns", One, Read),
     ("gsp-group-distribution", One, Read),
     ("gsp-zipf-alpha", One, Read),
-    (
-        "gsp-ordered",
-        Flag,
-        Lost("each request draws its group; `prefix: { order: cycle }` takes one group after the other"),
-    ),
+    ("gsp-ordered", Flag, Lost("each request draws its group; `prefix: { order: cycle }` uses the groups in turn")),
     ("gsp-fast-prepare", Flag, Needless("prompts are made before the run begins")),
     (
         "gsp-send-routing-key",
@@ -100,13 +96,13 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("image-format", One, PICTURES),
     ("image-content", One, PICTURES),
     ("random-image-count", Flag, PICTURES),
-    // What is told of it.
+    // The report.
     ("tag", One, Read),
     ("output-file", One, FOLDER),
     ("output-details", Flag, STORED),
     ("print-requests", Flag, Needless("`record: { text: true }` keeps the texts of a run")),
     ("disable-tqdm", Flag, Needless("`sweepline run -q` is silent")),
-    ("plot-throughput", Flag, Needless("`sweepline show RUN` and `report` draw the course of a run")),
+    ("plot-throughput", Flag, Needless("`sweepline show RUN` and `report` plot a run over time")),
     ("cache-report", Flag, Needless("cached tokens that the server reports are stored with each request")),
     ("profile", Flag, PROFILER),
     ("profile-activities", Many, PROFILER),

@@ -2,10 +2,10 @@
 
 use super::variable::{Variable, Variables};
 
-/// A longer one is no computation of a benchmark.
+/// The maximum length of an expression in a benchmark.
 const LONGEST: usize = 200;
 
-/// The value of an expression, where all of it is known.
+/// Returns the value of an expression, if all of it is known.
 pub(super) fn value(text: &str, variables: &Variables) -> Option<i64> {
     if text.len() > LONGEST {
         return None;

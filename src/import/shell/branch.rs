@@ -1,4 +1,5 @@
-//! Which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and `exit`, as far as reading it tells.
+//! Determines which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and `exit`, as
+//! far as this is known without running it.
 
 use super::lex::After;
 use super::truth::Truth;
@@ -9,16 +10,16 @@ pub(crate) enum Runs {
     /// It does.
     #[default]
     Surely,
-    /// Only running the script would tell: the line with the condition.
+    /// Only known when the script runs: the line with the condition.
     Unsure(usize),
-    /// It does not where variables are empty that nothing in the script sets: the line with the condition.
+    /// It does not run if variables are empty that nothing in the script sets: the line with the condition.
     NotUnset(usize),
     /// It does not.
     Not,
 }
 
 impl Runs {
-    /// Of a statement inside of both.
+    /// Combines the states of an outer and an inner statement.
     fn and(self, other: Runs) -> Runs {
         match (self, other) {
             (Runs::Not, _) | (_, Runs::Not) => Runs::Not,
@@ -47,23 +48,23 @@ struct Branch {
     condition: Option<Truth>,
     /// Whether an earlier branch of it runs.
     earlier: Truth,
-    /// Whether the branch that is read runs.
+    /// Whether the current branch runs.
     runs: Runs,
-    /// Whether it does so only because a variable has no value.
+    /// Whether it only runs because a variable has no value.
     is_assumed: bool,
 }
 
-/// The branches that a statement stands in.
+/// The branches around a statement.
 #[derive(Default)]
 pub(super) struct Branches {
     open: Vec<Branch>,
-    /// `continue` and `break` of which only running would tell whether they are reached: the line, and whether it is `break`.
+    /// `continue` and `break` that may or may not be reached: the line, and whether it is `break`.
     doubts: Vec<(usize, bool)>,
-    /// Whether the statement before held: none where it was no test.
+    /// Whether the previous statement was true; `None` if it was not a test.
     last: Option<Truth>,
-    /// Whether the part of the list of `&&` and `||` that is read runs.
+    /// Whether the current part of the list of `&&` and `||` runs.
     list: Option<Runs>,
-    /// Whether that is only so because a variable has no value.
+    /// Whether that is only because a variable has no value.
     is_list_assumed: bool,
     /// Whether the script has ended.
     pub(super) has_ended: bool,
@@ -94,12 +95,12 @@ impl Branches {
         self.open.last()?.word.as_deref()
     }
 
-    /// Whether a condition is read.
+    /// Whether a condition is being read.
     pub(super) fn is_condition(&self) -> bool {
         self.open.last().is_some_and(|branch| branch.condition.is_some())
     }
 
-    /// Another part of the condition that is read.
+    /// Adds another part to the current condition.
     pub(super) fn add(&mut self, truth: Truth, after: After) {
         if let Some(condition) = self.open.last_mut().and_then(|branch| branch.condition.as_mut()) {
             *condition = match after {
@@ -110,13 +111,13 @@ impl Branches {
         }
     }
 
-    /// The condition ends, and its branch begins.
+    /// Ends the condition and begins its branch.
     pub(super) fn then(&mut self) {
         let condition = self.open.last_mut().and_then(|branch| branch.condition.take());
         self.arm(condition.unwrap_or(Truth::Unknown));
     }
 
-    /// Another condition behind the branches before.
+    /// Begins another condition after the earlier branches.
     pub(super) fn elif(&mut self) {
         if let Some(branch) = self.open.last_mut() {
             branch.condition = Some(Truth::Unknown);
@@ -124,7 +125,7 @@ impl Branches {
         }
     }
 
-    /// A branch begins that is read where this holds and no earlier one was.
+    /// Begins a branch that runs if this holds and no earlier one ran.
     pub(super) fn arm(&mut self, truth: Truth) {
         let Some(branch) = self.open.last_mut() else { return };
         let holds = branch.earlier.not().and(truth);
@@ -134,7 +135,7 @@ impl Branches {
         self.list = None;
     }
 
-    /// Takes what stands before a statement: whether it runs within its list.
+    /// Reads the operator before a statement: whether the statement runs within its list.
     pub(super) fn statement(&mut self, after: After, line: usize) {
         let before = self.list.unwrap_or_default();
         self.is_list_assumed = after != After::Any && matches!(self.last, Some(Truth::Assumed(_)));
@@ -149,13 +150,13 @@ impl Branches {
         };
     }
 
-    /// Keeps whether a statement held that runs; none for a command that is no test.
+    /// Records whether a statement that runs was true; `None` for a command that is not a test.
     pub(super) fn held(&mut self, truth: Option<Truth>) {
         let runs = self.list.unwrap_or_default();
         match runs {
             Runs::Surely => self.last = truth,
             Runs::Unsure(_) => self.last = Some(Truth::Unknown),
-            // What is skipped leaves what held before.
+            // A skipped statement does not change the previous result.
             Runs::Not | Runs::NotUnset(_) => {}
         }
     }
@@ -170,22 +171,22 @@ impl Branches {
         all.fold(Runs::Surely, Runs::and)
     }
 
-    /// Whether a branch around the statement is only taken because a variable has no value.
+    /// Whether a branch around the statement only runs because a variable has no value.
     pub(super) fn is_assumed(&self) -> bool {
         self.is_list_assumed || self.open.iter().any(|branch| branch.is_assumed)
     }
 
-    /// A `continue` or `break` of which only running would tell whether it is reached.
+    /// Records a `continue` or `break` that may or may not be reached.
     pub(super) fn doubt(&mut self, line: usize, is_break: bool) {
         self.doubts.push((line, is_break));
     }
 
-    /// How much is open, for [`Branches::back_to`].
+    /// The number of open branches, for [`Branches::back_to`].
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.open.len(), self.doubts.len())
     }
 
-    /// Goes back to what was open before a turn of a loop, or, with `is_end`, before the loop.
+    /// Restores the open branches from before a turn of a loop or, with `is_end`, from before the loop.
     pub(super) fn back_to(&mut self, (open, doubts): (usize, usize), is_end: bool) {
         self.open.truncate(open);
         let kept: Vec<(usize, bool)> =

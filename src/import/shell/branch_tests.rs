@@ -1,8 +1,8 @@
-//! What of a script runs.
+//! Tests of which statements of a script run.
 
 use super::*;
 
-/// The commands that surely run, and in brackets those of which only running would tell.
+/// Returns the commands that surely run, and in brackets those that may run.
 fn run(text: &str) -> Vec<String> {
     let script = read("x.sh", text, &Secrets::default()).unwrap();
     let one = |command: &Command| {

@@ -1,11 +1,12 @@
-//! The secrets that stand in the words of a command.
+//! Collects the secrets in the words of a command.
 
 use crate::import::secrets::{Secrets, names_headers};
 
-/// Takes the secrets that stand in the words of a command. Short options are those of `curl`, which scripts ask with too.
+/// Collects the secrets in the words of a command. Short options are those of `curl`, which scripts also use
+/// for requests.
 pub(super) fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
-    // Of most programs `-u` is a user with a password; of these the address of a server.
+    // For most programs `-u` is a user with a password; for these it is the address of a server.
     let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
     for (at, word) in words.iter().enumerate() {
         secrets.add_text(word);
@@ -17,7 +18,7 @@ pub(super) fn collect(words: &[String], secrets: &Secrets) {
             }
             None if word == "-H" => option = "header",
             None if word == "-u" => option = if asks_by_u { "url" } else { "password" },
-            // Another option, but for a key that begins with a dash.
+            // Another option, unless it is a key that begins with a dash.
             None if word.starts_with('-') && !words[at - usize::from(at > 0)].starts_with("--") => option = "",
             None => secrets.add_named(option, word),
         }

@@ -1,16 +1,17 @@
-//! Variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` of a statement → text that `shlex` can split. What a
-//! script takes from outside (arguments, other commands) has no value here and leaves a mark; so does a secret.
+//! Replaces variables, arrays, `${NAME:-default}`, `$(( … ))` and `$(seq …)` in a statement → text that
+//! `shlex` can split. Values from outside the script (arguments, other commands) are unknown here and leave a
+//! mark; so do secrets.
 
 use super::mark::mark;
 use super::variable::{Variable, Variables};
 use crate::units::secrecy::names_secret;
 
-/// A longer statement is no command.
+/// The maximum length of a statement.
 const LONGEST: usize = 64 << 10;
 /// More elements than a list of a benchmark has.
 const MOST_ELEMENTS: usize = 10_000;
 
-/// A statement with its variables replaced; `None` where that gets too long.
+/// Replaces the variables of a statement; `None` if the result is too long.
 pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     let mut done = String::with_capacity(raw.len());
     let mut quote = None;
@@ -35,7 +36,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 done.push(c);
             }
             ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
-            // A text that is translated: `$"…"`.
+            // A translated text: `$"…"`.
             ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
@@ -52,7 +53,8 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     Some(done)
 }
 
-/// Writes the text of `$'…'` in plain quotes; gives how much of `rest`, which begins with the quote, was taken.
+/// Writes the text of `$'…'` in plain quotes; returns how much of `rest`, which begins with the quote, was
+/// read.
 fn escapes(rest: &str, done: &mut String) -> usize {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -80,14 +82,14 @@ fn escapes(rest: &str, done: &mut String) -> usize {
     end
 }
 
-/// Writes what `$` and the text behind it stand for; gives how much of that text was taken.
+/// Writes the value of `$` and the text after it; returns how much of that text was read.
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
         let Some(end) = inner.find("))") else { return unclosed(rest, done) };
         match super::arithmetic::value(&inner[..end], variables) {
             Some(value) => done.push_str(&value.to_string()),
-            // A key may have got into it.
+            // A key may be in it.
             None if names_secret(&inner[..end]) => mark("((…))", done),
             None => mark(&format!("(({}))", &inner[..end]), done),
         }
@@ -106,7 +108,7 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
     }
     let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
     if length == 0 {
-        // `$1` is a name to this reader; `$@`, `$?` and the like are one sign.
+        // `$1` is a name to this parser; `$@`, `$?` and similar ones are a single character.
         return unknown(rest, rest.chars().next().filter(char::is_ascii_punctuation).map_or(0, char::len_utf8), done);
     }
     put(&rest[..length], None, quoted, variables, done);
@@ -123,14 +125,15 @@ fn unclosed(rest: &str, done: &mut String) -> usize {
     rest.len()
 }
 
-/// A command whose output is needed, by its program alone: its arguments may hold a key.
+/// Returns the name of a command whose output is needed: only its program, because its arguments may contain
+/// a key.
 fn program_of(command: &str) -> String {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
     if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
 }
 
-/// Where the bracket that is open closes.
+/// Returns the position of the closing bracket.
 fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in inner.char_indices() {
@@ -144,7 +147,7 @@ fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// `$(seq 1 4)`, `$(seq 1 $N)`; any other command has no value here.
+/// Expands `$(seq 1 4)`, `$(seq 1 $N)`; any other command has no value here.
 fn sequence(inner: &str, variables: &Variables, done: &mut String) {
     let value = |word: &'_ str| match word.trim_matches('"').strip_prefix('$').map(|name| name.trim_matches(['{', '}']))
     {
@@ -167,7 +170,7 @@ fn sequence(inner: &str, variables: &Variables, done: &mut String) {
     done.push_str(&values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "));
 }
 
-/// The numbers from one to another, at most as many as a list may have.
+/// Returns the numbers of a range, up to the maximum of a list.
 pub(super) fn range(first: i64, last: i64, step: i64) -> Vec<i64> {
     let mut values = Vec::new();
     let mut value = first;
@@ -179,7 +182,7 @@ pub(super) fn range(first: i64, last: i64, step: i64) -> Vec<i64> {
     values
 }
 
-/// What stands in `${…}`.
+/// Expands the content of `${…}`.
 fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String) {
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
     let (name, rest) = inner.split_at(end);
@@ -195,12 +198,12 @@ fn parameter(inner: &str, quoted: bool, variables: &Variables, done: &mut String
             let own = cut.map(|text| Variables::from([(name.to_owned(), Variable::Text(text))]));
             put(name, None, quoted, &own.unwrap_or_default(), done);
         }
-        // What stands behind the name may be the text of a key: `${KEY:?…}`.
+        // The text after the name may be a key: `${KEY:?…}`.
         _ => mark(if name.is_empty() { inner } else { name }, done),
     }
 }
 
-/// What `%`, `%%`, `#` and `##` leave of a text, where the pattern is a text with a `*` at its far end.
+/// Applies `%`, `%%`, `#` or `##` to a text, if the pattern is a text with a `*` at its far end.
 fn without_part(text: &str, operator: &str) -> Option<String> {
     let sign = &operator[..1];
     let is_longest = operator[1..].starts_with(sign);
@@ -214,20 +217,20 @@ fn without_part(text: &str, operator: &str) -> Option<String> {
     let kept = match (is_end, fixed.is_some()) {
         (true, false) => text.strip_suffix(word),
         (false, false) => text.strip_prefix(word),
-        // The end that is cut off begins at the last word, the longest one at the first.
+        // The removed end begins at the last occurrence, the longest one at the first.
         (true, true) => if is_longest { text.find(word) } else { text.rfind(word) }.map(|at| &text[..at]),
         (false, true) => if is_longest { text.rfind(word) } else { text.find(word) }.map(|at| &text[at + word.len()..]),
     };
     Some(kept.unwrap_or(text).to_owned())
 }
 
-/// Writes the value of a variable, so that quotes in it are no quotes to the splitter.
+/// Writes the value of a variable so that the splitter does not interpret quotes in it.
 fn put(name: &str, default: Option<&str>, quoted: bool, variables: &Variables, done: &mut String) {
     let value = match (variables.get(name), default) {
         _ if names_secret(name) => return mark(name, done),
         (Some(Variable::Branched), _) => return mark(name, done),
         (Some(value), _) => value.clone(),
-        // A default may name other variables, and those have defaults again.
+        // A default may contain other variables, and those may have defaults again.
         (None, Some(default)) => {
             let default = default.trim_matches(['"', '\'']);
             Variable::Text(expand(default, variables).unwrap_or_default())

@@ -1,12 +1,12 @@
-//! A script's text → statements: what stands between line ends, `;`, `&` and `|`, comments left out and continued lines
-//! joined. Quotes and `$` stay as they are written; `shlex` takes them off later.
+//! A script's text → statements, separated by line ends, `;`, `&` and `|`, without comments and with
+//! continued lines joined. Quotes and `$` stay unchanged; `shlex` removes them later.
 
 use crate::import::error::ImportError;
 
-/// What stands between a statement and the one before it.
+/// The separator between a statement and the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// Nothing that decides whether it runs: a line end, `;`, `&`.
+    /// A separator that does not affect whether it runs: a line end, `;`, `&`.
     Any,
     /// `&&`.
     Success,
@@ -14,7 +14,7 @@ pub(super) enum After {
     Failure,
     /// `|`.
     Pipe,
-    /// `)` of a pattern of `case`, behind which its statements begin.
+    /// `)` of a pattern of `case`, after which its statements begin.
     Pattern,
 }
 
@@ -25,37 +25,37 @@ pub(super) struct Statement {
     pub line: usize,
     /// Its text.
     pub raw: String,
-    /// What stands before it.
+    /// The separator before it.
     pub after: After,
-    /// Whether `&` behind it leaves it running.
+    /// Whether a `&` after it leaves it running.
     pub is_behind: bool,
 }
 
-/// Where the reader is.
+/// The position of the lexer.
 struct Lexer<'a> {
     name: &'a str,
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     line: usize,
     raw: String,
-    /// Where the statement began.
+    /// The position where the statement began.
     began: usize,
     /// The quote that is open, and its line.
     quote: Option<(char, usize)>,
-    /// The brackets that are open: `)` and `}` that are waited for, each with its line.
+    /// The open brackets: the expected `)` and `}`, each with its line.
     open: Vec<(char, usize)>,
-    /// Subshells that are open.
+    /// Open subshells.
     subshells: usize,
-    /// What stands before the statement.
+    /// The separator before the statement.
     after: After,
     found: Vec<Statement>,
 }
 
-/// Stands for the quote `$'…'`, in which a backslash escapes.
+/// Represents the quote `$'…'`, in which a backslash escapes.
 const ANSI: char = '\u{1}';
 /// More open brackets than a script has.
 const DEEPEST: usize = 32;
 
-/// The statements of a script.
+/// Returns the statements of a script.
 pub(super) fn statements(name: &str, text: &str) -> Result<Vec<Statement>, ImportError> {
     let rest = text.chars().peekable();
     let (raw, open, found) = Default::default();
@@ -107,9 +107,9 @@ impl Lexer<'_> {
         self.raw.push(c);
     }
 
-    /// What follows a backslash: a line end joins the lines, anything else stays escaped.
+    /// Reads the text after a backslash: a line end joins the lines, anything else stays escaped.
     fn escaped(&mut self) {
-        // Scripts from elsewhere end their lines in \r\n.
+        // Scripts from other systems end their lines in \r\n.
         let returned = self.rest.next_if_eq(&'\r').is_some();
         match self.rest.next() {
             Some('\n') => self.line += 1,
@@ -149,9 +149,9 @@ impl Lexer<'_> {
         if self.open.len() > DEEPEST {
             return Err(ImportError::TooMany {
                 place: format!("{}:{}", self.name, self.line),
-                what: "brackets inside each other",
+                what: "nested brackets",
                 most: DEEPEST,
-                remedy: "import the commands alone",
+                remedy: "import only the commands",
             });
         }
         self.push(c);
@@ -159,7 +159,7 @@ impl Lexer<'_> {
     }
 
     fn separator(&mut self, c: char) {
-        // `2>&1` and `&>` send output elsewhere and separate nothing.
+        // `2>&1` and `&>` redirect output and separate nothing.
         let redirects = c == '&' && (self.raw.ends_with('>') || self.rest.peek() == Some(&'>'));
         let words = || self.raw.split_whitespace();
         let in_test = words().any(|word| word == "[[") && words().all(|word| word != "]]");
@@ -186,7 +186,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Ends the statement; a line end behind an operator ends nothing.
+    /// Ends the statement; a line end after an operator ends nothing.
     fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
         if raw.trim().is_empty() {

@@ -1,22 +1,22 @@
-//! Marks in a word for what has no value here: a variable that nothing set, the output of a command, a secret.
+//! Marks in a word for parts without a value here: an unset variable, the output of a command, a secret.
 
-/// Opens the mark of something that has no value here.
+/// Opens the mark of a part without a value here.
 const OPEN: char = '\u{e000}';
 
 /// Closes it.
 const CLOSE: char = '\u{e001}';
 
-/// Takes away characters that would look like our marks.
+/// Removes characters that look like marks.
 pub(super) fn without_marks(text: &str) -> String {
     text.replace([OPEN, CLOSE], " ")
 }
 
-/// The names that a word needed and that have no value here.
+/// Returns the names in a word that have no value here.
 pub(crate) fn marks(word: &str) -> Vec<&str> {
     word.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next()).collect()
 }
 
-/// What of a word stands beside its marks.
+/// Returns the parts of a word outside its marks.
 pub(crate) fn without_mark_names(word: &str) -> Vec<&str> {
     word.split(OPEN)
         .enumerate()
@@ -24,7 +24,7 @@ pub(crate) fn without_mark_names(word: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A word with `$NAME` where it has a mark.
+/// Returns a word with `$NAME` instead of its marks.
 pub(crate) fn shown(word: &str) -> String {
     word.replace(OPEN, "$").replace(CLOSE, "")
 }

@@ -1,6 +1,6 @@
-//! A shell script, as far as a list of benchmark commands needs one: continued lines, quotes, comments, assignments, arrays,
-//! `for` loops over what is known, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`. It is read, never run: what only running it would tell has no
-//! value here, and its name stands for it.
+//! Parses a shell script as far as a list of benchmark commands needs it: continued lines, quotes, comments,
+//! assignments, arrays, `for` loops over known values, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`. The script
+//! is read, never run: values that are only known at run time are replaced by their names.
 
 mod arithmetic;
 mod branch;
@@ -36,41 +36,40 @@ use variable::{Variable, Variables, assignment};
 use waiting::{STEERING, is_waiting};
 use words::{braces, evaluated, without_documents, without_redirections};
 
-/// More commands than a script of benchmarks has, loops unrolled.
+/// More commands than a script of benchmarks has, with loops unrolled.
 const MOST_COMMANDS: usize = 10_000;
-/// Loops inside each other.
+/// The maximum depth of nested loops.
 const DEEPEST: usize = 16;
-/// Why a loop that waits is not needed.
+/// The reason why a waiting loop is not needed.
 const WAITS: &str = "it waits for a server: `ready` of the endpoint does so";
 
 /// One command with its variables replaced.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Command {
-    /// Its words, assignments before it left out.
+    /// Its words, without the assignments before it.
     pub words: Vec<String>,
     /// The line it begins in, from 1.
     pub line: usize,
-    /// Environment variables with a secret that the script set for it.
+    /// Environment variables with a secret that the script sets for it.
     pub secrets: Vec<String>,
-    /// The other environment variables that the script gives it, by name.
+    /// The other environment variables that the script sets for it, by name.
     pub env: Vec<(String, String)>,
-    /// What stands in front of the shell that is given it as a text: `ssh`, `docker run …`.
+    /// The words before the shell that runs it from a text: `ssh`, `docker run …`.
     pub behind: Vec<String>,
     /// Whether it runs.
     pub runs: Runs,
-    /// Whether the script goes on while it runs.
+    /// Whether the script continues while it runs.
     pub is_behind: bool,
 }
 
-/// What a script says.
+/// The content of a script.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// Its commands in the order in which they would run.
+    /// Its commands in execution order.
     pub commands: Vec<Command>,
-    /// What was not understood.
+    /// The parts that were not understood.
     pub listed: Vec<Listed>,
-    /// Variables that get a value in a branch of which only running the script would tell whether it is taken, each with
-    /// the line of the condition.
+    /// Variables that are set in a branch that may or may not run, each with the line of the condition.
     pub branched: Vec<(String, usize)>,
 }
 
@@ -80,7 +79,7 @@ enum Node {
     For { line: usize, variable: String, values: String, body: Vec<Node> },
 }
 
-/// Reads the commands of a script; secrets it holds are put into `secrets`.
+/// Reads the commands of a script; its secrets are added to `secrets`.
 pub(super) fn read(name: &str, text: &str, secrets: &Secrets) -> Result<Script, ImportError> {
     let text = without_marks(text.trim_start_matches('\u{feff}'));
     let mut statements = without_documents(lex::statements(name, &text)?).into_iter();
@@ -90,7 +89,7 @@ pub(super) fn read(name: &str, text: &str, secrets: &Secrets) -> Result<Script, 
     Ok(walker.script)
 }
 
-/// A command whose words a shell has split already.
+/// Returns a command whose words a shell has already split.
 pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
     let words: Vec<String> = words.iter().map(|word| without_marks(word)).collect();
     let own = words.iter().take_while(|word| assignment(word).is_some()).count();
@@ -108,23 +107,23 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
 struct Walker<'a> {
     name: &'a str,
     variables: Variables,
-    /// Secret variables that were set so far.
+    /// Secret variables set so far.
     keys: Vec<String>,
-    /// Other variables that were exported so far.
+    /// Other variables exported so far.
     exported: Vec<(String, String)>,
-    /// The words in front of each shell that the commands are inside of.
+    /// The words before each shell around the commands.
     behind: Vec<String>,
-    /// How many shells they are inside of.
+    /// The number of shells around the commands.
     depth: usize,
-    /// The branches that are read.
+    /// The current branches.
     branches: Branches,
-    /// `{` that are open: of functions and groups.
+    /// Open `{` of functions and groups.
     braces: usize,
-    /// `continue` and, if true, `break`, which end the turn of a loop that is walked.
+    /// `continue` and, if true, `break`, which end the current turn of a loop.
     turn: Option<bool>,
-    /// Loops that are walked.
+    /// Loops being walked.
     loops: usize,
-    /// Statements walked through.
+    /// Number of statements walked.
     steps: usize,
     script: Script,
     secrets: &'a Secrets,
@@ -149,7 +148,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The nodes up to `done` (of the loop that began in line `inside`) or the end.
+    /// Parses the nodes up to `done` (of the loop that began in line `inside`) or the end.
     fn nodes(
         &mut self,
         statements: &mut std::vec::IntoIter<Statement>,
@@ -157,7 +156,7 @@ impl<'a> Walker<'a> {
         depth: usize,
     ) -> Result<Vec<Node>, ImportError> {
         if depth > DEEPEST {
-            return Err(self.too_many("loops inside each other", DEEPEST, inside.unwrap_or(1)));
+            return Err(self.too_many("nested loops", DEEPEST, inside.unwrap_or(1)));
         }
         let mut nodes = Vec::new();
         while let Some(Statement { line, mut raw, after, is_behind }) = statements.next() {
@@ -174,7 +173,8 @@ impl<'a> Walker<'a> {
                     nodes.push(Node::For { line, variable, values, body });
                 }
                 "while" | "until" if reads_arguments(&raw) => {
-                    let why = "it reads the arguments of the script, which is read as one that is started without any";
+                    let why = "it depends on the script's arguments; import reads the script as started without \
+                        arguments";
                     self.script.listed.push(Listed::needless(first, why, line));
                     self.nodes(statements, Some(line), depth + 1)?;
                 }
@@ -183,7 +183,7 @@ impl<'a> Walker<'a> {
                     if raws(&raw, &body).is_some_and(|raws| is_waiting(&raws)) {
                         self.script.listed.push(Listed::needless(first, WAITS, line));
                     } else {
-                        self.list(line, first, "not unrolled: what is inside is taken once");
+                        self.list(line, first, "not unrolled: its body is read once");
                         nodes.push(Node::For { line, variable: String::new(), values: "once".to_owned(), body });
                     }
                 }
@@ -196,13 +196,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Variable and values of `for NAME in …`; one that counts in another way is taken once.
+    /// Returns variable and values of `for NAME in …`; the body of any other loop is read once.
     fn loop_over(&mut self, raw: &str, line: usize) -> (String, String) {
         let mut words = raw.splitn(4, char::is_whitespace).skip(1);
         match (words.next(), words.next(), words.next()) {
             (Some(variable), Some("in"), Some(values)) => (variable.to_owned(), values.to_owned()),
             _ => {
-                self.list(line, raw, "not unrolled: what is inside is taken once");
+                self.list(line, raw, "not unrolled: its body is read once");
                 (String::new(), "once".to_owned())
             }
         }
@@ -212,7 +212,7 @@ impl<'a> Walker<'a> {
     fn step(&mut self, line: usize) -> Result<(), ImportError> {
         self.steps += 1;
         if self.steps > MOST_COMMANDS {
-            return Err(self.too_many("commands, loops unrolled", MOST_COMMANDS, line));
+            return Err(self.too_many("commands, with loops unrolled", MOST_COMMANDS, line));
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// The words of a text, with its variables replaced.
+    /// Returns the words of a text, with its variables replaced.
     fn words(&self, raw: &str, line: usize) -> Result<Vec<String>, ImportError> {
         let expanded =
             expand(raw, &self.variables).ok_or_else(|| self.too_many("characters in a command", 64 << 10, line))?;
@@ -256,7 +256,7 @@ impl<'a> Walker<'a> {
         shlex::split(&expanded).ok_or(unclosed)
     }
 
-    /// Takes the words that steer what runs, and tests; gives the rest of the statement.
+    /// Handles control words and tests; returns the rest of the statement.
     fn steered<'s>(&mut self, statement: &'s Statement) -> Result<Option<&'s str>, ImportError> {
         let Statement { line, raw, .. } = statement;
         let mut after = statement.after;
@@ -300,11 +300,11 @@ impl<'a> Walker<'a> {
         Ok(if truth.is_some() { None } else { Some(raw) })
     }
 
-    /// `exit`, `continue` and `break`; false for another command.
+    /// Handles `exit`, `continue` and `break`; returns false for another command.
     fn leaves(&mut self, word: &str, runs: Runs) -> bool {
         match (word, runs) {
             ("exit", Runs::Surely) => {
-                // A branch that gives up where a variable has no value is not the one that measures.
+                // A branch that exits because a variable has no value is not the measuring one.
                 self.branches.has_ended |= self.braces == 0 && !self.branches.is_assumed();
             }
             ("continue" | "break", Runs::Surely) => self.turn = Some(word == "break").filter(|_| self.loops > 0),
@@ -334,7 +334,7 @@ impl<'a> Walker<'a> {
         let mut words = self.words(raw, *line)?;
         let steering = words.iter().take_while(|word| STEERING.contains(&word.as_str())).count();
         if words[..steering].iter().any(|word| word == "[" || word == "[[") {
-            // A condition runs nothing.
+            // A condition starts no benchmark.
             return Ok(());
         }
         words.drain(..steering);
@@ -360,7 +360,7 @@ impl<'a> Walker<'a> {
                 (name, value)
             };
             self.export(plain(&assigned).into_iter().map(unsure).collect());
-            // Names of what was set before.
+            // Names of variables set before.
             self.export(command.iter().filter_map(|name| self.known(name)).collect());
         }
         if !command.is_empty() && !exported {
@@ -374,13 +374,14 @@ impl<'a> Walker<'a> {
                 let command = Command { words: command, line: *line, secrets, env, behind, runs, is_behind };
                 self.script.commands.push(command);
             }
-            // Set for this command alone.
+            // Set only for this command.
             self.keys.truncate(before);
         }
         Ok(())
     }
 
-    /// The words of a command without `env` in front of it, and the variables that `env` or a container gives it.
+    /// Returns the words of a command without the `env` before it, and the variables that `env` or a
+    /// container sets.
     fn given(&mut self, words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
         let (words, mut set) = wrapped::without_env(words);
         for (name, value) in wrapped::of_container(&words) {
@@ -397,7 +398,7 @@ impl<'a> Walker<'a> {
         (words, set)
     }
 
-    /// Reads the commands that a shell is given as a text; false where there is none.
+    /// Reads the commands in a shell's text argument; returns false if there is none.
     fn inside(&mut self, words: &[String], own: &[(String, String)], line: usize) -> Result<bool, ImportError> {
         let Some((before, text)) = wrapped::inside(words).filter(|_| self.depth < DEEPEST) else { return Ok(false) };
         let Ok(statements) = lex::statements(self.name, &text) else { return Ok(false) };
@@ -415,7 +416,7 @@ impl<'a> Walker<'a> {
         Ok(true)
     }
 
-    /// Variables that every later command is given.
+    /// Exports variables to every later command.
     fn export(&mut self, variables: Vec<(String, String)>) {
         for (name, value) in variables {
             self.exported.retain(|(known, _)| *known != name);
@@ -423,7 +424,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A variable that has a text.
+    /// Sets a variable to a text.
     fn known(&self, name: &str) -> Option<(String, String)> {
         match self.variables.get(name)? {
             Variable::Text(value) => Some((name.to_owned(), value.clone())),
@@ -431,7 +432,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Gives a variable a value, as far as that statement runs.
+    /// Sets a variable, depending on whether the statement runs.
     fn set(&mut self, name: &str, value: Variable, runs: Runs) {
         match runs {
             Runs::Not | Runs::NotUnset(_) => {}
@@ -447,7 +448,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes an assignment, as far as it runs. A key that may be set is one.
+    /// Handles an assignment, depending on whether it runs. A key that may be set counts as set.
     fn assign_if(&mut self, runs: Runs, name: &str, value: &str) {
         match names_secret(name) {
             true => self.assign(name, value),
@@ -455,7 +456,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes an assignment; of a secret only that there is one.
+    /// Handles an assignment; of a secret only its existence is kept.
     fn assign(&mut self, name: &str, value: &str) {
         if !names_secret(name) {
             self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));
@@ -467,7 +468,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Notes that a variable holds a secret.
+    /// Notes that a variable contains a secret.
     fn key(&mut self, name: &str) {
         if !self.keys.iter().any(|known| known == name) {
             self.keys.push(name.to_owned());
@@ -480,24 +481,24 @@ impl<'a> Walker<'a> {
 
     fn too_many(&self, what: &'static str, most: usize, line: usize) -> ImportError {
         let place = format!("{}:{line}", self.name);
-        ImportError::TooMany { place, what, most, remedy: "import the benchmark commands alone" }
+        ImportError::TooMany { place, what, most, remedy: "import only the benchmark commands" }
     }
 }
 
-/// A word that stands for a variable without a value.
+/// Returns a word that represents a variable without a value.
 fn marked(name: &str) -> String {
     let mut word = String::new();
     mark(name, &mut word);
     word
 }
 
-/// Assignments that hold no secret by their name.
+/// Returns the assignments without a secret name.
 fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
     let kept = assigned.iter().filter(|(name, _)| !names_secret(name));
     kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The texts of a loop's condition and body; none where there is a loop in it.
+/// Returns the texts of a loop's condition and body; `None` if it contains a loop.
 fn raws<'a>(condition: &'a str, body: &'a [Node]) -> Option<Vec<&'a str>> {
     let of = |node: &'a Node| match node {
         Node::One(statement) => Some(statement.raw.as_str()),

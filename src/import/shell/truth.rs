@@ -1,4 +1,4 @@
-//! Conditions of a script: whether they hold, as far as reading it tells.
+//! Evaluates the conditions of a script as far as possible without running it.
 
 use super::arithmetic;
 use super::expand::expand;
@@ -7,14 +7,14 @@ use super::mark::{marks, without_mark_names};
 use super::variable::Variables;
 use crate::units::text::is_variable;
 
-/// Whether a condition holds.
+/// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Truth {
-    /// It does or does not.
+    /// It is true or false.
     Known(bool),
-    /// So it is where a variable is empty that nothing in the script sets, as in `${NAME:-}`.
+    /// The result if a variable is empty that nothing in the script sets, as in `${NAME:-}`.
     Assumed(bool),
-    /// Only running the script would tell.
+    /// Only known when the script runs.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl Truth {
     }
 }
 
-/// Whether a statement that is a test holds; none where it is another command. `keys` are variables with a secret.
+/// Evaluates a statement that is a test; `None` for other commands. `keys` are variables with a secret.
 pub(super) fn truth(raw: &str, variables: &Variables, keys: &[String]) -> Option<Truth> {
     let first = raw.split_whitespace().next()?;
     if first == "!" {
@@ -60,7 +60,7 @@ pub(super) fn truth(raw: &str, variables: &Variables, keys: &[String]) -> Option
         "[" | "[[" | "test" => {}
         _ => return None,
     }
-    // A script is read as one that is started without arguments.
+    // A script is read as started without arguments.
     let words = expand(&raw.replace("$#", "0"), variables).and_then(|text| shlex::split(&text));
     let Some(words) = words else { return Some(Unknown) };
     let end = match (first, words.last().map(String::as_str)) {
@@ -76,7 +76,7 @@ pub(super) fn truth(raw: &str, variables: &Variables, keys: &[String]) -> Option
     Some(any.fold(Known(false), Truth::or))
 }
 
-/// `((…))`: a comparison of whole numbers, or one that is not zero.
+/// Evaluates `((…))`: a comparison of whole numbers, or a nonzero number.
 fn sum(raw: &str, variables: &Variables) -> Truth {
     let inner = raw.trim().strip_prefix("((").and_then(|text| text.strip_suffix("))"));
     let Some(inner) = inner.map(|text| text.replace("$#", "0")) else { return Unknown };
@@ -92,7 +92,7 @@ fn sum(raw: &str, variables: &Variables) -> Truth {
 
 type Compare = fn(i64, i64) -> bool;
 
-/// Comparisons inside of `((…))`, the longer signs first.
+/// Comparisons inside `((…))`, longer operators first.
 const SIGNS: [(&str, Compare); 6] = [
     ("<=", |a, b| a <= b),
     (">=", |a, b| a >= b),
@@ -102,7 +102,7 @@ const SIGNS: [(&str, Compare); 6] = [
     (">", |a, b| a > b),
 ];
 
-/// Comparisons of numbers inside of `[ … ]`.
+/// Comparisons of numbers inside `[ … ]`.
 const NUMBERS: [(&str, Compare); 6] = [
     ("-eq", |a, b| a == b),
     ("-ne", |a, b| a != b),
@@ -169,12 +169,12 @@ impl Test<'_> {
     }
 }
 
-/// Whether a loop goes through the arguments of its script.
+/// Whether a loop iterates over the arguments of its script.
 pub(super) fn reads_arguments(condition: &str) -> bool {
     ["$#", "${#", "getopts", "\"$1\"", "$1 ", "${1"].iter().any(|sign| condition.contains(sign))
 }
 
-/// Whether the pattern of a `case` fits its word.
+/// Whether the pattern of a `case` matches its word.
 pub(super) fn fits(word: &str, pattern: &str, after: After) -> Truth {
     let pattern = pattern.trim_end_matches(')').trim().trim_matches(['"', '\'']);
     let names = marks(word);

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use crate::units::text::is_variable;
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Debug, Clone)]
 pub(super) enum Variable {
     /// One text.
     Text(String),
     /// An array.
     List(Vec<String>),
-    /// A value that a branch gave it of which only running the script would tell whether it is taken.
+    /// A value that is set in a branch that may or may not run.
     Branched,
 }
 

@@ -2,18 +2,19 @@
 
 use super::variable::assignment;
 
-/// Words of a shell that steer what is run, and are not run themselves.
+/// Control words of a shell, which run nothing themselves.
 pub(super) const STEERING: [&str; 16] =
     ["if", "then", "else", "elif", "fi", "case", "esac", "while", "until", "do", "{", "}", "function", "!", "[[", "["];
-/// Programs that look for a server.
+/// Programs that check a server.
 const ASKING: [&str; 6] = ["curl", "wget", "nc", "grep", "lsof", "ss"];
-/// Programs of a loop that waits for a server.
+/// Programs in a loop that waits for a server.
 const WAITING: [&str; 24] = [
     "sleep", "echo", "printf", "break", "continue", "exit", "curl", "wget", "nc", "grep", "kill", "date", "true", ":",
     "tail", "docker", "lsof", "ss", "cat", "let", "test", "[", "[[", "((",
 ];
 
-/// Whether a loop only waits for a server, of the texts of its condition and body: it asks for one, and nothing in it measures.
+/// Whether a loop only waits for a server, judged by its condition and body: it checks one, and measures
+/// nothing.
 pub(super) fn is_waiting(all: &[&str]) -> bool {
     let is_known = |raw: &&str| {
         let word = raw.split_whitespace().find(|word| !STEERING[..14].contains(word)).unwrap_or_default();

@@ -1,10 +1,11 @@
-//! Words of commands that a shell reads before it runs them: `{1..8}`, redirections, documents, `eval`.
+//! Words of commands that a shell expands before it runs them: `{1..8}`, redirections, here-documents,
+//! `eval`.
 
 use super::expand::range;
 use super::lex::Statement;
 use crate::units::text::is_variable;
 
-/// Statements without the lines of `<<END … END`, which are another program's text.
+/// Returns statements without the lines of `<<END … END`, which are another program's input.
 pub(super) fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
     let mut end: Option<String> = None;
     let mut is_kept = |statement: &Statement| {
@@ -22,7 +23,7 @@ pub(super) fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
     statements.into_iter().filter(|statement| is_kept(statement)).collect()
 }
 
-/// `{1..8}` and `{1,2,4}` as their values.
+/// Expands `{1..8}` and `{1,2,4}` to their values.
 pub(super) fn braces(word: &str) -> Vec<String> {
     let Some(inner) = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) else {
         return vec![word.to_owned()];
@@ -37,7 +38,7 @@ pub(super) fn braces(word: &str) -> Vec<String> {
     }
 }
 
-/// Words without `> file`, `2>&1` and the like.
+/// Returns words without `> file`, `2>&1` and similar redirections.
 pub(super) fn without_redirections(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
@@ -53,7 +54,7 @@ pub(super) fn without_redirections(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// The command that `eval` puts together.
+/// Returns the command that `eval` composes.
 pub(super) fn evaluated(words: Vec<String>) -> Vec<String> {
     match words.split_first() {
         Some((eval, rest)) if eval == "eval" && !rest.is_empty() => shlex::split(&rest.join(" ")).unwrap_or(words),

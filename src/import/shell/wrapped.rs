@@ -1,14 +1,15 @@
-//! What stands in front of a command: variables that `env` and containers set, and commands that a shell is given as a text.
+//! The words before a command: variables that `env` and containers set, and commands in a shell's text
+//! argument.
 
 use super::variable::assignment;
 
-/// Programs that only let go of the terminal, or run the command as somebody else.
+/// Programs that only detach from the terminal, or run the command as another user.
 const LET_GO: [&str; 6] = ["nohup", "setsid", "exec", "command", "sudo", "time"];
 /// Programs that run a command in a container.
 const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
-/// Shells, which take a command as a text behind `-c`.
+/// Shells, which take a command as a text after `-c`.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
-/// Programs in front of a command that the plan does without, each with whether that changes what is measured.
+/// Programs before a command that the plan does not need, each with whether it changes the measurement.
 const KNOWN: [(&str, bool, &str); 14] = [
     ("ssh", true, ON_HOST),
     ("kubectl", true, ON_HOST),
@@ -21,27 +22,27 @@ const KNOWN: [(&str, bool, &str); 14] = [
     ("taskset", false, CORES),
     ("chrt", false, CORES),
     ("nice", false, CORES),
-    ("srun", false, "`sweepline run` starts where it is typed: put `srun` in front of it"),
+    ("srun", false, "`sweepline run` runs where you start it: put `srun` before it"),
     ("timeout", false, "a run ends with its phases"),
-    ("stdbuf", false, "output is written as it comes"),
+    ("stdbuf", false, "output is written immediately"),
 ];
 const ON_HOST: &str = "the benchmark runs on another host there: write the server's address, as seen from here, into `url` of the \
                        endpoint, or run sweepline on that host";
 const IN_CONTAINER: &str = "sweepline sends the requests itself, without a container";
-const CORES: &str = "`sweepline run` is not pinned: put this in front of it where the client's cores matter";
+const CORES: &str = "`sweepline run` is not pinned: put this before it if the client's cores matter";
 
-/// The name of a program, without its folder.
+/// Returns the name of a program, without its folder.
 fn file(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// Programs among the words in front of a benchmark that the plan does without: what is listed, whether it is without a
-/// counterpart, and why.
+/// Returns the programs before a benchmark that the plan does not need: the listed words, whether they have
+/// no counterpart, and why.
 pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     let known = |word: &String| KNOWN.iter().find(|(name, ..)| *name == file(word));
     let mut found: Vec<(String, bool, &'static str)> = Vec::new();
     for (name, is_lost, why) in words.iter().filter_map(known) {
-        let what = format!("{name} in front of the command");
+        let what = format!("{name} before the command");
         if !found.iter().any(|(known, ..)| *known == what) {
             found.push((what, *is_lost, why));
         }
@@ -49,7 +50,7 @@ pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     found
 }
 
-/// The words without `env NAME=VALUE …` in front of them, and what it sets.
+/// Returns the words without the `env NAME=VALUE …` before them, and the variables that it sets.
 pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
     let begin = words.iter().take_while(|word| LET_GO.contains(&file(word))).count();
     if words.get(begin).is_none_or(|word| file(word) != "env") {
@@ -73,7 +74,7 @@ pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, 
     (words, set)
 }
 
-/// The variables that a container is given: `-e NAME=VALUE`; without a value the one that it has outside.
+/// Returns the variables of a container: `-e NAME=VALUE`; without a value that of the outer environment.
 pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
     if !words.iter().take(LET_GO.len()).any(|word| CONTAINERS.contains(&file(word))) {
         return Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
     set
 }
 
-/// The text that a shell is given, of `bash -c '…'` and `ssh HOST '…'`, and the words in front of it.
+/// Returns the text argument of a shell in `bash -c '…'` and `ssh HOST '…'`, and the words before it.
 pub(super) fn inside(words: &[String]) -> Option<(&[String], String)> {
     let shell = words.iter().position(|word| SHELLS.contains(&file(word)));
     if let Some(at) = shell.filter(|at| *at == 0 || wraps(&words[..*at])) {
@@ -115,7 +116,7 @@ pub(super) fn inside(words: &[String]) -> Option<(&[String], String)> {
     Some((&words[..1], text.join(" ")))
 }
 
-/// Whether words begin with a program that runs what stands behind it.
+/// Whether words begin with a program that runs the words after it.
 fn wraps(words: &[String]) -> bool {
     let first = words.first().map(|word| file(word)).unwrap_or_default();
     LET_GO.contains(&first) || first == "env" || KNOWN.iter().any(|(name, ..)| *name == first)

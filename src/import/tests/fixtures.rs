@@ -1,4 +1,4 @@
-//! The public examples under `tests/import/TOOL/`: each `NAME.cells` stands beside the file that it is about.
+//! The public examples under `tests/import/TOOL/`: each `NAME.cells` is next to its file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,17 @@ pub(super) struct Fixture {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// What is typed beside it: `--model`, `--url`, `--format`, and a command behind `--`.
+    /// The other arguments: `--model`, `--url`, `--format`, and a command after `--`.
     typed: Vec<String>,
 }
 
 impl Fixture {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.tool, self.path.file_name().unwrap_or_default().to_string_lossy())
     }
 
-    /// Imports another text in its place; files that it names lie beside it.
+    /// Imports another text instead; files that it names are next to it.
     pub(super) fn import(&self, text: &str) -> Result<Imported, ImportError> {
         self.import_as(text, &self.path.to_string_lossy())
     }
@@ -66,7 +66,7 @@ pub(super) fn fixtures() -> Vec<Fixture> {
         for cells in all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "cells")) {
             let stem = cells.file_stem();
             let path = all.iter().find(|path| *path != cells && path.file_stem() == stem);
-            let path = path.unwrap_or_else(|| panic!("{}: no file beside it", cells.display())).clone();
+            let path = path.unwrap_or_else(|| panic!("{}: no such file next to it", cells.display())).clone();
             let said = std::fs::read_to_string(cells).unwrap();
             let typed = said.lines().find_map(|line| line.strip_prefix("import:")).unwrap_or_default();
             found.push(Fixture {

@@ -1,5 +1,5 @@
-//! Every field of every public example is changed, and then everything at random: nothing gets lost in silence, nothing makes
-//! it panic, no secret gets out, and what comes out is a plan or an error.
+//! Changes every field of every public example, and then random parts: no setting is lost silently, nothing
+//! panics, no secret is shown, and the result is a plan or an error.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::import::{ImportError, Imported};
 use crate::plan::Format;
 use crate::plan::foreign::{self, Placed};
 
-/// A key as it must never be shown.
+/// A key that must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
-/// Short ones, in places that a name or an address tells: each text with its place for the secret.
+/// Short secrets in places that a name or an address identifies: each text with a placeholder for the secret.
 const SHORT: [&str; 4] = ["q7w", "Zq9", "xk4z", "qzx"];
-/// Values that hold one, where they stand alone as a value of a file, and as a word of a command.
+/// Values with a secret, as a value of a file by themselves, and as a word of a command.
 const HOLDING: [&str; 10] = [
     "http://bob:KEY@h:1/v1",
     "http://h:1/v1?key=KEY&x=KEY",
@@ -27,10 +27,10 @@ const HOLDING: [&str; 10] = [
     "vllm serve m --api-key KEY",
     "curl -H X-Api-Key:KEY http://h",
 ];
-/// How many inputs of each tool are made at random in a test run; `SWEEPLINE_IMPORT_MUTATIONS` says another number.
+/// The number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 60;
 
-/// What came of it, so that a change of it can be seen.
+/// The result, so that a change of it is visible.
 fn outcome(made: &Result<Imported, ImportError>) -> String {
     match made {
         Ok(made) => format!("{}\n{:?}\n{:?}\n{:?}", made.plan, made.missing, made.differs, made.needless),
@@ -62,7 +62,7 @@ fn json(placed: &Placed) -> Value {
     }
 }
 
-/// The pointers of all values that are no table and no list, with the value.
+/// Returns the pointers of all values except tables and lists, each with its value.
 fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
@@ -77,7 +77,7 @@ fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     }
 }
 
-/// Another value of the same kind.
+/// Returns another value of the same kind.
 fn other(value: &Value) -> Value {
     match value {
         Value::Bool(value) => (!value).into(),
@@ -92,7 +92,7 @@ fn other(value: &Value) -> Value {
     }
 }
 
-/// Takes a value out of its table or list.
+/// Removes a value from its table or list.
 fn without(root: &Value, at: &str) -> Value {
     let mut root = root.clone();
     let Some((parent, key)) = at.rsplit_once('/') else { return root };
@@ -104,7 +104,7 @@ fn without(root: &Value, at: &str) -> Value {
     root
 }
 
-/// Texts that a script becomes when one word of it is changed, each with the word.
+/// Returns the variants of a script with one changed word, each with the word.
 fn changed_words(text: &str) -> Vec<(String, String)> {
     let mut changed = Vec::new();
     let mut is_value = false;
@@ -125,7 +125,7 @@ fn changed_words(text: &str) -> Vec<(String, String)> {
     changed
 }
 
-/// Texts that a file of `KEY = NUMBER` becomes when one of them is another number, or is left out, each with the key.
+/// Returns the variants of a file of `KEY = NUMBER` with one number changed or removed, each with the key.
 fn changed_settings(text: &str) -> Vec<(String, String)> {
     let mut changed = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -135,13 +135,13 @@ fn changed_settings(text: &str) -> Vec<(String, String)> {
             continue;
         };
         changed.push((key.to_owned(), text.replacen(line, &format!("{key} = {}", number + 1.0), 1)));
-        // The line stays, so that the others have theirs.
-        changed.push((format!("{key} is left out"), text.replacen(line, "", 1)));
+        // The line stays, so that the others keep theirs.
+        changed.push((format!("{key} is removed"), text.replacen(line, "", 1)));
     }
     changed
 }
 
-/// The words of a text between blanks, comments left out, each with its place.
+/// Returns the words of a text between blanks, without comments, each with its place.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -166,7 +166,7 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
     for fixture in fixtures() {
         match values(&fixture) {
             Some(root) => {
-                // Without lines, so that nothing but the change itself changes.
+                // Without lines, so that only the change itself is visible.
                 let name = format!("{}.json", fixture.path.to_string_lossy());
                 let made = |root: &Value| outcome(&fixture.import_as(&root.to_string(), &name));
                 let before = made(&root);
@@ -180,7 +180,7 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
                         silent.push(format!("{}: {at} may be anything", fixture.name()));
                     }
                     if made(&without(&root, &at)) == before {
-                        silent.push(format!("{}: {at} may be left out", fixture.name()));
+                        silent.push(format!("{}: {at} may be removed", fixture.name()));
                     }
                 }
             }
@@ -197,7 +197,8 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// Of the settings of all examples of a tool; what sweepline does anyway counts, for nothing is lost.
+/// The shares over all settings of a tool's examples; settings that sweepline covers anyway count, because
+/// nothing is lost.
 #[test]
 fn of_each_tool_nearly_all_settings_are_mapped() {
     let mut tools: BTreeMap<String, (usize, usize, Vec<String>)> = BTreeMap::new();
@@ -214,7 +215,7 @@ fn of_each_tool_nearly_all_settings_are_mapped() {
     }
 }
 
-/// Numbers that look random, the same ones in every run.
+/// Pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -227,7 +228,7 @@ impl Dice {
     }
 }
 
-/// Values that readers stumble over.
+/// Values that are difficult for readers.
 fn odd(dice: &mut Dice) -> Value {
     let all = [
         "null",
@@ -264,13 +265,13 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
     for _ in 0..=dice.roll(4) {
         let mut all = Vec::new();
         leaves(&root, String::new(), &mut all);
-        // Nothing is left of a file that has become one value.
+        // Nothing remains of a file that has become one value.
         all.retain(|at| !at.is_empty());
         if all.is_empty() {
             break;
         }
         let mut at = all[dice.roll(all.len())].clone();
-        // Nothing is left but the root.
+        // Only the root remains.
         if at.is_empty() {
             break;
         }
@@ -347,7 +348,7 @@ fn mutated_text(text: &str, dice: &mut Dice) -> String {
     text
 }
 
-/// A short secret in one place of an example that its name or an address tells.
+/// A short secret in one place of an example that its name or an address identifies.
 fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice: &mut Dice) -> Option<String> {
     let holding = HOLDING[dice.roll(HOLDING.len())].replace("KEY", secret);
     if let Some(root) = root {
@@ -367,7 +368,7 @@ fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice
         }
         return Some(root.to_string());
     }
-    // A word behind an option, so that a shell reads it as one.
+    // A word after an option, quoted so that a shell reads it as one.
     let all = words(&fixture.text);
     let options: Vec<usize> = (1..all.len()).filter(|at| all[at - 1].1.starts_with("--")).collect();
     let (at, word) = all[*options.get(dice.roll(options.len()))?];
@@ -394,7 +395,7 @@ fn a_short_secret_in_a_place_that_tells_it_is_in_no_output() {
                 None => fixture.import(&text),
             };
             if let Err(ImportError::Plan { errors, .. }) = &made {
-                panic!("{}, seed {seed}, a plan with mistakes: {}\n{text}", fixture.name(), errors.render(false));
+                panic!("{}, seed {seed}, an invalid plan: {}\n{text}", fixture.name(), errors.render(false));
             }
             plans += u64::from(made.is_ok());
             let said = outcome(&made);
@@ -437,7 +438,7 @@ fn whatever_an_example_becomes_it_is_a_plan_or_an_error_and_keeps_its_secrets() 
                 }
             };
             if let Err(ImportError::Plan { errors, .. }) = &made {
-                panic!("{tool}, seed {seed}, a plan with mistakes: {}\n{text}", errors.render(false));
+                panic!("{tool}, seed {seed}, an invalid plan: {}\n{text}", errors.render(false));
             }
             plans += u64::from(made.is_ok());
             assert!(!outcome(&made).contains(SECRET), "{tool}, seed {seed}: {}\n{text}", outcome(&made));

@@ -1,4 +1,4 @@
-//! Secrets, short and long, in every kind of place; and common texts that are none.
+//! Secrets, short and long, in every kind of place; and common texts that are not secrets.
 
 use super::made;
 use crate::import::{ImportError, Imported};
@@ -16,7 +16,7 @@ fn plan(text: &str) -> Imported {
     of(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// All that is shown of it.
+/// The only part of it that may be shown.
 fn said(made: &Imported) -> String {
     [&[made.plan.clone()][..], &made.missing, &made.differs, &made.needless].concat().join("\n")
 }

@@ -1,5 +1,5 @@
-//! What a source says counts, or is an error at its place: addresses, variables without a value, branches, values that cannot
-//! be read, and commands that measure nothing here.
+//! Every setting of a source counts, or is an error at its place: addresses, variables without a value,
+//! branches, invalid values, and commands that measure nothing here.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn lists(all: &[String], part: &str) {
     assert!(all.iter().any(|one| one.contains(part)), "`{part}` is not in {all:#?}");
 }
 
-/// A client that names another address than the server of its script measures that address.
+/// A client with an address other than that of its script's server measures that address.
 #[test]
 fn a_client_keeps_its_address_beside_a_server_of_the_script() {
     for client in [
@@ -53,7 +53,7 @@ fn a_client_keeps_its_address_beside_a_server_of_the_script() {
     ] {
         let made = ok(&format!("vllm serve m --port 8000 --max-num-seqs 7 &\n{client}\n"));
         assert!(made.plan.contains("url: http://router:8080/v1"), "{client}: {}", made.plan);
-        lists(&made.missing, "this command starts a server on the host where it is typed");
+        lists(&made.missing, "this command starts a server on the local host");
     }
 }
 
@@ -69,8 +69,8 @@ fn import_url_and_model_count_before_what_a_source_names() {
         let made = with("x.sh", client, Some("other/n"), Some("http://gpu-7:8000"), &[]);
         let made = made.unwrap_or_else(|error| panic!("{client}: {error}"));
         assert!(made.plan.contains("url: http://gpu-7:8000/v1") && made.plan.contains("id: other/n"), "{}", made.plan);
-        lists(&made.needless, "`import --url` gives the server's address");
-        lists(&made.needless, "`import --model` gives the model");
+        lists(&made.needless, "`import --url` sets the server's address");
+        lists(&made.needless, "`import --model` sets the model");
     }
     let credentials = with("x.sh", "vllm bench serve --model m", None, Some("http://me:pass1234word@h"), &[]).unwrap();
     lists(&credentials.missing, "user name, password or query of --url");
@@ -80,14 +80,14 @@ fn import_url_and_model_count_before_what_a_source_names() {
 #[test]
 fn a_variable_without_a_value_makes_no_plan() {
     for (text, parts) in [
-        ("aiperf profile -m m -u http://h --concurrency $C --isl $I", &["x.sh:1", "$C", "and so for I"][..]),
+        ("aiperf profile -m m -u http://h --concurrency $C --isl $I", &["x.sh:1", "$C", "and so on for I"][..]),
         ("\nvllm bench serve --model m --random-input-len ${p%,*}", &["x.sh:2", "--random-input-len"]),
         ("vllm bench serve --model m --num-prompts $N", &["x.sh:1", "`N` has no value"]),
     ] {
         let error = error(text);
         parts.iter().for_each(|part| assert!(error.contains(part), "`{part}` is not in: {error}"));
     }
-    // Of an option that decides nothing it is listed.
+    // For an option without effect it is listed.
     assert!(ok("vllm bench serve --model m --max-concurrency 2 --result-dir $OUT").plan.contains("--result-dir"));
 }
 
@@ -96,7 +96,7 @@ fn a_branch_that_only_running_would_choose_makes_no_plan() {
     const BENCH: &str = "vllm bench serve --model m --max-concurrency 2 --random-input-len $LEN\n";
     let choice = "if [ \"$MODE\" = long ]; then LEN=4096; else LEN=128; fi\n";
     let text = error(&format!("{choice}{BENCH}"));
-    for part in ["x.sh:2", "`LEN` gets its value behind a condition (line 1)", "set the variables of the condition"] {
+    for part in ["x.sh:2", "`LEN` is set under a condition (line 1)", "set the variables of the condition"] {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
     assert!(ok(&format!("MODE=long\n{choice}{BENCH}")).plan.contains("prompt_tokens: 4096"));
@@ -105,9 +105,9 @@ fn a_branch_that_only_running_would_choose_makes_no_plan() {
     let made = ok(
         "vllm bench serve --model m --max-concurrency 2\nif [ -n \"$MORE\" ]; then\n  vllm bench serve --model n\nfi\n",
     );
-    lists(&made.missing, "it runs where a variable in the condition of line 2 is set");
+    lists(&made.missing, "it only runs if a variable in the condition of line 2 is set");
     assert!(!made.plan.contains("id: n"), "{}", made.plan);
-    // A branch of what measures nothing is nobody's concern.
+    // A branch that measures nothing does not matter.
     let made = ok(&format!("LEN=64\nif [ ! -d logs ]; then mkdir logs; fi\ncd logs || exit 1\n{BENCH}"));
     assert_eq!(made.missing, Vec::<String>::new());
 }
@@ -117,7 +117,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
     for (text, parts) in [
         (
             "guidellm run --backend target=http://h,model=m --profile kind=constant,rate=[1,2,5] --data prompt_tokens=9",
-            &["x.sh:1", "--profile", "neither `name=value,…` nor JSON"][..],
+            &["x.sh:1", "--profile", "expected `name=value,…` or JSON"][..],
         ),
         ("\nvllm bench serve --model m --num-prompts many", &["x.sh:2", "--num-prompts many", "a whole number"]),
         ("vllm bench serve --model m --max-concurrency 0", &["--max-concurrency 0", "no request in flight"]),
@@ -140,7 +140,7 @@ fn a_value_that_cannot_be_read_makes_no_plan() {
 fn what_is_typed_and_not_used_is_an_error() {
     let words = ["vllm", "bench", "serve", "--model", "x"].map(str::to_owned);
     let both = made("x.sh", Some("vllm bench serve --model m"), &words).map(|made| made.plan).unwrap_err().to_string();
-    assert!(both.contains("a command stands behind `--` too"), "{both}");
+    assert!(both.contains("this file cannot be combined with a command after `--`"), "{both}");
     let entry = with("x.sh", "vllm bench serve --model m", None, None, &["y"]).map(|made| made.plan).unwrap_err();
     assert!(entry.to_string().contains("--entry y: this source has no entries"), "{entry}");
 }
@@ -150,32 +150,32 @@ fn benchmarks_without_a_server_and_side_by_side_are_listed() {
     let made = ok(
         "vllm bench latency --model m\nvllm bench serve --model m --max-concurrency 2\neval \"vllm bench throughput --model m\"\n",
     );
-    lists(&made.missing, "vllm bench latency (line 1): this command is left out");
-    lists(&made.missing, "vllm bench throughput (line 3): this command is left out");
+    lists(&made.missing, "vllm bench latency (line 1): this command is skipped");
+    lists(&made.missing, "vllm bench throughput (line 3): this command is skipped");
     let text = "vllm bench serve --model m --max-concurrency 2 &\nvllm bench serve --model m --max-concurrency 4 | tee l &\nwait\nvllm bench \
                 serve --model m --max-concurrency 8\n";
     let made = ok(text);
-    lists(&made.differs, "at the same time as that of line 1");
-    assert_eq!(made.differs.iter().filter(|one| one.contains("at the same time")).count(), 1, "{:?}", made.differs);
+    lists(&made.differs, "in parallel with the command of line 1");
+    assert_eq!(made.differs.iter().filter(|one| one.contains("in parallel")).count(), 1, "{:?}", made.differs);
 }
 
-/// The reason stands alone where something is known and cannot be measured.
+/// The reason is the only message if the input is known and cannot be measured.
 #[test]
 fn what_is_known_and_not_measured_says_why_alone() {
     for (text, reason) in [
         ("python3 -m sglang.bench_serving --model m --dataset-name mooncake", "trace: { file: FILE, as: mooncake }"),
         ("guidellm run --backend target=http://h,model=m --data kind=huggingface,source=a/b", "nothing is downloaded"),
-        ("vllm bench latency --model m", "it asks no server"),
+        ("vllm bench latency --model m", "it sends no requests to a server"),
     ] {
         let error = error(text);
-        assert!(error.contains(reason) && !error.contains("import takes"), "{error}");
+        assert!(error.contains(reason) && !error.contains("import accepts"), "{error}");
     }
     let made = ok(
         "guidellm run --backend target=http://h,model=m --profile kind=synchronous --data prompt_tokens=90,output_tokens=9\n\
                    guidellm run --backend target=http://h,model=m --profile kind=concurrent,streams=7 --constraint \
                    kind=max_requests,count=5 --data kind=huggingface,source=a/b\n",
     );
-    assert!(!made.missing.iter().any(|one| one.contains("not known here")), "{:?}", made.missing);
+    assert!(!made.missing.iter().any(|one| one.contains("unknown option")), "{:?}", made.missing);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn several_numbers_of_requests_and_one_seed_are_told() {
     let text = "for n in 1 2 4; do vllm bench serve --model m --max-concurrency $n --num-prompts $((n * 100)); done\nvllm bench serve \
                 --model m --max-concurrency 8 --num-prompts 100 --seed 7\n";
     let made = ok(text);
-    lists(&made.differs, "it holds 100 requests of each load at least, the fewest of these");
+    lists(&made.differs, "it holds at least 100 requests of each load, the minimum of these");
     lists(&made.differs, "a plan has one seed");
     let even = ok("for n in 1 2; do vllm bench serve --model m --max-concurrency $n --num-prompts 100 --seed 7; done");
     assert!(!even.differs.iter().any(|one| one.contains("fewest") || one.contains("seed")), "{:?}", even.differs);
@@ -206,7 +206,7 @@ fn loads_and_lengths_are_those_of_the_tools_source() {
     assert!(llmperf(550).plan.contains("prompt: { normal: { mean: 550, sd: 150, min: 41, max: 1300 } }"));
     let short = llmperf(10);
     assert!(short.plan.contains("prompt: { normal: { mean: 41, sd: 150, min: 41, max: 791 } }"), "{}", short.plan);
-    lists(&short.differs, "draws until a prompt holds its instruction");
+    lists(&short.differs, "redraws until a prompt fits its instruction");
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn loadgens_queries_and_prompts_are_said() {
     assert!(made.plan.contains("batch_size: [24576]") && made.plan.contains("min_requests: 24576"), "{}", made.plan);
     let made = with("user.conf", &conf.replace("240000", "300000"), None, None, &["llama2-70b"]).unwrap();
     assert!(made.plan.contains("batch_size: [30690]") && made.plan.contains("min_requests: 30690"), "{}", made.plan);
-    lists(&made.missing, "*.Foo.bar = 3 (line 3): LoadGen knows no scenario of this name");
-    lists(&made.differs, "LoadGen's file does not hold OpenOrca");
+    lists(&made.missing, "*.Foo.bar = 3 (line 3): unknown scenario in LoadGen");
+    lists(&made.differs, "LoadGen's file does not contain OpenOrca");
     assert!(made.plan.contains("prompt_tokens: 50"), "{}", made.plan);
     let bert = with("language/bert/user.conf", conf, None, None, &[]).map(|made| made.plan).unwrap_err().to_string();
     assert!(bert.contains("bert sends pairs of a question and a text"), "{bert}");
 }
 
-/// The bounds of ShareGPT's texts are a filter for completions, and nothing for chats.
+/// The bounds of ShareGPT's texts are a filter for completions, and not for chats.
 #[test]
 fn inference_perf_filters_sharegpt_for_completions() {
     let config = |api: &str| {
@@ -235,8 +235,8 @@ fn inference_perf_filters_sharegpt_for_completions() {
     };
     let of = |api: &str| made("x.yaml", Some(&config(api)), &[]).unwrap_or_else(|error| panic!("{error}"));
     let completion = of("completion");
-    lists(&completion.differs, "it bounds the lengths of the data set");
-    lists(&of("chat").needless, "sends conversations whole");
+    lists(&completion.differs, "it bounds the data set's lengths");
+    lists(&of("chat").needless, "sends whole conversations");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn suites_of_vllms_ci_keep_what_they_measure() {
     assert!(made.plan.contains("batch_size: [12, 16]") && !made.plan.contains("a-2:"), "{}", made.plan);
 }
 
-/// Constraints that differ from benchmark to benchmark become one window, which is told.
+/// Constraints that differ between benchmarks become one window, which is listed.
 #[test]
 fn guidellms_counts_of_each_benchmark_are_one_window() {
     let text = "spec:\n  backend: { kind: openai_http, target: 'http://h', model: m }\n  profile: { kind: concurrent }\n  data:\n  - { kind: \
@@ -263,11 +263,11 @@ fn guidellms_counts_of_each_benchmark_are_one_window() {
                 { profile.streams: 32, 'constraints[0].count': 320 }\n- { profile.streams: 64, 'constraints[0].count': 640 }\n";
     let made = made("x.yaml", Some(text), &[]).unwrap_or_else(|error| panic!("{error}"));
     assert!(made.plan.contains("batch_size: [32, 64]") && made.plan.contains("min_requests: 320"), "{}", made.plan);
-    lists(&made.differs, "all loads of a sweep have one window");
+    lists(&made.differs, "all loads of a sweep share one window");
     assert_eq!(made.missing, Vec::<String>::new());
 }
 
-/// Three tools behind one server measure that server; one in front of it is told so.
+/// Three tools after one server measure that server; one before it is listed.
 #[test]
 fn several_tools_measure_one_server_of_the_script() {
     let server = "python3 -m sglang.launch_server --model-path m --port 30000 &\n";
@@ -280,12 +280,12 @@ fn several_tools_measure_one_server_of_the_script() {
     assert_eq!(made.plan.matches("launch: {").count(), 2, "{}", made.plan);
     let text = error(&format!("{}{server}{}", clients[0], clients[1]).replace("localhost", "127.0.0.1"));
     assert!(
-        text.starts_with("x.sh:1: ") && text.contains("where the plan starts a server for the one of line 3"),
+        text.starts_with("x.sh:1: ") && text.contains("the plan only starts the server for the benchmark of line 3"),
         "{text}"
     );
 }
 
-/// Lengths that all combine are two axes, and those that do not stay scenarios.
+/// Lengths that form all combinations become two axes; others stay scenarios.
 #[test]
 fn lengths_that_all_combine_are_axes() {
     let text = |pairs: &str| {

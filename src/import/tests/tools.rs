@@ -1,5 +1,5 @@
-//! Command lines of SGLang, guidellm, genai-bench and llmperf, beside the public examples: every option, what is refused, and
-//! what has a word of its own in a plan.
+//! Command lines of SGLang, guidellm, genai-bench and llmperf, next to the public examples: every option, the
+//! rejected ones, and those with their own name in a plan.
 
 use super::made;
 use crate::import::{ImportError, Imported, genai_bench, guidellm, llmperf, sglang};
@@ -73,7 +73,7 @@ fn every_option_of_every_tool_is_in_the_plan_or_in_the_list() {
 #[test]
 fn what_cannot_be_measured_is_refused_with_the_reason() {
     for (command, reason) in [
-        ("python3 -m sglang.bench_serving --backend trt --model m", "neither over OpenAI's API nor over SGLang's"),
+        ("python3 -m sglang.bench_serving --backend trt --model m", "neither OpenAI's API nor SGLang's"),
         ("python3 -m sglang.bench_serving --model m --dataset-name mmmu", "`data: { file: FILE }`"),
         ("python3 -m sglang.bench_serving --model m --dataset-name mooncake", "`trace: { file: FILE, as: mooncake }`"),
         ("python3 -m sglang.bench_one_batch --model-path m --batch 1", "without a server"),
@@ -86,20 +86,20 @@ fn what_cannot_be_measured_is_refused_with_the_reason() {
         ("guidellm run --backend kind=openai_http,model=m --data kind=huggingface,source=a/b", "nothing is downloaded"),
         (
             "guidellm run --backend model=m --profile kind=odd --data kind=synthetic_text,prompt_tokens=90",
-            "is no profile",
+            "unknown profile",
         ),
         ("guidellm run --backend model=m --profile kind=constant --data prompt_tokens=90", "it has no `rate`"),
-        ("genai-bench benchmark --api-backend oci-cohere --task text-to-text", "not asked over OpenAI's API"),
+        ("genai-bench benchmark --api-backend oci-cohere --task text-to-text", "the provider has no OpenAI API"),
         (
             "genai-bench benchmark --api-backend openai --api-base http://h --task text-to-image",
-            "no pictures and no speech",
+            "not images or speech",
         ),
         (
             "genai-bench benchmark --api-backend vllm --api-base http://h --api-model-name m --task text-to-text \
              --traffic-scenario D(1",
             "D(IN,OUT)",
         ),
-        ("python token_benchmark_ray.py --model claude-2 --llm-api anthropic", "not asked over OpenAI's API"),
+        ("python token_benchmark_ray.py --model claude-2 --llm-api anthropic", "the provider has no OpenAI API"),
         ("python token_benchmark_ray.py --model m", "OPENAI_API_BASE is not set"),
         ("OPENAI_API_BASE='http://a/v1;http://b/v1' python token_benchmark_ray.py --model m", "several addresses"),
     ] {

@@ -1,4 +1,4 @@
-//! A value of a file while it is read: each way of reading it takes it.
+//! A value of a file during reading: every reading method marks it as read.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::import::secrets::names_headers;
 use crate::import::text::one_line;
 use crate::units::Decimal;
 
-/// A value and the notes that its reading leaves.
+/// A value and the notes of its reader.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(super) item: &'a Item,
@@ -20,23 +20,23 @@ pub(crate) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The value of a table's entry; none where it is null.
+    /// Returns the value of a table's entry; `None` if it is null.
     pub(crate) fn get(self, key: &str) -> Option<At<'a>> {
         let item = self.item.peek(key).filter(|item| !matches!(item.value, Kind::Null))?;
         Some(At { item, ..self })
     }
 
-    /// The value of the first of these keys that the table has.
+    /// Returns the value of the first of these keys that the table has.
     pub(crate) fn any(self, keys: &[&str]) -> Option<At<'a>> {
         keys.iter().find_map(|key| self.get(key))
     }
 
-    /// The value at the end of several keys.
+    /// Returns the value at the end of several keys.
     pub(crate) fn path(self, keys: &[&str]) -> Option<At<'a>> {
         keys.iter().try_fold(self, |at, key| at.get(key))
     }
 
-    /// The entries of a table that are not null.
+    /// Returns the entries of a table that are not null.
     pub(crate) fn entries(self) -> Vec<(&'a str, At<'a>)> {
         match &self.item.value {
             Kind::Table(entries) => entries
@@ -48,7 +48,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The elements of a list; anything else is its only element.
+    /// Returns the elements of a list; any other value is its only element.
     pub(crate) fn list(self) -> Vec<At<'a>> {
         match &self.item.value {
             Kind::List(items) => {
@@ -71,12 +71,12 @@ impl<'a> At<'a> {
         self.item.is_list()
     }
 
-    /// The value as it stands, which takes nothing.
+    /// Returns the value unchanged, without marking it as read.
     pub(crate) fn peek(self) -> &'a Item {
         self.item
     }
 
-    /// Where it came from: its path and line.
+    /// Returns its origin: path and line.
     pub(crate) fn origin(self) -> String {
         match self.item.line {
             0 => self.item.path.clone(),
@@ -89,12 +89,12 @@ impl<'a> At<'a> {
         self.item.line
     }
 
-    /// What is listed, and what must not be repeated.
+    /// Returns the notes, and the secrets that must not be repeated.
     pub(crate) fn notes(self) -> &'a Notes<'a> {
         self.notes
     }
 
-    /// The value in one line, without secrets.
+    /// Returns the value on one line, without secrets.
     pub(crate) fn shown(self) -> String {
         let mut keys = self.item.path.split('.').map(|key| key.split('[').next().unwrap_or_default());
         let of_headers = keys.clone().find(|key| names_headers(key));
@@ -102,31 +102,31 @@ impl<'a> At<'a> {
         one_line(&self.notes.secrets.shown(key, &self.item.json().to_string()))
     }
 
-    /// Takes all that is in it.
+    /// Marks everything in it as read.
     pub(crate) fn take(self) -> At<'a> {
         self.item.take();
         self
     }
 
-    /// Takes it as an option of a command, which counts in its stead.
+    /// Marks it as an option of a command, which counts instead.
     pub(crate) fn as_option(self) -> At<'a> {
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
         self.take()
     }
 
-    /// It as JSON.
+    /// Returns it as JSON.
     pub(crate) fn json(self) -> Json {
         self.take().item.json()
     }
 
-    /// A text, a number or a switch as a text.
+    /// Returns a text, a number or a switch as a text.
     pub(crate) fn text(self) -> Option<Said<String>> {
         let value = match &self.item.value {
             Kind::Text(text) | Kind::Number(text) => text.clone(),
             Kind::Bool(value) => value.to_string(),
             Kind::Null => return None,
             Kind::List(_) | Kind::Table(_) => {
-                self.missing("this is a list or a table, and must be one value");
+                self.missing("expected one value, not a list or a table");
                 return None;
             }
         };
@@ -134,7 +134,7 @@ impl<'a> At<'a> {
         Some(Said { value, origin: self.origin() })
     }
 
-    /// A number, or a text that is one.
+    /// Returns a number, or a text that is one.
     pub(crate) fn number<T: FromStr>(self, wanted: &str) -> Option<Said<T>> {
         let said = self.text()?;
         match said.value.trim().parse() {
@@ -146,7 +146,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(crate) fn whole(self) -> Option<Said<u32>> {
         let said = self.number::<Decimal>("a whole number")?;
         let whole = said.value.to_string().parse().ok();
@@ -156,12 +156,12 @@ impl<'a> At<'a> {
         Some(Said { value: whole?, origin: said.origin })
     }
 
-    /// A number with decimals.
+    /// Returns a number with decimals.
     pub(crate) fn decimal(self) -> Option<Said<Decimal>> {
         self.number("a number")
     }
 
-    /// A switch.
+    /// Returns a switch.
     pub(crate) fn flag(self) -> Option<Said<bool>> {
         let said = self.text()?;
         match said.value.to_ascii_lowercase().as_str() {
@@ -174,7 +174,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Seconds: a number of them, or a text like `90s`, `5m`, `500ms`.
+    /// Returns seconds: a number, or a text like `90s`, `5m`, `500ms`.
     pub(crate) fn seconds(self) -> Option<Said<f64>> {
         let said = self.text()?;
         let text = said.value.trim();
@@ -190,61 +190,61 @@ impl<'a> At<'a> {
         match number.zip(unit) {
             Some((number, unit)) => Some(Said { value: number * unit, origin: said.origin }),
             None => {
-                self.unreadable("this is no number of seconds");
+                self.unreadable("this is not a number of seconds");
                 None
             }
         }
     }
 
-    /// What it is called where it is listed.
+    /// Its name in lists.
     fn what(self) -> String {
         format!("{} = {}", self.item.path, self.shown())
     }
 
-    /// Lists it as something without a counterpart.
+    /// Lists it as a setting without a counterpart.
     pub(crate) fn missing(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
-    /// Notes that its value cannot be read, of which no plan comes.
+    /// Notes that its value is invalid, so that the import fails.
     pub(crate) fn unreadable(self, why: &str) {
         self.take();
         self.notes.wrong(&self.what(), why, self.item.line);
     }
 
-    /// Lists a whole table, by its name alone, as something without a counterpart.
+    /// Lists a whole table by its name as a setting without a counterpart.
     pub(crate) fn refused(self, why: &str) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
         self.notes.add(crate::import::draft::Kind::Missing, &self.item.path, why, self.item.line);
     }
 
-    /// Takes it and counts nothing of it: it was not asked for, or counts under another name.
+    /// Marks it as read without counting it: it was not requested, or counts under another name.
     pub(crate) fn skip(self) {
         self.take();
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
     }
 
-    /// Skips all of it that nobody took.
+    /// Skips all unread parts of it.
     pub(crate) fn skip_rest(self) {
         self.rest(At::skip);
     }
 
-    /// Lists it as something that sweepline does anyway, or in another way.
+    /// Lists it as a setting that sweepline does anyway, or differently.
     pub(crate) fn needless(self, why: &str) {
         self.take();
         self.notes.needless(&self.what(), why, self.item.line);
     }
 
-    /// Lists it as something that is in the plan and measures something else than there.
+    /// Lists it as a setting that is in the plan with a different meaning.
     pub(crate) fn differs(self, why: &str) {
         self.take();
         self.notes.differs(&self.what(), why, self.item.line);
     }
 
-    /// Does the same to all of it that nobody took: to the whole where that is all of it.
+    /// Does the same for all unread parts: for the whole if nothing was read.
     pub(super) fn rest(self, list: impl Fn(At<'a>) + Copy) {
         if self.item.is_untouched() {
             return list(self);
@@ -260,7 +260,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// An error about it.
+    /// Returns an error about it.
     pub(crate) fn wrong(self, file: &str, what: &str, remedy: &str) -> ImportError {
         let place = match self.item.line {
             0 => format!("{file}: {}", self.item.path),

@@ -1,4 +1,4 @@
-//! Trees that are put together: of the options of a command, or of a file with another one laid over it.
+//! Composed trees: from the options of a command, or from a file merged over another.
 
 use std::cell::Cell;
 
@@ -7,24 +7,24 @@ use serde_json::Value as Json;
 use super::{Item, Kind};
 
 impl Item {
-    /// A table without a path of its own: its entries keep theirs.
+    /// Returns a table without its own path: its entries keep theirs.
     pub(in crate::import) fn table(entries: Vec<(String, Item)>) -> Item {
         Item { path: String::new(), line: 0, value: Kind::Table(entries), taken: Cell::new(false) }
     }
 
-    /// Another value that is said at the place of this one.
+    /// Returns another value with the place of this one.
     pub(in crate::import) fn instead(&self, value: &Json) -> Item {
         let mut item = Item::of_json(value, self.path.clone());
         item.set_line(self.line);
         item
     }
 
-    /// A table at the place of this value.
+    /// Returns a table at the place of this value.
     pub(in crate::import) fn within(&self, entries: Vec<(String, Item)>) -> Item {
         Item { path: self.path.clone(), line: self.line, ..Item::table(entries) }
     }
 
-    /// The same, said in this line.
+    /// Returns the same value with this line.
     pub(in crate::import) fn lined(mut self, line: usize) -> Item {
         self.set_line(line);
         self
@@ -39,7 +39,8 @@ impl Item {
         }
     }
 
-    /// Puts a value under a key: entries of a table are laid over those that are there, anything else takes the place.
+    /// Sets the value of a key: entries of a table are merged over the existing ones, anything else replaces
+    /// the value.
     pub(in crate::import) fn lay(&mut self, key: &str, item: Item) {
         let Kind::Table(entries) = &mut self.value else { return };
         match entries.iter_mut().find(|(known, _)| known == key) {
@@ -65,7 +66,7 @@ impl Item {
         }
     }
 
-    /// Its entries, where it is a table.
+    /// Returns its entries, if it is a table.
     pub(in crate::import) fn into_entries(self) -> Vec<(String, Item)> {
         match self.value {
             Kind::Table(entries) => entries,
@@ -73,7 +74,7 @@ impl Item {
         }
     }
 
-    /// Its elements; anything else but a list is its only element.
+    /// Returns its elements; any value other than a list is its only element.
     pub(in crate::import) fn into_list(self) -> Vec<Item> {
         match self.value {
             Kind::List(items) => items,

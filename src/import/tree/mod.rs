@@ -1,5 +1,5 @@
-//! A configuration file in YAML, JSON or TOML as a tree of values that know their line, and whether anybody took them: what
-//! nobody took is listed in the end, so that no field gets lost in silence.
+//! A configuration file in YAML, JSON or TOML as a tree of values with their lines and a mark for those that
+//! were read: unread values are listed at the end, so that no field is lost silently.
 
 mod at;
 mod build;
@@ -25,14 +25,14 @@ const MOST_VALUES: usize = 200_000;
 pub(super) struct Item {
     /// Its path: `load.stages[0].rate`; empty for the file itself.
     path: String,
-    /// The line, from 1; 0 where it is not known.
+    /// The line, from 1; 0 if unknown.
     line: usize,
     value: Kind,
-    /// Whether somebody took it; of tables and lists without a meaning.
+    /// Whether it was read; meaningless for tables and lists.
     taken: Cell<bool>,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone)]
 enum Kind {
     Null,
@@ -43,17 +43,17 @@ enum Kind {
     Table(Vec<(String, Item)>),
 }
 
-/// What becomes of a field that the reader does not read: its path without indices, in which `*` is any one key. What stands
-/// below it shares its fate.
+/// The fate of a field that the reader does not read: its path without indices, in which `*` is any one key.
+/// Fields below it share its fate.
 pub(super) type Known = (&'static str, Fate);
 
-/// In what a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Writing {
     Json,
     Yaml,
     Toml,
-    /// By its look: a table in YAML, or something else.
+    /// Detected: a table in YAML, or something else.
     Unknown,
     Script,
 }
@@ -75,7 +75,7 @@ fn writing(name: &str, text: &str) -> Writing {
     }
 }
 
-/// Whether a text begins with a shell's condition, `[ -n "$X" ] && …`, and no list of JSON.
+/// Whether a text begins with a shell's condition, `[ -n "$X" ] && …`, rather than a JSON list.
 fn is_condition(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let inside = text.strip_prefix("[[ ").or_else(|| text.strip_prefix("[ ")).map(str::trim_start);
@@ -85,7 +85,7 @@ fn is_condition(text: &str) -> bool {
     })
 }
 
-/// The tree of a file; none where it is no table and no list, but commands.
+/// Returns the tree of a file; `None` if it is neither a table nor a list, but commands.
 pub(super) fn parse(name: &str, text: &str) -> Result<Option<Item>, ImportError> {
     let text = text.trim_start_matches('\u{feff}');
     let how = writing(name, text);
@@ -95,7 +95,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Option<Item>, ImportError>
         Writing::Script => Ok(None),
         Writing::Json => {
             let value = json(name, text)?;
-            // JSON is YAML, which knows lines; what that reader refuses is read without them.
+            // JSON is YAML, whose parser reports lines; text that this parser rejects is read without lines.
             let node = foreign::tree(text, format, MOST_VALUES).ok();
             Ok(Some(node.map_or_else(|| Item::of_json(&value, String::new()), |node| of_node(&node))))
         }
@@ -136,7 +136,7 @@ impl Item {
         Item::new(path, node.line, value)
     }
 
-    /// A tree without lines.
+    /// Returns a tree without lines.
     pub(super) fn of_json(value: &Json, path: String) -> Item {
         let kind = match value {
             Json::Null => Kind::Null,
@@ -155,7 +155,7 @@ impl Item {
         Item::new(path, 0, kind)
     }
 
-    /// It as JSON.
+    /// Returns it as JSON.
     pub(super) fn json(&self) -> Json {
         match &self.value {
             Kind::Null => Json::Null,
@@ -169,7 +169,7 @@ impl Item {
         }
     }
 
-    /// The value of a table's entry, to tell a format by: it takes nothing.
+    /// Returns the value of a table's entry for format detection, without marking it as read.
     pub(super) fn peek(&self, key: &str) -> Option<&Item> {
         match &self.value {
             Kind::Table(entries) => entries.iter().find(|(known, _)| known == key).map(|(_, item)| item),
@@ -190,7 +190,7 @@ impl Item {
         }
     }
 
-    /// The entries of a list, or of a table without its keys.
+    /// Returns the entries of a list, or of a table without its keys.
     pub(super) fn children(&self) -> Vec<&Item> {
         match &self.value {
             Kind::List(items) => items.iter().collect(),
@@ -199,7 +199,7 @@ impl Item {
         }
     }
 
-    /// A text that is one, to tell a format by.
+    /// Returns a text value, for format detection.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.value {
             Kind::Text(text) => Some(text),
@@ -207,7 +207,7 @@ impl Item {
         }
     }
 
-    /// Whether it is the switch that is on, to tell a format by.
+    /// Whether it is a switch that is on, for format detection.
     pub(super) fn is_true(&self) -> bool {
         matches!(self.value, Kind::Bool(true))
     }
@@ -222,23 +222,23 @@ impl Item {
         matches!(self.value, Kind::List(_))
     }
 
-    /// Takes all that is in it.
+    /// Marks everything in it as read.
     pub(super) fn take(&self) {
         self.leaves(&mut |leaf| leaf.taken.set(true));
     }
 
-    /// Counts every value as a setting of the source, and keeps those that are secrets.
+    /// Counts every value as a setting of the source, and collects those that are secrets.
     pub(super) fn enter(&self, notes: &Notes) {
         notes.secrets.add_json(&self.json());
         self.leaves(&mut |leaf| notes.setting(&leaf.path, leaf.line));
     }
 
-    /// It, to be read.
+    /// Returns it for reading.
     pub(super) fn at<'a>(&'a self, notes: &'a Notes<'a>) -> At<'a> {
         At { item: self, notes }
     }
 
-    /// Lists what nobody took: with the reason that `known` has for it, or as not known.
+    /// Lists the unread values: with their reason in `known`, or as unknown.
     pub(super) fn list_rest(&self, known: &[Known], notes: &Notes) {
         let at = At { item: self, notes };
         let fate = known.iter().find(|(pattern, _)| matches(pattern, &self.path)).map(|(_, fate)| *fate);
@@ -247,15 +247,15 @@ impl Item {
             _ if self.is_taken() => {}
             (_, Some(Fate::Needless(why))) => at.rest(|one| one.needless(why)),
             (_, Some(Fate::Lost(why))) => at.rest(|one| one.missing(why)),
-            (_, Some(Fate::Read)) => at.rest(|one| one.needless("it decides nothing beside the other fields")),
-            // One sentence for a table of which nothing is known, unless something is known of a part of it.
+            (_, Some(Fate::Read)) => at.rest(|one| one.needless("it has no effect with the other fields")),
+            // One sentence for a wholly unknown table, unless a part of it is known.
             (_, None) if is_untouched && !self.path.is_empty() && !self.is_known_inside(known) => {
-                at.missing("this field is not known here");
+                at.missing("unknown field");
             }
             (Kind::List(_) | Kind::Table(_), None) => {
                 self.children().iter().for_each(|child| child.list_rest(known, notes));
             }
-            (_, None) => at.missing("this field is not known here"),
+            (_, None) => at.missing("unknown field"),
         }
     }
 
@@ -265,7 +265,7 @@ impl Item {
             .any(|child| known.iter().any(|(pattern, _)| matches(pattern, &child.path)) || child.is_known_inside(known))
     }
 
-    /// Every value that is no table and no list with something in it. Nothing is said by a null.
+    /// Visits every value except nonempty tables and lists. A null sets nothing.
     fn leaves<'a>(&'a self, see: &mut dyn FnMut(&'a Item)) {
         match &self.value {
             Kind::Null => {}
@@ -281,12 +281,12 @@ impl Item {
         holds
     }
 
-    /// Whether everything in it is taken.
+    /// Whether everything in it was read.
     pub(crate) fn is_taken(&self) -> bool {
         self.all(|leaf| leaf.taken.get())
     }
 
-    /// Whether nothing in it is taken.
+    /// Whether nothing in it was read.
     fn is_untouched(&self) -> bool {
         self.all(|leaf| !leaf.taken.get())
     }
@@ -296,7 +296,7 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Whether a path is the one of a pattern: without indices, `*` for any one key.
+/// Whether a path matches a pattern: without indices, `*` for any one key.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut plain = String::with_capacity(path.len());
     let mut depth = 0;
@@ -342,8 +342,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "load.stages[1].odd = \"x\" (line 3): this field is not known here",
-                "server = {\"a\":1,\"b\":{\"c\":2}} (line 4): this field is not known here",
+                "load.stages[1].odd = \"x\" (line 3): unknown field",
+                "server = {\"a\":1,\"b\":{\"c\":2}} (line 4): unknown field",
                 "skip = \"no\" (line 7): it is off"
             ]
         );

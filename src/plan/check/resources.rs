@@ -1,4 +1,4 @@
-//! What endpoints need on a cluster: texts that a scheduler takes as they are.
+//! Resources of endpoints on a cluster: values that are passed to the scheduler unchanged.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -7,15 +7,15 @@ use crate::plan::model::memory::Memory;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// Options of sbatch that `submit` writes itself, with what the plan has instead.
+/// Options of sbatch that `submit` writes itself, with the plan's alternative.
 const OWN: [(&str, &str); 14] = [
-    ("--array", "the plan's resources make the elements"),
-    ("--dependency", "`after` makes the dependencies"),
+    ("--array", "the plan determines the elements"),
+    ("--dependency", "write `after`"),
     ("--job-name", "`status` and `cancel` find jobs by it"),
-    ("--output", "the logs lie beside the scripts"),
-    ("--error", "the logs lie beside the scripts"),
+    ("--output", "logs are next to the scripts"),
+    ("--error", "logs are next to the scripts"),
     ("--chdir", "jobs run where `submit` was called"),
-    ("--signal", "the script needs it to end in order"),
+    ("--signal", "the script needs it for a clean shutdown"),
     ("--wrap", "the script is the job"),
     ("--gpus", "write `gpus`"),
     ("--cpus-per-task", "write `cpus`"),
@@ -52,11 +52,11 @@ impl Checker<'_> {
         words.into_iter().for_each(|(key, text)| self.word(&at, key, text.as_deref()));
     }
 
-    /// Reports a name that is empty or has white space in it.
+    /// Reports a name that is empty or contains white space.
     fn word(&mut self, table: &[Step], key: &str, text: Option<&str>) {
         let is_wrong = |text: &&str| text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control());
         let Some(text) = text.filter(is_wrong) else { return };
-        let message = format!("`{key}` is one word without blanks, not `{text}`");
+        let message = format!("`{key}` must be one word without blanks, not `{text}`");
         let at = [table, &steps![key]].concat();
         self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(format!("name the {key}, or remove it")));
     }
@@ -69,8 +69,8 @@ impl Checker<'_> {
                 .report(at, Diagnostic::new(Code::Contradiction, message).remedy(format!("remove it: {instead}")));
         }
         if !option.starts_with("--") || name.len() < 4 || option.contains(char::is_control) {
-            let message = format!("`{option}` is no long option of sbatch in one line");
-            let remedy = "write it as one would behind #SBATCH, like --constraint=nvlink";
+            let message = format!("`{option}` is not a long option of sbatch on one line");
+            let remedy = "write it as after #SBATCH, like --constraint=nvlink";
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
         }
     }

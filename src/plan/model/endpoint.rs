@@ -94,7 +94,8 @@ pub struct Endpoint {
     /// nothing.
     #[schemars(example = serde_json::json!({ "prometheus": ["on", "http://127.0.0.1:9400/metrics"], "every": "1s" }))]
     pub telemetry: Option<Telemetry>,
-    /// What a job on a cluster needs that makes the runs of this endpoint; `submit` alone asks for it. No part of a run's identity.
+    /// Resources of the cluster job that measures the runs of this endpoint; only `submit` uses them. Not part of
+    /// a run's identity.
     #[schemars(example = serde_json::json!({ "gpus": 8, "memory": "200GB", "time": "4h", "partition": "h100" }))]
     pub resources: Option<Resources>,
     /// How often to retry a run that the environment spoiled before it is given up. Default { runs: 3 }.

@@ -9,11 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Decimal, Forms};
 
-/// An amount of memory, in bytes. Written with a unit: B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
+/// An amount of memory, in bytes. Requires a unit: B, kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB,
+/// TiB of 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Memory(pub u64);
 
-/// Units with their bytes, the largest first.
+/// Units with their bytes, largest first.
 const UNITS: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
     ("TB", 1_000_000_000_000),
@@ -45,7 +46,7 @@ impl FromStr for Memory {
         });
         bytes
             .map(|bytes| Memory(bytes.round() as u64))
-            .ok_or_else(|| format!("`{text}` is no amount of memory: write one with its unit, like 200GB or 64GiB"))
+            .ok_or_else(|| format!("`{text}` is not an amount of memory: write one with a unit, like 200GB or 64GiB"))
     }
 }
 
@@ -65,7 +66,7 @@ impl Serialize for Memory {
 
 impl<'de> Deserialize<'de> for Memory {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Forms::expecting("an amount of memory with its unit, like 200GB or 64GiB").parsed().read(deserializer)
+        Forms::expecting("an amount of memory with a unit, like 200GB or 64GiB").parsed().read(deserializer)
     }
 }
 
@@ -80,7 +81,7 @@ impl JsonSchema for Memory {
         json_schema!({
             "type": "string",
             "pattern": r"^[0-9]+(\.[0-9]+)? ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$",
-            "patternErrorMessage": "write an amount of memory with its unit, like 200GB or 64GiB",
+            "patternErrorMessage": "write an amount of memory with a unit, like 200GB or 64GiB",
         })
     }
 }
@@ -95,7 +96,7 @@ mod tests {
         let bytes = ["200GB", "64GiB", "1.5 MB", "512B"].map(read);
         assert_eq!(bytes, [Some(200_000_000_000), Some(68_719_476_736), Some(1_500_000), Some(512)]);
         assert_eq!(["", "200", "200G", "GB", "-1GB", "1EB"].map(read), [None; 6]);
-        assert_eq!(Memory(200_000_000_000).mebibytes(), 190_735, "rounded up: never less than was asked for");
+        assert_eq!(Memory(200_000_000_000).mebibytes(), 190_735, "rounded up: never less than requested");
         for text in ["200GB", "64GiB", "1500kB", "0B", "3TiB"] {
             assert_eq!(text.parse::<Memory>().unwrap().to_string(), text);
         }

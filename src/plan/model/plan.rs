@@ -146,8 +146,8 @@ pub struct Plan {
     /// stay.
     #[schemars(example = serde_json::json!({ "time": "2h" }))]
     pub budget: Option<Budget>,
-    /// Where results lie, unless `--results` says otherwise: a folder, seen from where the command is called, or the address of object storage that
-    /// several machines share. Decides no number: results stay.
+    /// Location of the results, unless `--results` is given: a folder, relative to the current one, or the address
+    /// of object storage that several machines share. It affects no number, so results stay valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "s3://bench/chat-70b")]
     pub results: Option<String>,

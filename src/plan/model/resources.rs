@@ -1,4 +1,4 @@
-//! What the runs of an endpoint need on a cluster: read by `submit` alone.
+//! Cluster resources for the runs of an endpoint; only `submit` reads them.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -9,34 +9,35 @@ use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
 use crate::units::Nanos;
 
-/// What a job needs that makes the runs of an endpoint on a cluster: the client, and the server where the plan launches it.
+/// Resources of a job that measures the runs of an endpoint on a cluster: for the client, and for the
+/// server if the plan launches it.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
-    /// GPUs. Default: none.
+    /// Number of GPUs. Default: none.
     #[schemars(range(max = 1024), example = 8)]
     pub gpus: Option<u32>,
-    /// CPU cores. Default 4.
+    /// Number of CPU cores. Default 4.
     #[schemars(range(min = 1, max = 4096), example = 16)]
     pub cpus: Option<u32>,
     /// Memory of the node, not of the GPUs. Default 8GiB.
     #[schemars(example = &"200GB")]
     pub memory: Option<Memory>,
-    /// The longest that one job may take; what it has not done by then goes on in the next. Default: what the cluster says.
+    /// Time limit of one job; the next job continues with the remaining runs. Default: the cluster's.
     #[schemars(example = &"4h")]
     pub time: Option<Nanos>,
     /// Slurm: the partition.
     #[schemars(example = &"h100")]
     pub partition: Option<String>,
-    /// Slurm: the account that pays.
+    /// Slurm: the account that is charged.
     #[schemars(example = &"team-inference")]
     pub account: Option<String>,
-    /// Slurm: further options of sbatch, each as one writes it.
+    /// Slurm: further options of sbatch, written as on its command line.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["--constraint=nvlink", "--exclusive"]))]
     pub slurm: OneOrMany<String>,
-    /// What only Kubernetes asks for.
+    /// Settings for Kubernetes only.
     #[schemars(example = serde_json::json!({ "image": "registry.example.org/vllm-sweepline:0.9", "claim": "results" }))]
     pub kubernetes: Option<Pod>,
 }
@@ -46,19 +47,20 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pod {
-    /// The image: sweepline, and the server where the plan launches it.
+    /// The image: contains sweepline, and the server if the plan launches it.
     #[schemars(example = &"registry.example.org/vllm-sweepline:0.9")]
     pub image: Option<String>,
-    /// The PersistentVolumeClaim on which results lie; every node can write it (ReadWriteMany).
+    /// The PersistentVolumeClaim for results; every node can write it (ReadWriteMany).
     #[schemars(example = &"results")]
     pub claim: Option<String>,
-    /// The Secret that holds the values of the plan's secrets: each is taken from the key with the name of its variable.
+    /// The Secret with the values of the plan's secrets: each is read from the key named like its
+    /// variable.
     #[schemars(example = &"sweepline")]
     pub secret: Option<String>,
     /// The service account of the pod.
     #[schemars(example = &"bench")]
     pub service_account: Option<String>,
-    /// How GPUs are called. Default nvidia.com/gpu.
+    /// Resource name of GPUs. Default nvidia.com/gpu.
     #[schemars(example = &"amd.com/gpu")]
     pub gpu: Option<String>,
     /// Labels that a node must have.
@@ -70,7 +72,8 @@ pub struct Pod {
     pub tolerations: Vec<Toleration>,
 }
 
-/// A taint that is tolerated. As in Kubernetes: without a `value` every value of the key is, without an `effect` every effect.
+/// A tolerated taint. As in Kubernetes, a missing `value` matches every value of the key, a missing
+/// `effect` every effect.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,35 +84,35 @@ pub struct Toleration {
     /// Its value.
     #[schemars(example = &"true")]
     pub value: Option<String>,
-    /// What the taint does.
+    /// Its effect.
     pub effect: Option<TaintEffect>,
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// The effect of a taint on pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
-    /// None is scheduled there.
+    /// They are not scheduled there.
     NoSchedule,
-    /// None is scheduled there while there are other nodes.
+    /// They are not scheduled there if other nodes are available.
     PreferNoSchedule,
-    /// Those that are there are evicted.
+    /// They are evicted from there.
     NoExecute,
 }
 
 impl Resources {
-    /// CPU cores where the plan does not say.
+    /// CPU cores if the plan does not set them.
     pub const CPUS: u32 = 4;
-    /// Memory where the plan does not say: without a limit a job of Slurm takes all of its node.
+    /// Memory if the plan does not set it: without a limit, a Slurm job takes the whole node.
     pub const MEMORY: Memory = Memory(8 << 30);
-    /// How GPUs are called on Kubernetes where the plan does not say.
+    /// Resource name of GPUs on Kubernetes if the plan does not set it.
     pub const GPU: &'static str = "nvidia.com/gpu";
 
-    /// CPU cores.
+    /// Returns the CPU cores.
     pub fn cpus(&self) -> u32 {
         self.cpus.unwrap_or(Self::CPUS)
     }
 
-    /// Memory.
+    /// Returns the memory.
     pub fn memory(&self) -> Memory {
         self.memory.unwrap_or(Self::MEMORY)
     }

@@ -1,4 +1,4 @@
-//! From an address and the environment to a store.
+//! Turns an address and the environment into a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use url::Url;
 
 use super::error::ObjectError;
 
-/// How long one request may take.
+/// Maximum duration of one request.
 const REQUEST: Duration = Duration::from_secs(120);
-/// How long a request is tried again (throttled, refused, cut off), all tries together.
+/// Maximum time for retries of a request (throttled, refused, interrupted), all attempts together.
 const RETRIES: Duration = Duration::from_secs(60);
 
-/// The store at `url`, and what stands before every key.
+/// Returns the store at `url`, and the prefix of every key.
 pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Key), ObjectError> {
     let parsed = Url::parse(url).map_err(|error| wrong(url, error.to_string()))?;
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
-        return Err(wrong(url, "it may hold no user, password or parameters; credentials come from the environment"));
+        return Err(wrong(url, "it must have no user, password or parameters; credentials come from the environment"));
     }
     let (scheme, prefix) = ObjectStoreScheme::parse(&parsed).map_err(|error| wrong(url, error.to_string()))?;
     let unusable = |error: object_store::Error| ObjectError::Unusable { url: url.to_owned(), why: error.to_string() };
@@ -42,7 +42,7 @@ pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Key), ObjectEr
     Ok((objects, prefix))
 }
 
-/// `AWS_ENDPOINT_URL` names another server that speaks S3; one without TLS is spoken to without.
+/// `AWS_ENDPOINT_URL` names another server that speaks S3; with `http://`, TLS is not used.
 fn s3(url: &str) -> AmazonS3Builder {
     let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]
         .into_iter()
@@ -61,13 +61,13 @@ fn client(is_plain: bool) -> ClientOptions {
 
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
-    // Shorter where a test says so, and never in builds without debug assertions.
+    // Tests may shorten it; never in builds without debug assertions.
     let chosen = || std::env::var("SWEEPLINE_RETRIES_MS").ok()?.parse().ok();
     let all = chosen().filter(|_| cfg!(debug_assertions)).map_or(RETRIES, Duration::from_millis);
     RetryConfig { backoff, max_retries: 20, retry_timeout: all }
 }
 
-/// An address that is none, without what may be a password.
+/// Returns the error for an invalid address, without parts that may be a password.
 fn wrong(url: &str, why: impl Into<String>) -> ObjectError {
     let shown = match (url.split_once("://"), url.contains(['@', '?'])) {
         (Some((scheme, _)), true) => format!("{scheme}://…"),

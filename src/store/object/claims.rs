@@ -1,13 +1,15 @@
-//! Which worker measures a run: an object for each time that somebody took it.
+//! Which worker measures a run: one object for each time that a worker takes it.
 //!
 //! ```text
-//! claims/<id>/<epoch>.json      created once by the worker that took the run; written again by that worker alone, as a sign of life
+//! claims/<id>/<epoch>.json      created once by the worker that takes the run, which rewrites it as a heartbeat
 //! ```
 //!
-//! A run is open where its last epoch was given back, or shows no sign of life for longer than its lease; whoever creates the next epoch has it.
-//! Times are those of the store: when an object was last written, against the store's clock as the probe met it. So no two workers need clocks
-//! that agree. A claim saves work and decides nothing: a worker that was cut off for longer than its lease may measure a run that another one
-//! has taken over, and then the commit, which is created once, decides whose result stands.
+//! A run is open if its last epoch was given back, or has had no heartbeat for longer than its lease; the
+//! worker that creates the next epoch owns it. All times are the store's: an object's last write is
+//! compared with the store's clock, as seen by the probe. So the clocks of workers need not agree. A
+//! claim only saves work and decides nothing: a worker that was disconnected for longer than its lease
+//! may measure a run that another one has taken over. Then the commit, which can be created only once,
+//! decides which result stands.
 
 use std::sync::Arc;
 
@@ -19,21 +21,21 @@ use super::error::{Doing, ObjectError};
 use super::held::{Claim, LEASE, lease, locked};
 use crate::store::record::FORMAT;
 
-/// How much later a claim is believed to be dead: stores tell times in whole seconds.
+/// Additional time before a claim is considered dead: stores report times in whole seconds.
 const ALLOWANCE_MS: i64 = 2_000;
-/// How often a run is looked at again that somebody takes or gives back meanwhile.
+/// Number of times a run is checked again if other workers take or give it back in the meantime.
 const LOOKS: u32 = 4;
 
-/// How a run is claimed.
+/// The claim state of a run.
 enum Claimed {
-    /// Nobody has it; so many times somebody had.
+    /// No worker has it; the number of earlier claims.
     Open(u32),
-    /// A worker has it, perhaps this one.
+    /// A worker has it, possibly this one.
     By(Box<Claim>),
 }
 
 impl ObjectResults {
-    /// Takes a run for this process; no where another one has it.
+    /// Takes a run for this process; returns false if another worker has it.
     pub(super) fn take(&self, id: &str) -> Result<bool, ObjectError> {
         if locked(&self.claims.held).contains_key(id) {
             return Ok(true);
@@ -45,7 +47,8 @@ impl ObjectResults {
             };
             let key = self.key(&["claims", id, &format!("{epoch:08}.json")]);
             let text = self.claims.claim(false);
-            // What was created is read back: a store that lets two create it now and then shows one of them the other one's.
+            // The created object is read back: a store that occasionally lets two writers create it then
+            // shows one of them the other's content.
             if self.create(&key, &text)? && self.get(&key)?.is_none_or(|there| there == text) {
                 locked(&self.claims.held).insert(id.to_owned(), key);
                 self.keep_alive();
@@ -55,7 +58,7 @@ impl ObjectResults {
         Ok(false)
     }
 
-    /// Whether another worker has a run.
+    /// Returns whether another worker has a run.
     pub(super) fn is_taken(&self, id: &str) -> Result<bool, ObjectError> {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker != self.claims.worker))
     }
@@ -70,9 +73,9 @@ impl ObjectResults {
             }
         })?;
         let Some((epoch, found)) = last else { return Ok(Claimed::Open(0)) };
-        // It was removed since, with the run's commit: whoever takes the run looks for that.
+        // It was removed in the meantime, with the run's commit; the caller checks for the commit.
         let Some(text) = self.get(&found.location)? else { return Ok(Claimed::Open(0)) };
-        // What cannot be read holds as long as one of ours does.
+        // A claim that cannot be read is valid for as long as one of ours.
         let claim: Claim = serde_json::from_slice(&text).unwrap_or(Claim {
             format: FORMAT,
             worker: String::new(),
@@ -83,7 +86,7 @@ impl ObjectResults {
         Ok(if claim.released || is_dead { Claimed::Open(epoch) } else { Claimed::By(Box::new(claim)) })
     }
 
-    /// A run was committed: nobody needs its claims any more. Best effort; what stays does no harm.
+    /// Removes the claims of a committed run. Best effort: leftovers do no harm.
     pub(super) fn forget_claims(&self, id: &str) {
         locked(&self.claims.held).remove(id);
         let mut keys = Vec::new();
@@ -92,7 +95,7 @@ impl ObjectResults {
         }
     }
 
-    /// Gives back every run that was taken. Best effort: what cannot be given back is open when its lease is over.
+    /// Gives back every run that was taken. Best effort: any others are open when their lease ends.
     pub(super) fn give_back(&self) {
         let held = std::mem::take(&mut *locked(&self.claims.held));
         for key in held.values() {
@@ -100,7 +103,7 @@ impl ObjectResults {
         }
     }
 
-    /// Has the runs that are taken show a sign of life, three times in a lease; begun with the first one that is taken.
+    /// Sends heartbeats for the runs that are taken, three per lease; starts with the first run taken.
     fn keep_alive(&self) {
         self.alive.get_or_init(|| {
             let (objects, held, text) =
@@ -111,7 +114,7 @@ impl ObjectResults {
                     let keys: Vec<(String, Key)> =
                         locked(&held).iter().map(|(id, key)| (id.clone(), key.clone())).collect();
                     for (id, key) in keys {
-                        // One that was given back or committed meanwhile is left as it is.
+                        // Skips claims that were given back or committed in the meantime.
                         if locked(&held).contains_key(&id) {
                             let _ = objects.put(&key, text.clone().into()).await;
                         }
@@ -121,7 +124,7 @@ impl ObjectResults {
         });
     }
 
-    /// Creates an object; no where there is one.
+    /// Creates an object; returns false if it exists.
     pub(super) fn create(&self, key: &Key, text: &[u8]) -> Result<bool, ObjectError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match self.wait(self.objects.put_opts(key, text.to_vec().into(), options)) {

@@ -1,4 +1,4 @@
-//! What can go wrong with results on object storage.
+//! Errors of results on object storage.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use object_store::path::Path as Key;
 
 use crate::store::StoreError;
 
-/// Results on object storage that could not be reached, read or written.
+/// A failure to reach, read or write results on object storage.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// An address that names no store.
@@ -15,12 +15,12 @@ pub enum ObjectError {
         "`{url}` is not an address of object storage ({why}): s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, file:///folder"
     )]
     Address {
-        /// What was given, without what may be secret.
+        /// The address, without parts that may be secret.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The environment does not say enough to reach the store.
+    /// The environment does not contain enough to reach the store.
     #[error("{url}: {why}")]
     Unusable {
         /// The address.
@@ -28,72 +28,73 @@ pub enum ObjectError {
         /// What is missing.
         why: String,
     },
-    /// No, or expired, or wrong credentials.
+    /// Missing, expired or wrong credentials.
     #[error(
         "{url} refuses to {doing} {key} ({why}): check the credentials in the environment ({variables}); nothing is lost, run the same command again"
     )]
     Refused {
         /// The address.
         url: String,
-        /// What was tried.
+        /// The operation.
         doing: Doing,
         /// The object.
         key: String,
-        /// What the store said.
+        /// The store's response.
         why: String,
-        /// The variables that hold credentials of such a store.
+        /// The variables that contain credentials for such a store.
         variables: &'static str,
     },
-    /// There is no such bucket or folder.
-    #[error("{url}: there is no such bucket or folder: create it first")]
+    /// The bucket or folder does not exist.
+    #[error("{url}: the bucket or folder does not exist: create it first")]
     NoBucket {
         /// The address.
         url: String,
     },
-    /// The store did not answer, or not as it should, after several tries.
+    /// The store did not respond, or not as expected, after several attempts.
     #[error("cannot {doing} {key} at {url} ({why}): nothing is lost, run the same command again")]
     Failed {
         /// The address.
         url: String,
-        /// What was tried.
+        /// The operation.
         doing: Doing,
         /// The object.
         key: String,
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
     /// The store lets several writers create one object.
     #[error(
-        "{url} ignores \"create, if absent\" ({winners} of {writers} writers created the same object), so two sweeps could overwrite each other's \
+        "{url} ignores \"create if absent\" ({winners} of {writers} writers created the same object), so two \
+         sweeps could overwrite each other's \
          results: use a store with conditional writes, like AWS S3, Google Cloud Storage, Azure Blob Storage, MinIO or Cloudflare R2"
     )]
     Unconditional {
         /// The address.
         url: String,
-        /// How many won.
+        /// Number of writers that succeeded.
         winners: usize,
-        /// How many tried.
+        /// Number of writers.
         writers: usize,
     },
-    /// An object that does not hold what it should.
+    /// An object with unexpected content.
     #[error("{key} at {url} is damaged ({reason})")]
     Damaged {
         /// The address.
         url: String,
         /// The object.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The results folder on this machine.
+    /// An error of the local results folder.
     #[error(transparent)]
     Folder(#[from] StoreError),
-    /// No thread to wait on.
-    #[error("no thread for requests to object storage ({0}): raise the limit of processes (`ulimit -u`)")]
+    /// No thread for requests.
+    #[error("cannot start a thread for requests to object storage ({0}): raise the process limit (`ulimit -u`)")]
     NoThread(io::Error),
 }
 
-/// What was tried.
+/// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
@@ -106,7 +107,7 @@ pub enum Doing {
 }
 
 impl ObjectError {
-    /// What a store said, told by what the user can do about it.
+    /// Converts a store's error into the one that leads to the user's remedy.
     pub(super) fn of(url: &str, doing: Doing, key: &Key, source: object_store::Error) -> ObjectError {
         use object_store::Error;
         let (url, key) = (url.to_owned(), key.to_string());
@@ -117,7 +118,7 @@ impl ObjectError {
                 ObjectError::Refused { url, doing, key, why, variables }
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
-            // Listings, and S3's own answer of 400 to an expired token, come without a kind.
+            // Listings, and S3's status 400 for an expired token, have no error kind.
             _ if NO_BUCKET.iter().any(|word| why.contains(word)) => ObjectError::NoBucket { url },
             _ if REFUSALS.iter().any(|word| why.contains(word)) => {
                 let variables = credentials_of(&url);
@@ -143,7 +144,7 @@ impl From<ObjectError> for StoreError {
     }
 }
 
-/// What stores say where credentials are the reason.
+/// Texts in stores' errors that are caused by credentials.
 const REFUSALS: [&str; 8] = [
     "401 Unauthorized",
     "403 Forbidden",
@@ -154,10 +155,10 @@ const REFUSALS: [&str; 8] = [
     "SignatureDoesNotMatch",
     "AccessDenied",
 ];
-/// What stores say where the bucket is the reason.
+/// Texts in stores' errors that are caused by the bucket.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
-/// The variables that hold the credentials of a store.
+/// Returns the variables that contain the credentials of a store.
 fn credentials_of(url: &str) -> &'static str {
     match url.split_once("://").map_or("", |(scheme, _)| scheme) {
         "gs" => "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT",
@@ -167,7 +168,7 @@ fn credentials_of(url: &str) -> &'static str {
     }
 }
 
-/// The innermost cause, in one line.
+/// Returns the innermost cause, in one line.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut last = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! The claims that a worker holds, and what they say.
+//! The claims that a worker holds, and their content.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::record::FORMAT;
 
-/// How long a claim holds without a sign of life.
+/// Validity of a claim without a heartbeat.
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
-/// The lease: shorter where a test says so. Never in builds without debug assertions.
+/// Returns the lease; tests may shorten it, never in builds without debug assertions.
 pub(super) fn lease() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_LEASE_MS").ok()?.parse().ok();
     chosen().filter(|_| cfg!(debug_assertions)).map_or(LEASE, Duration::from_millis)
 }
 
-/// What a claim says.
+/// The content of a claim.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) format: u32,
-    /// Who has it: host and process, for people, and digits that no other worker has.
+    /// Its worker: host and process, for readers, and digits that are unique to the worker.
     pub(super) worker: String,
-    /// How long it holds without a sign of life.
+    /// Its validity without a heartbeat.
     pub(super) lease_ms: u64,
     /// Whether it was given back.
     #[serde(default)]
@@ -37,44 +37,44 @@ pub(super) struct Claim {
 /// The runs that this process has taken, by short id, each with the claim's key.
 pub(super) type Held = Arc<Mutex<BTreeMap<String, Key>>>;
 
-/// What this process has taken of shared results.
+/// The claims of this process on shared results.
 #[derive(Debug)]
 pub(super) struct Claims {
     pub(super) worker: String,
     pub(super) held: Held,
-    /// What the store's clock is ahead of this machine's, in milliseconds.
+    /// How far the store's clock is ahead of this machine's, in milliseconds.
     ahead_ms: AtomicI64,
 }
 
 impl Claims {
-    /// None yet. `digits` are those of this worker alone.
+    /// Creates it without claims. `digits` are unique to this worker.
     pub(super) fn of(digits: &str) -> Claims {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let worker = format!("{host}, process {}, {digits}", std::process::id());
         Claims { worker, held: Held::default(), ahead_ms: AtomicI64::new(0) }
     }
 
-    /// Notes the store's clock: what was written between these two instants of this machine has that time.
+    /// Records the store's clock: an object written between these two local instants has that time.
     pub(super) fn set_clock(&self, before: Timestamp, after: Timestamp, written: &ObjectMeta) {
         let ahead = written.last_modified.timestamp_millis() - before.as_millisecond().midpoint(after.as_millisecond());
         self.ahead_ms.store(ahead, Ordering::Relaxed);
     }
 
-    /// The text of a claim of this worker.
+    /// Returns the text of a claim of this worker.
     pub(super) fn claim(&self, released: bool) -> Vec<u8> {
         let lease_ms = u64::try_from(lease().as_millis()).unwrap_or(u64::MAX);
         let claim = Claim { format: FORMAT, worker: self.worker.clone(), lease_ms, released };
         serde_json::to_vec(&claim).unwrap_or_default()
     }
 
-    /// How long ago an object was written, by the store's clock.
+    /// Returns how long ago an object was written, by the store's clock.
     pub(super) fn age_ms(&self, found: &ObjectMeta) -> i64 {
         Timestamp::now().as_millisecond() + self.ahead_ms.load(Ordering::Relaxed)
             - found.last_modified.timestamp_millis()
     }
 }
 
-/// The claims, for a moment.
+/// Locks the claims for a moment.
 pub(super) fn locked(held: &Held) -> MutexGuard<'_, BTreeMap<String, Key>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }

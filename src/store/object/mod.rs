@@ -1,8 +1,10 @@
 //! Results on object storage: the same commit, shared by many.
 //!
-//! A run is committed by creating `runs/<id>.json`, the bytes of its `run.json`, which a store allows once: of two that commit the same run one
-//! wins, and the other one's result is kept as an attempt. Its row files lie under `rows/<id>/<digest>/`, named by the digest of that very
-//! `run.json`, so two writers never write one object, and what is uploaded twice is the same. They are there before the commit is.
+//! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows that
+//! only once: of two writers that commit the same run, one wins, and the result of the other is kept as
+//! an attempt. Row files are under `rows/<id>/<digest>/`, named by the digest of that `run.json`, so two
+//! writers never write one object, and a repeated upload has the same content. Row files are uploaded
+//! before the commit.
 //!
 //! ```text
 //! runs/<id>.json                    the commit; created once, never changed
@@ -12,14 +14,16 @@
 //! packs/<digest>.json               many commits in one object (`packs`)
 //! ```
 //!
-//! A results folder may be a copy of them (`remote`): it has the `run.json`s, and row files when somebody reads them.
+//! A results folder may be a copy of them (`remote`): it has every `run.json`, and fetches row files when
+//! they are read.
 //!
-//! A kill between two steps leaves row files that no commit names; pushed again, the run goes on where it stopped. Reads check every byte
-//! against the digests that `run.json` carries, as those of a folder do.
+//! A kill between two steps leaves row files that no commit refers to; another push resumes the upload.
+//! Reads check every byte against the digests in `run.json`, as in a folder.
 //!
-//! **What this rests on:** that the store answers "create, if absent" truthfully (`If-None-Match: *` on S3). One that ignores it lets every
-//! writer win. `probe` asks it so before anything is pushed, with writers side by side, and refuses a store in which more than one wins. That
-//! finds stores that never look and most that look too late; it proves nothing of one that fails once a month.
+//! **What this rests on:** the store implements "create if absent" correctly (`If-None-Match: *` on S3).
+//! If it ignores the condition, every writer wins. Before the first push, `probe` tests it with
+//! concurrent writers, and rejects a store in which more than one wins. That detects stores that never
+//! check and most that check too late; it proves nothing about a store that fails once a month.
 
 mod address;
 mod claims;
@@ -51,22 +55,22 @@ use held::Claims;
 
 use crate::units::NonceSeed;
 
-/// How many runs are sent or fetched side by side.
+/// Number of runs that are sent or fetched concurrently.
 const SIDE_BY_SIDE: usize = 8;
 
 /// Results on object storage.
 #[derive(Debug)]
 pub struct ObjectResults {
     objects: Arc<dyn ObjectStore>,
-    /// What stands before every key.
+    /// The prefix of every key.
     prefix: Key,
-    /// The address as it was given.
+    /// The address as the user wrote it.
     url: String,
     /// The runs that this process has taken.
     claims: Claims,
-    /// Set when something shows signs of life for them.
+    /// Set once heartbeats are sent for them.
     alive: OnceLock<()>,
-    /// Runs that were not committed there, each with when that was asked.
+    /// Runs that were not committed there, each with the time of that check.
     absent: Mutex<HashMap<String, Instant>>,
     /// Runs that this process has committed there and that are in no pack yet, each with its folder.
     committed: Mutex<Vec<(String, PathBuf)>>,
@@ -74,8 +78,9 @@ pub struct ObjectResults {
 }
 
 impl ObjectResults {
-    /// The results at `url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` or `file:///folder`. Credentials come from the
-    /// environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); an address that holds one is refused. Nothing is sent yet.
+    /// Returns the results at `url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`
+    /// or `file:///folder`. Credentials come from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); an
+    /// address that contains any is rejected. Sends no request yet.
     pub fn open(url: &str) -> Result<ObjectResults, ObjectError> {
         let (objects, prefix) = address::connect(url)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -96,12 +101,12 @@ impl ObjectResults {
         })
     }
 
-    /// The address as it was given.
+    /// Returns the address as the user wrote it.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The short ids of the runs that are committed there, sorted.
+    /// Returns the short ids of the runs that are committed there, sorted.
     pub fn runs(&self) -> Result<Vec<String>, ObjectError> {
         let mut ids = Vec::new();
         self.each_run(|id| ids.push(id.to_owned()))?;
@@ -109,7 +114,7 @@ impl ObjectResults {
         Ok(ids)
     }
 
-    /// Tells the short id of every run that is committed there.
+    /// Passes on the short id of every run that is committed there.
     fn each_run(&self, mut tell: impl FnMut(&str)) -> Result<(), ObjectError> {
         self.each(&self.key(&["runs"]), |found| {
             if let Some(id) = found.location.filename().and_then(keys::run_of) {
@@ -118,7 +123,8 @@ impl ObjectResults {
         })
     }
 
-    /// Tells every object of a folder, page by page: the next page is asked for when the one before it was told.
+    /// Passes on every object of a folder, page by page: each page is requested after the previous one
+    /// was processed.
     fn each(&self, folder: &Key, mut tell: impl FnMut(ObjectMeta)) -> Result<(), ObjectError> {
         let mut listed = self.objects.list(Some(folder));
         while let Some(found) = self.wait(futures_util::StreamExt::next(&mut listed)) {
@@ -127,7 +133,7 @@ impl ObjectResults {
         Ok(())
     }
 
-    /// All bytes of an object; none where there is none.
+    /// Returns all bytes of an object; `None` if it does not exist.
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectError> {
         let got = self.wait(async { self.objects.get(key).await?.bytes().await });
         match got {
@@ -145,12 +151,13 @@ impl ObjectResults {
         ObjectError::of(&self.url, doing, key, source)
     }
 
-    /// Waits for what is asked of the store. Threads may wait side by side.
+    /// Waits for a request to the store. Several threads may wait concurrently.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// What `work` makes of each item, several side by side, in their order; the first error ends it.
+    /// Applies `work` to each item, several concurrently, and returns the results in order; stops at the
+    /// first error.
     fn side_by_side<T: Sync, R: Send>(
         &self,
         items: &[T],

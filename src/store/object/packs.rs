@@ -1,11 +1,12 @@
-//! Many commits in one object, so that a reader who has none of them does not fetch each by itself.
+//! Many commits in one object, so that a reader without any of them need not fetch each one separately.
 //!
 //! ```text
 //! packs/<digest>.json      the run.jsons of up to 1000 commits, named by its SHA-256; never changed
 //! ```
 //!
-//! Whoever commits many runs writes packs of them at the end. A pack is never rewritten, and nothing depends on one: a run is committed where
-//! `runs/<id>.json` is, and a run that is in no pack is fetched from there.
+//! A process that commits many runs writes packs of them at the end. A pack is never rewritten, and
+//! nothing depends on it: a run is committed if `runs/<id>.json` exists, and a run that is in no pack is
+//! fetched from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,12 +24,12 @@ use crate::store::hex::hex;
 use crate::store::layout::{Layout, RUN_JSON};
 use crate::store::record::FORMAT;
 
-/// The most commits in a pack.
+/// Maximum number of commits in a pack.
 const MOST: usize = 1000;
-/// How many commits are worth a pack.
+/// Minimum number of commits for a pack.
 const WORTH: usize = 100;
 
-/// What a pack holds.
+/// The content of a pack.
 #[derive(Serialize, Deserialize)]
 struct Pack {
     format: u32,
@@ -37,7 +38,8 @@ struct Pack {
 }
 
 impl ObjectResults {
-    /// Writes packs of these commits, if they are many: short ids, each with the folder that holds its `run.json`.
+    /// Writes packs of these commits, if there are enough: short ids, each with the folder of its
+    /// `run.json`.
     pub(super) fn pack(&self, commits: &[(String, PathBuf)]) -> Result<(), ObjectError> {
         if commits.len() < WORTH {
             return Ok(());
@@ -55,7 +57,8 @@ impl ObjectResults {
         Ok(())
     }
 
-    /// Hands out the commits in packs that are `missing`, and strikes them out there. A pack that cannot be read is passed over.
+    /// Passes on the packed commits that are in `missing`, and removes them from it. Skips packs that
+    /// cannot be read.
     pub(super) fn unpack(
         &self,
         layout: &Layout,
@@ -93,7 +96,7 @@ impl ObjectResults {
     }
 }
 
-/// Remembers which runs a pack holds. Best effort: without it the pack is fetched again.
+/// Records the runs in a pack. Best effort: without it the pack is fetched again.
 fn keep_index<'a>(path: &Path, ids: impl Iterator<Item = &'a String>) {
     let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
     let beside = path.with_extension(std::process::id().to_string());

@@ -16,18 +16,18 @@ use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::{FileRecord, RunRecord};
 use crate::store::{State, Writer, disk, failpoint, folder};
 
-/// What is asked for at once of a file.
+/// Size of the parts in which a file is requested.
 const PART: u64 = 16 * 1024 * 1024;
 
-/// What became of a run that was pulled.
+/// The result of pulling a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulled {
-    /// It is committed in the folder now; so many bytes were fetched.
+    /// It is now committed in the folder; contains the number of bytes fetched.
     Committed {
         /// The bytes.
         bytes: u64,
     },
-    /// The very same result was in the folder before.
+    /// The same result was already in the folder.
     There,
     /// Another result of the same run is in the folder, and stays.
     Other,
@@ -36,10 +36,12 @@ pub enum Pulled {
 }
 
 impl ObjectResults {
-    /// Pulls these runs (short ids) into a results folder, each checked against the digests of its `run.json` before it is committed; what is there
-    /// and cannot be used is replaced. What became of each, in their order.
+    /// Pulls these runs (short ids) into a results folder, and checks each against the digests of its
+    /// `run.json` before it is committed; unusable local runs are replaced. Returns the result for each,
+    /// in order.
     ///
-    /// Fails at the first run that cannot be fetched; those before it stay committed, and pulled again it goes on.
+    /// Fails at the first run that cannot be fetched; earlier runs stay committed, and another pull
+    /// resumes there.
     pub fn pull(&self, writer: &Writer, ids: &[String]) -> Result<Vec<Pulled>, ObjectError> {
         self.side_by_side(ids, &|id| self.pull_one(writer, id))
     }
@@ -60,7 +62,7 @@ impl ObjectResults {
             self.fetch(&dir.join(name), file, &["rows", id, &digest, name])?;
             bytes += file.bytes;
         }
-        // Last, as in every commit: a folder with a run.json is whole.
+        // Last, as in every commit: a folder with a run.json is complete.
         write(&dir.join(RUN_JSON), |file| Ok(file.write_all(&text)?))?;
         disk::sync_dir(&dir)?;
         failpoint("before_adoption");
@@ -68,7 +70,7 @@ impl ObjectResults {
         Ok(Pulled::Committed { bytes })
     }
 
-    /// What a commit says, if it is whole and that of the run `id`.
+    /// Returns the content of a commit, if it is complete and belongs to the run `id`.
     pub(super) fn checked(&self, id: &str, text: &[u8]) -> Result<RunRecord, ObjectError> {
         let key = self.key(&["runs", &keys::commit_of(id)]).to_string();
         let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.clone(), reason };
@@ -77,9 +79,9 @@ impl ObjectResults {
             record => record?,
         };
         if short(&record.id) != id {
-            return Err(damaged(format!("it is that of run {}", short(&record.id))));
+            return Err(damaged(format!("it belongs to run {}", short(&record.id))));
         }
-        // The names become those of files here.
+        // The names become file names here.
         let is_name = |name: &String| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
         match record.files.keys().find(|name| !is_name(name) || *name == RUN_JSON) {
             Some(name) => Err(damaged(format!("it lists {name:?}, which is not a file of a run"))),
@@ -87,11 +89,11 @@ impl ObjectResults {
         }
     }
 
-    /// Brings a row file of the commit in `dir` there, whole or not at all.
+    /// Fetches a row file of the commit in `dir`, completely or not at all.
     pub(super) fn fetch_file(&self, dir: &Path, record: &RunRecord, name: &str) -> Result<(), ObjectError> {
         let id = short(&record.id);
         let text = folder::json(&dir.join(RUN_JSON))?;
-        // What is asked for is what this very run.json lists.
+        // Requests exactly the files that this run.json lists.
         let found = self.checked(id, &text)?;
         let Some(file) = found.files.get(name) else {
             let dir = dir.to_owned();
@@ -109,7 +111,7 @@ impl ObjectResults {
         placed
     }
 
-    /// Fetches a file part by part, and checks it.
+    /// Fetches a file in parts, and checks it.
     fn fetch(&self, path: &Path, file: &FileRecord, key: &[&str]) -> Result<(), ObjectError> {
         let key = self.key(key);
         let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.to_string(), reason };
@@ -123,7 +125,7 @@ impl ObjectResults {
                     part => part.map_err(|error| self.failed(Doing::Read, &key, error))?,
                 };
                 if part.is_empty() {
-                    return Err(damaged(format!("it has {at} bytes, run.json says {}", file.bytes)).into());
+                    return Err(damaged(format!("it has {at} bytes, run.json states {}", file.bytes)).into());
                 }
                 hasher.update(&part);
                 out.write_all(&part)?;
@@ -138,13 +140,13 @@ impl ObjectResults {
     }
 }
 
-/// What stops a file from being filled.
+/// The reason why a file could not be written.
 enum Stop {
     Here(std::io::Error),
     There(ObjectError),
 }
 
-/// Creates a file and fills it, down to the disk.
+/// Creates and writes a file, and syncs it to disk.
 fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Stop>) -> Result<(), ObjectError> {
     let written = File::create(path).map_err(Stop::Here).and_then(|mut file| {
         fill(&mut file)?;

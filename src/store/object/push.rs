@@ -16,20 +16,21 @@ use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::RunRecord;
 use crate::store::{Listed, failpoint};
 
-/// What is sent at once of a file. S3 wants parts of 5 MiB and more, and at most 10 000 of them.
+/// Size of the parts in which a file is sent. S3 requires parts of at least 5 MiB, and at most 10 000 of
+/// them.
 const PART: usize = 16 * 1024 * 1024;
-/// How often a run's commit is looked for again where somebody removes it meanwhile.
+/// Number of times a run's commit is looked up again if it is removed in the meantime.
 const LOOKS: u32 = 3;
 
-/// What became of a run that was pushed.
+/// The result of pushing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is committed there now; so many bytes were sent.
+    /// It is now committed there; contains the number of bytes sent.
     Committed {
         /// The bytes.
         bytes: u64,
     },
-    /// The very same result was committed there before.
+    /// The same result was already committed there.
     There,
     /// Another result of the same run is committed there, and stays; this one is kept as an attempt.
     Second {
@@ -39,9 +40,10 @@ pub enum Pushed {
 }
 
 impl ObjectResults {
-    /// Pushes runs that are whole; what became of each, in their order. The caller has probed the store.
+    /// Pushes complete runs; returns the result for each, in order. The caller has probed the store.
     ///
-    /// Fails at the first run that cannot be sent; those before it stay committed, and pushed again it goes on.
+    /// Fails at the first run that cannot be sent; earlier runs stay committed, and another push resumes
+    /// there.
     pub fn push(&self, runs: &[&Listed]) -> Result<Vec<Pushed>, ObjectError> {
         let pushed = self.side_by_side(runs, &|run| self.push_one(&run.dir))?;
         let new = runs.iter().zip(&pushed).filter(|(_, pushed)| matches!(pushed, Pushed::Committed { .. }));
@@ -53,7 +55,7 @@ impl ObjectResults {
     /// Pushes the run in `dir`.
     pub(super) fn push_one(&self, dir: &Path) -> Result<Pushed, ObjectError> {
         let folder = Folder::open(dir)?;
-        // Through one open folder, so that all files are of one commit.
+        // Uses one open folder, so that all files belong to one commit.
         let record = RunRecord::read_in(&folder)?;
         let text = folder.json(RUN_JSON)?;
         let id = short(&record.id);
@@ -70,8 +72,9 @@ impl ObjectResults {
         failpoint("before_shared_commit");
         for _ in 0..LOOKS {
             self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
-            // What is there decides, not what was answered: the answer to an earlier try may have been lost, and a store that lets two create
-            // one object now and then lets the second one win.
+            // The stored object decides, not the response: the response to an earlier try may have been
+            // lost, and a store that occasionally lets two writers create one object lets the second one
+            // win.
             match self.committed(id)? {
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {
@@ -82,16 +85,17 @@ impl ObjectResults {
             }
         }
         let (key, why) =
-            (self.key(&["runs", &keys::commit_of(id)]), "it is there for some and gone for others".to_owned());
+            (self.key(&["runs", &keys::commit_of(id)]), "it exists for some requests and not for others".to_owned());
         Err(ObjectError::Failed { url: self.url.clone(), doing: Doing::Write, key: key.to_string(), why })
     }
 
-    /// The `run.json` that is committed there; none where there is none.
+    /// Returns the `run.json` that is committed there; `None` if there is none.
     pub(super) fn committed(&self, id: &str) -> Result<Option<Vec<u8>>, ObjectError> {
         self.get(&self.key(&["runs", &keys::commit_of(id)]))
     }
 
-    /// Sends a file, unless it is there with its size: its key names its content. Gives the bytes that were sent.
+    /// Sends a file, unless it is there with its size: its key identifies its content. Returns the number
+    /// of bytes sent.
     fn send(&self, folder: &Folder, name: &str, key: &Key) -> Result<u64, ObjectError> {
         let (file, size) = folder.file(name)?;
         match self.wait(self.objects.head(key)) {
@@ -123,7 +127,7 @@ impl ObjectResults {
         };
         let sent = send_all();
         if sent.is_err() {
-            // Best effort: the store drops what was not completed, sooner or later.
+            // Best effort: the store eventually drops incomplete uploads.
             let _ = self.wait(upload.abort());
         }
         sent.map(|_| size)

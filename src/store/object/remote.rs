@@ -16,9 +16,9 @@ use crate::store::layout::{Layout, RUN_JSON};
 use crate::store::record::RunRecord;
 use crate::store::remote::{Remote, SHARED, Standing, unsent};
 
-/// Up to how many runs are asked for one by one; for more the store is listed.
+/// Maximum number of runs that are requested one by one; for more, the store is listed.
 const ONE_BY_ONE: usize = 128;
-/// How long a run that was not committed is not asked for again.
+/// Time for which a run that was not committed is not checked again.
 const MOMENT: Duration = Duration::from_secs(3);
 
 impl Remote for ObjectResults {
@@ -49,7 +49,8 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
-        // First, so that a worker behind the others passes what they have committed with one request for each.
+        // First, so that a worker that is behind skips the runs that others have committed, with one
+        // request each.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
@@ -57,7 +58,7 @@ impl Remote for ObjectResults {
         if !self.take(id)? {
             return Ok(Standing::Taken);
         }
-        // And again: whoever had the run until now has committed it before.
+        // Checked again: the previous owner of the run may have committed it before.
         let Some(text) = self.committed(id)? else { return Ok(Standing::Open) };
         self.copy(layout, id, &text)?;
         self.forget_claims(id);
@@ -75,7 +76,7 @@ impl Remote for ObjectResults {
     fn release(&self) {
         self.give_back();
         let committed = std::mem::take(&mut *self.committed.lock().unwrap_or_else(PoisonError::into_inner));
-        // Best effort: what is in no pack is fetched by itself.
+        // Best effort: runs that are in no pack are fetched separately.
         let _ = self.pack(&committed);
     }
 }
@@ -100,7 +101,8 @@ impl ObjectResults {
             self.unpack_many(layout, &mut listed)?;
             return fetch_all(listed);
         };
-        // What a pack holds is committed. Only what is in none, and is more than a few, is worth a listing of the whole store.
+        // Runs in a pack are committed. Only if more than a few are in no pack, the whole store is
+        // listed.
         self.unpack_many(layout, &mut missing)?;
         if missing.len() > ONE_BY_ONE {
             let mut listed = BTreeSet::new();
@@ -111,7 +113,7 @@ impl ObjectResults {
         fetch_all(missing)
     }
 
-    /// Takes from packs what is missing, where that is more than a few.
+    /// Takes missing commits from packs, if there are more than a few.
     fn unpack_many(&self, layout: &Layout, missing: &mut BTreeSet<String>) -> Result<(), ObjectError> {
         match missing.len() > ONE_BY_ONE {
             true => self.unpack(layout, missing, &|id, text| self.copy(layout, id, text)),
@@ -128,7 +130,7 @@ impl ObjectResults {
         absent.get(id).is_some_and(|asked| asked.elapsed() < MOMENT)
     }
 
-    /// Sends a run of the folder, and has the folder keep what stands.
+    /// Sends a run of the folder, and updates the folder to the result that stands.
     fn commit_one(&self, layout: &Layout, id: &str) -> Result<(), ObjectError> {
         let dir = layout.run(id);
         match self.push_one(&dir)? {
@@ -145,10 +147,10 @@ impl ObjectResults {
 
     fn gone(&self, id: &str) -> ObjectError {
         let (url, key) = (self.url.clone(), self.key(&["runs", id]).to_string());
-        ObjectError::Failed { url, doing: Doing::Read, key, why: "it was there a moment ago".to_owned() }
+        ObjectError::Failed { url, doing: Doing::Read, key, why: "it existed a moment ago".to_owned() }
     }
 
-    /// Has the folder know a commit: its `run.json` and the mark.
+    /// Adds a commit to the folder: its `run.json` and the mark.
     fn copy(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
         let dir = layout.run(id);
         match fs::read(dir.join(RUN_JSON)) {
@@ -163,14 +165,14 @@ impl ObjectResults {
         }
     }
 
-    /// Puts a commit in the place of what the folder has of its run; that is kept in `superseded/`.
+    /// Replaces the folder's result of a run by the commit; the old one is kept in `superseded/`.
     fn replace(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
         let record = self.checked(id, text)?;
         let copy = self.copied(layout, id, text)?;
         Ok(adopt(layout, &copy, &record)?)
     }
 
-    /// A new folder with a `run.json` and the mark.
+    /// Creates a new folder with a `run.json` and the mark.
     fn copied(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<std::path::PathBuf, ObjectError> {
         let dir = fetched(layout, id)?;
         let path = dir.join(RUN_JSON);
@@ -180,7 +182,7 @@ impl ObjectResults {
     }
 }
 
-/// Notes that the run in `dir` is shared.
+/// Marks the run in `dir` as shared.
 fn mark(dir: &Path) -> Result<(), ObjectError> {
     let path = dir.join(SHARED);
     let made = fs::OpenOptions::new().create(true).append(true).open(&path);

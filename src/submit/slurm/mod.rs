@@ -1,4 +1,4 @@
-//! Slurm: job arrays, and what its queue says of them.
+//! Slurm: job arrays, and their state in its queue.
 
 mod queue;
 mod script;

@@ -1,11 +1,12 @@
-//! Slurm's own programs: sbatch, squeue, scancel. What they print in columns that we name is the same in all versions since 2014.
+//! Slurm's own programs: sbatch, squeue, scancel. Their output in named columns is the same in all
+//! versions since 2014.
 
 use std::path::Path;
 
 use crate::submit::program::call;
 use crate::submit::{JobState, Queue, Wait};
 
-/// The jobs of this name as squeue knows them, ended ones too as long as Slurm remembers them.
+/// Returns the jobs of this name from squeue, including ended ones that Slurm still lists.
 pub fn queue(job_name: &str) -> Result<Queue, String> {
     let name = format!("--name={job_name}");
     let format = "--format=%F|%K|%T|%r|%N";
@@ -24,7 +25,7 @@ fn read(said: &str) -> Queue {
     Queue::of(said.lines().filter_map(job))
 }
 
-/// How sbatch says what a job waits for; none where it waits for nothing.
+/// Returns sbatch's option for dependencies; `None` without any.
 pub fn hold_back<'a>(waits: impl Iterator<Item = (&'a str, Wait)>) -> Option<String> {
     let kind = |wait: Wait| match wait {
         Wait::Ended => "afterany",
@@ -34,22 +35,22 @@ pub fn hold_back<'a>(waits: impl Iterator<Item = (&'a str, Wait)>) -> Option<Str
     (!all.is_empty()).then(|| format!("--dependency={}", all.join(",")))
 }
 
-/// Submits a script; gives the number of its array.
+/// Submits a script; returns the number of its array.
 pub fn submit(script: &Path, dependency: Option<&str>) -> Result<String, String> {
     let script = script.to_string_lossy();
     let mut arguments = vec!["--parsable", "--kill-on-invalid-dep=yes"];
     arguments.extend(dependency);
     arguments.push(&script);
     let said = call("sbatch", &arguments)?;
-    // With several clusters the name of this one stands behind a semicolon.
+    // With several clusters, the name of the cluster follows a semicolon.
     let job = said.trim().split(';').next().unwrap_or_default().to_owned();
     match job.parse::<u64>() {
         Ok(_) => Ok(job),
-        Err(_) => Err(format!("sbatch said `{}`, which is no number of a job", said.trim())),
+        Err(_) => Err(format!("sbatch printed `{}` instead of a job number", said.trim())),
     }
 }
 
-/// Cancels these jobs, each only if it has this name: numbers come again.
+/// Cancels these jobs, each only if it has this name, because numbers are reused.
 pub fn cancel(job_name: &str, jobs: &[&str]) -> Result<(), String> {
     let name = format!("--name={job_name}");
     let arguments: Vec<&str> = std::iter::once(name.as_str()).chain(jobs.iter().copied()).collect();

@@ -1,4 +1,4 @@
-//! Elements as job arrays: the scripts that sbatch takes.
+//! Elements as job arrays: the scripts for sbatch.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,41 +8,41 @@ use crate::submit::{Element, Wait, still_waits};
 use crate::units::Nanos;
 use crate::units::text::quoted;
 
-/// How often an element is put back into the queue before somebody is to look at it.
+/// Maximum number of times an element is requeued before a user has to look at it.
 const RESTARTS: u32 = 3;
-/// The longest time before the end of a job's time at which it is told to stop.
+/// Maximum time before the end of a job's time limit at which it is signaled to stop.
 const NOTICE: u64 = 120;
 
-/// What the scripts run, and where.
+/// The command of the scripts, and its paths.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The program.
     pub program: PathBuf,
     /// The folder in which jobs start.
     pub folder: PathBuf,
-    /// The plan's file, as seen from there.
+    /// The plan's file, relative to it.
     pub plan: PathBuf,
-    /// The results folder, as seen from there.
+    /// The results folder, relative to it.
     pub results: PathBuf,
-    /// Further flags of `run`, as a shell takes them, each with a blank before it.
+    /// Further flags of `run`, quoted for a shell, each with a leading blank.
     pub flags: String,
     /// The name of the jobs.
     pub job_name: String,
-    /// The folder of the submission, as a whole path.
+    /// The folder of the submission, as an absolute path.
     pub submission: PathBuf,
 }
 
-/// Elements with the same needs that wait for the same: one job array.
+/// Elements with the same resources and dependencies: one job array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
     /// The positions of its elements.
     pub elements: Vec<usize>,
-    /// The elements that it waits for.
+    /// The elements that it depends on.
     pub waits: BTreeMap<usize, Wait>,
 }
 
-/// The arrays of those elements that are to be submitted; each waits for earlier ones alone. In the place of one that is neither submitted nor
-/// in the queue stands what that one waits for.
+/// Returns the arrays of the elements to submit, each after its dependencies. A dependency that is
+/// neither submitted nor in the queue is replaced by its own dependencies.
 pub fn arrays(
     elements: &[Element],
     is_wanted: &dyn Fn(usize) -> bool,
@@ -62,7 +62,7 @@ pub fn arrays(
 }
 
 impl Array {
-    /// The script of the array with this number, from 1.
+    /// Returns the script of the array with this number, from 1.
     pub fn script(&self, number: usize, elements: &[Element], call: &Call) -> String {
         let own = || self.elements.iter().map(|at| &elements[*at]);
         let Some(first) = own().next() else { return String::new() };
@@ -97,14 +97,14 @@ impl Array {
         lines.join("\n")
     }
 
-    /// Where an element's script leaves its exit code, and where its output goes.
+    /// Returns the files for an element's exit code and output.
     pub fn files(submission: &Path, number: usize, task: usize) -> (PathBuf, PathBuf) {
         let file = |ending: &str| submission.join(format!("job-{number}-{task}.{ending}"));
         (file("exit"), file("log"))
     }
 
     fn options(&self, number: usize, resources: &Resources, call: &Call) -> Vec<String> {
-        // A percent sign begins a pattern.
+        // A percent sign starts a pattern.
         let folder = call.submission.display().to_string().replace('%', "%%");
         let log = format!("{folder}/job-{number}-%a.log");
         let mut options = vec![
@@ -134,13 +134,13 @@ fn seconds(time: Nanos) -> u64 {
     time.0.div_ceil(1_000_000_000)
 }
 
-/// A time as sbatch takes it: days-hours:minutes:seconds.
+/// Formats a time for sbatch: days-hours:minutes:seconds.
 fn days(time: Nanos) -> String {
     let seconds = seconds(time);
     format!("{}-{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// What every element does: `run`, its exit code for `status`, and Slurm's own reading of it.
+/// The commands of every element: `run`, its exit code for `status`, and the one for Slurm.
 const BODY: &str = r#"
 exit_file={exit}"$SLURM_ARRAY_TASK_ID.exit"
 rm -f "$exit_file"
@@ -149,19 +149,19 @@ filter=()
 [ -z "${only[$SLURM_ARRAY_TASK_ID]}" ] || filter=(--only "${only[$SLURM_ARRAY_TASK_ID]}")
 {run} "${filter[@]}" --progress plain{flags} &
 run=$!
-# The end of the job's time or a preemption: the run stops in order, and what it has committed stays.
+# At the end of the job's time or a preemption, the run stops cleanly, and committed runs are kept.
 trap 'kill -TERM "$run" 2> /dev/null' TERM INT
 while :; do
   wait "$run"
   code=$?
-  # A signal ends `wait` with 143; the run goes on until it has stopped.
+  # A signal ends `wait` with 143; the run continues until it has stopped.
   { [ "$code" -eq 143 ] && kill -0 "$run" 2> /dev/null; } || break
 done
 echo "$code" > "$exit_file"
 case $code in
-  # All is done. 3: some results are invalid or given up; `sweepline status` says so, and what waits goes on as in one process.
+  # All runs are done. 3: some are invalid or given up; `sweepline status` lists them, and dependents start as in one process.
   0 | 3) exit 0 ;;
-  # 6: something was missing that running again may bring. 130, 143: stopped before it was done.
+  # 6: something is missing that may exist at the next try. 130, 143: stopped before it was done.
   6 | 130 | 143)
     state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
     if [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt {restarts} ]; then

@@ -1,4 +1,4 @@
-//! The part of the scheduler that leaves runs to other workers, where results are shared.
+//! The part of the scheduler that leaves runs to other workers, if results are shared.
 
 use petgraph::graph::NodeIndex;
 
@@ -6,8 +6,8 @@ use super::{Scheduler, SweepError};
 use crate::store::Standing;
 
 impl Scheduler<'_, '_> {
-    /// Takes a run whose turn has come. Where another worker has it, or has committed it, its node ends: a search goes on from its result, or
-    /// waits for it.
+    /// Takes the next run. If another worker has it, or has committed it, its node ends: a search
+    /// continues from its result, or waits for it.
     pub(super) fn is_someone_elses(&mut self, node: NodeIndex, at: usize) -> Result<bool, SweepError> {
         let run = &self.sweep.expansion.runs[at];
         let is_settled = match self.sweep.writer.claim(&run.id.to_string())? {

@@ -20,7 +20,8 @@ const SERIES: &[Source] = &[
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },
-    // Of `DCGM_FI_DEV_GPU_UTIL_RATIO`, the newer name of GPU_UTIL, nothing says whether it is a share or still a percentage: it is left out.
+    // `DCGM_FI_DEV_GPU_UTIL_RATIO`, the newer name of GPU_UTIL, is omitted: it is not documented whether it is a
+    // share or still a percentage.
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_UTIL_RATIO"),
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_ACTIVE"),
     plain("gpu_power_watts", "DCGM_FI_DEV_BOARD_POWER_WATTS"),

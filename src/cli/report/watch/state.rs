@@ -11,7 +11,7 @@ use crate::store::{Moment, Store};
 /// If the system does not list its locks, a state older than this many seconds is not trusted.
 const OLD: i64 = 10;
 
-/// Largest `live.json` that is read: it has a few kilobytes for each run under way.
+/// Largest `live.json` that is read: it has a few kilobytes for each active run.
 const LARGEST: u64 = 1 << 20;
 
 /// The live state.

@@ -61,11 +61,14 @@ pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if blocks.is_empty() {
-        let why = "no run that counts has scraped metrics of its server (`telemetry: on` of an endpoint), and no answer told its times";
+        let why = "no run that counts has scraped metrics of its server (`telemetry: on` of an endpoint), and \
+                   no response reported its times";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "Mean TTFT and E2E from the schedule, as sums of what the client measured and what the server's own histograms or its answers say of the same \
-                requests: those that ended in the window. What is not known is drawn hollow, and nothing is guessed. Of a mix it is all requests.";
+    let text = "Mean TTFT and E2E from the schedule, as sums of the client's measurements and of the times in \
+                the server's histograms or responses for the \
+                same requests: those that ended in the window. Unknown parts are drawn hollow, and nothing is \
+                guessed. For a mix, the sums cover all requests.";
     blocks.insert(0, Block::Text { text: text.to_owned() });
     if left > 0 {
         let text = format!(

@@ -133,7 +133,7 @@ impl Exporter {
         };
         let body = match body {
             Ok(body) => body,
-            Err(error) => return (spans, Err(Refused::Never(format!("they are no JSON: {error}")))),
+            Err(error) => return (spans, Err(Refused::Never(format!("they cannot be encoded as JSON: {error}")))),
         };
         let mut headers = self.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

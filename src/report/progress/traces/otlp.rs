@@ -1,8 +1,10 @@
-//! Spans as OTLP: the messages of `opentelemetry-proto`, which are generated from OpenTelemetry's own files, as protobuf or as JSON.
+//! Spans as OTLP: the messages of `opentelemetry-proto`, which are generated from OpenTelemetry's own
+//! files, as protobuf or JSON.
 //!
-//! Looked at in November 2026: with `default-features = false` and no `tonic`, `opentelemetry-proto` 0.33 brings eight crates that were not here
-//! and no client. `opentelemetry-otlp` 0.33 brings three more and batches, retries and ends by itself; that a collector which is away, slow
-//! or hangs costs a sweep nothing (`export`) is held by tests here, so sending stays ours.
+//! Evaluated in November 2026: with `default-features = false` and without `tonic`, `opentelemetry-proto`
+//! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more and does batching,
+//! retries and shutdown itself. Tests here ensure that a collector that is absent, slow or hangs costs a
+//! sweep nothing (`export`), so sending stays our own.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value};
@@ -22,7 +24,7 @@ pub(super) fn protobuf(batch: &Batch) -> Vec<u8> {
 /// The body of a request, as JSON.
 ///
 /// # Errors
-/// A message that JSON cannot hold; there is none.
+/// If JSON cannot represent the message; this never happens.
 pub(super) fn json(batch: &Batch) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&request(batch))
 }

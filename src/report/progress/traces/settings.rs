@@ -66,7 +66,7 @@ impl Settings {
         let timeout = match either(WITHIN) {
             None => TIMEOUT,
             Some((name, value)) => {
-                Duration::from_millis(value.parse().map_err(|_| format!("{name} is no number of milliseconds"))?)
+                Duration::from_millis(value.parse().map_err(|_| format!("{name} is not a number of milliseconds"))?)
             }
         };
         let headers = either(HEADERS).map_or_else(|| Ok(HeaderMap::new()), |(name, value)| headers(name, &value))?;
