@@ -293,7 +293,7 @@ sweeps:
     }
     let text = lab.ok(&args).stdout;
     assert!(text.contains("cheapest for s · output_tokens=8 (model m): a · s · output_tokens=8 and b ·"), "{text}");
-    assert!(text.contains("each of these rests on one run"), "{text}");
+    assert!(text.contains("each of these is based on one run"), "{text}");
     let fronts = lab.ok(&["curves", "plan.yaml"]).stdout;
     assert!(fronts.contains("Pareto front: s · output_tokens=16 (model m): tokens/s of a user"), "{fronts}");
     assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");

@@ -82,7 +82,7 @@ fn a_class_is_answered_for_alone() {
     assert!(both[1] > 3.0 * both[0], "5 + 8 ms and 5 + 88 ms: {both:?}");
 
     let text = lab.ok(&["compare", "plan.yaml", "--class", "long"]).stdout;
-    assert!(text.contains("against `old`, only requests of class `long` alone; 1 cell"), "{text}");
+    assert!(text.contains("against `old`, only requests of class `long`; 1 cell"), "{text}");
     let text = lab.ok(&["curves", "plan.yaml", "--class", "long"]).stdout;
     assert!(text.starts_with("class long: figures cover only its requests"), "{text}");
     assert!(text.replace('\n', " ").contains("2 runs have no class long and are excluded."), "{text}");

@@ -766,7 +766,7 @@ fn talk_is_loud_or_quiet() {
     let normal = lab.ok(&["run", "plan.yaml", "--force"]);
     let loud = lab.ok(&["run", "plan.yaml", "--force", "--verbose"]);
     let id = lab.runs().keys().next().unwrap().clone();
-    let probed = |text: &str| text.contains("demo: 127.0.0.1:") && text.contains("answers");
+    let probed = |text: &str| text.contains("demo: 127.0.0.1:") && text.contains("responds");
     assert!(probed(&loud.stderr) && loud.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", loud.stderr);
     assert!(!probed(&normal.stderr) && !normal.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", normal.stderr);
     assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both");

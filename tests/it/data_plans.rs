@@ -177,7 +177,7 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
     std::fs::write(lab.path().join("latin.jsonl"), [good.as_bytes(), b"{\"prompt\": \"\xe9\"}\n"].concat()).unwrap();
     let cases = [
         ("none.jsonl", "E001", "`none.jsonl` cannot be read"),
-        ("syntax.jsonl", "E001", "syntax.jsonl:2: no JSON"),
+        ("syntax.jsonl", "E001", "syntax.jsonl:2: not JSON"),
         ("types.jsonl", "E001", "types.jsonl:3: `prompt` is"),
         ("columns.csv", "E001", "columns.csv: its entries have an unknown format (their fields: question, reply)"),
         ("ids.jsonl", "E001", "ids.jsonl:2: the id `x` is a duplicate"),

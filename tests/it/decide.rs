@@ -98,7 +98,7 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     let lab = lab();
     refused(&lab, &["decide", "plan.yaml"], "there is no record plan.decision.md yet");
     refused(&lab, &["decide", "plan.yaml", "--accept", QUICK], "a decision needs a reason: add --because");
-    refused(&lab, &["decide", "plan.yaml", "--check"], "there is no record to check");
+    refused(&lab, &["decide", "plan.yaml", "--check"], "no record to check");
     let several =
         refused(&lab, &["decide", "plan.yaml", "--accept", "true", "--because", "x"], "selects 2 configurations");
     assert!(several.stderr.contains("\n  --accept \"endpoint == 'slow'\"\n"), "{}", several.stderr);

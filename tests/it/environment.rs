@@ -104,7 +104,7 @@ fn pin_ends_before_anything_is_sent() {
         assert_eq!(generations(&new), 0);
     }
     let preview = lab.run(&["preview", "plan.yaml", "--probe"]);
-    says(&preview, "`run` would refuse this: endpoint `a` says version 0.11.1");
+    says(&preview, "`run` would refuse this: endpoint `a` reports version 0.11.1");
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
@@ -262,7 +262,7 @@ fn results_of_two_versions_are_never_read_as_one_in_silence() {
     lab.write("plan.yaml", &plan(new.port, "", "environment: ignore\n"));
     let run = lab.run(&["run", "plan.yaml"]);
     measured(&run);
-    let note = "the results of a are of 2 servers: mock 0.11.0 (1 run), mock 0.11.1 (1 run)";
+    let note = "the results of a come from 2 different servers: mock 0.11.0 (1 run), mock 0.11.1 (1 run)";
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line(&run.stdout).contains(note), "{}", run.stdout);
     assert!(one_line(&lab.run(&["curves", "plan.yaml"]).stdout).contains(note));

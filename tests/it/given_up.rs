@@ -212,7 +212,11 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
     }
     let csv = lab.ok(&["export", "plan.yaml", "--columns", "qps,verdict,given_up,requests,ttft_p50_ms"]);
     assert_eq!(csv.stdout.lines().last(), Some("100,given_up,503 (3 of 3),,"), "{}", csv.stdout);
-    assert!(csv.stderr.contains("note: 1 run was given up (503 (3 of 3)): no numbers"), "{}", csv.stderr);
+    assert!(
+        csv.stderr.contains("note: 1 run was given up (503 (3 of 3)): verdict given_up, no numbers"),
+        "{}",
+        csv.stderr
+    );
     assert!(!csv.stderr.contains("no result yet"), "{}", csv.stderr);
     let markdown = lab.ok(&["export", "plan.yaml", "--format", "markdown"]).stdout;
     let line = markdown.lines().find(|line| line.contains("| 503 (3 of 3)")).unwrap();

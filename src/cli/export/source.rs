@@ -128,9 +128,9 @@ impl<'a> Source<'a> {
         let count = self.given_up.len();
         let runs = if count == 1 { "1 run was given up".to_owned() } else { format!("{count} runs were given up") };
         let there = match rows {
-            Rows::Runs if !wide => "their rows have the verdict given_up and no numbers",
-            Rows::Curves => "their rows have the reason in given_up_reason and no figures",
-            _ => "they have no rows",
+            Rows::Runs if !wide => "verdict given_up, no numbers",
+            Rows::Curves => "reason in given_up_reason, no figures",
+            _ => "no rows",
         };
         let like = if count == 1 { "" } else { "like " };
         Some(format!("note: {runs} ({like}{}): {there}", first.given_up.reason()))

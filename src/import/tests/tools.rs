@@ -90,17 +90,14 @@ fn what_cannot_be_measured_is_refused_with_the_reason() {
         ),
         ("guidellm run --backend model=m --profile kind=constant --data prompt_tokens=90", "it has no `rate`"),
         ("genai-bench benchmark --api-backend oci-cohere --task text-to-text", "the provider has no OpenAI API"),
-        (
-            "genai-bench benchmark --api-backend openai --api-base http://h --task text-to-image",
-            "not images or speech",
-        ),
+        ("genai-bench benchmark --api-backend openai --api-base http://h --task text-to-image", "not images or speech"),
         (
             "genai-bench benchmark --api-backend vllm --api-base http://h --api-model-name m --task text-to-text \
              --traffic-scenario D(1",
             "D(IN,OUT)",
         ),
         ("python token_benchmark_ray.py --model claude-2 --llm-api anthropic", "the provider has no OpenAI API"),
-        ("python token_benchmark_ray.py --model m", "OPENAI_API_BASE is not set"),
+        ("python token_benchmark_ray.py --model m", "the source does not set OPENAI_API_BASE"),
         ("OPENAI_API_BASE='http://a/v1;http://b/v1' python token_benchmark_ray.py --model m", "several addresses"),
     ] {
         let error = of(command).map(|made| made.plan).unwrap_err().to_string();
