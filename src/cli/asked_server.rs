@@ -180,7 +180,7 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
         (Some(model), models) => {
             if !models.is_empty() && !models.contains(model) {
                 stderr::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
-            } else if models.is_empty() && *said != Description::default() {
+            } else if models.is_empty() && said.responded {
                 stderr::complain(&format!("warning: {}", no_model(url, said)));
             }
             Ok(model.clone())

@@ -27,6 +27,8 @@ pub struct Description {
     pub refused: Option<u16>,
     /// Whether the response was a list of models: JSON with `data`. A page of HTML is not one.
     pub is_list: bool,
+    /// Whether there was a response at all.
+    pub responded: bool,
 }
 
 /// Requests a server's models and its version.
@@ -54,5 +56,14 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
     let is_list = list["data"].is_array();
     let said = read(client, question, Engine::Openai, (&list, &header)).await;
     let longest = longest.or(said.context_length);
-    Ok(Description { models, longest, engine: said.engine, version: said.version, flags: said.flags, refused, is_list })
+    Ok(Description {
+        models,
+        longest,
+        engine: said.engine,
+        version: said.version,
+        flags: said.flags,
+        refused,
+        is_list,
+        responded: true,
+    })
 }

@@ -91,7 +91,7 @@ fn flags_say_more_than_the_server() {
     for (flags, words) in [
         (&["--qps", "0"][..], "`qps`"),
         (&["--batch-size", "0"], "`batch_size`"),
-        (&["--url", "not a url", "--model", "m"], "not a URL"),
+        (&["--url", "not a url", "--model", "m"], "--url is not the URL of a server"),
         (&["--qps", "fast"], "--qps"),
         (&["--engine", "vllm"], "--url"),
     ] {

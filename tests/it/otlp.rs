@@ -345,7 +345,7 @@ fn no_collector_harms_a_sweep() {
         let endpoint = format!("http://user:top-secret@{address}");
         let (ended, took) = run(&lab, &["--force"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let told = "the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not take spans";
+        let told = "the collector of OTEL_EXPORTER_OTLP_ENDPOINT does not accept spans";
         assert_eq!(ended.stderr.matches(told).count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(why) && !ended.stderr.contains("top-secret"), "{}", ended.stderr);
         let base = *wanted.get_or_insert(took);

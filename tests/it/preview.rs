@@ -268,7 +268,7 @@ fn what_another_process_measures_is_pending() {
     });
     let pending = entries(&shown, "pending")[0];
     assert!(pending["id"].as_str().unwrap().starts_with(&attempt[..16]), "{pending}");
-    assert_eq!(pending["reason"], format!("attempt 1 is running in process {}", running.id()));
+    assert_eq!(pending["reason"], format!("process {} is making attempt 1", running.id()));
     assert_eq!(entries(&shown, "new").len(), 1);
     running.signal(Signal::KILL);
     end(running);
