@@ -11,8 +11,8 @@
 //! happened in this run, not the long-run behavior of the server.
 //!
 //! The server's speed is autocorrelated: log speed of a request = 0.9 × that of the one before + noise,
-//! with a deviation of 10 %. A mean over n requests then varies as one over n / 19 independent ones, (1
-//! + φ) / (1 − φ) = 19. That is noise if half of the window holds several times as many requests, and
+//! with a deviation of 10 %. A mean over n requests then varies as one over n / 19 independent ones:
+//! `(1 + φ) / (1 − φ)` = 19. That is noise if half of the window holds several times as many requests, and
 //! the shortest halves here have 110: one such window is representative of the next. A memory as long as
 //! a half is what `unsteady` is meant to report: another window of the same server would give another
 //! result.

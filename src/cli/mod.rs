@@ -150,7 +150,7 @@ pub enum Command {
     Cancel(cluster::cancel::CancelArgs),
     /// Explain why a run is done, skipped or done again
     Why(why::WhyArgs),
-    /// List the runs that are added, removed and kept between two plans, and the responsible edits
+    /// List the runs that two plans add, remove and keep, and the edits behind them
     Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
@@ -174,7 +174,7 @@ pub enum Command {
     Dataset(dataset::DatasetArgs),
     /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
-    /// Measure the generator's own error on this machine, and up to which load it stays small
+    /// Measure the load generator's own error on this machine, by load
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),

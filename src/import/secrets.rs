@@ -170,7 +170,8 @@ impl Secrets {
     /// Whether the value of this name is a secret or contains one.
     pub(crate) fn are_in_value(&self, name: &str, value: &Value) -> bool {
         let clean = masked_json(name, value, &mut Found::new());
-        clean != *value || self.hide_known(&clean.to_string()) != clean.to_string()
+        let text = clean.to_string();
+        clean != *value || self.hide_known(&text) != text
     }
 
     /// Returns a named value in its displayable form.

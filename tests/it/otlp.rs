@@ -355,7 +355,11 @@ fn no_collector_harms_a_sweep() {
     }
     assert!(refused.try_iter().count() >= 1);
     let (ended, _) = run(&lab, &[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "top-secret")]);
-    assert!(ended.stderr.contains("no traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is no address"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an address"),
+        "{}",
+        ended.stderr
+    );
     assert!(!ended.stderr.contains("top-secret") && ended.code == Some(0));
 }
 

@@ -150,7 +150,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     honest(&ended);
     let choice = choices(&lab, "plan.yaml").remove(0);
     let standing = choice["standing"].as_str().unwrap();
-    assert!(standing.starts_with("not found; no run at 20 can tell: "), "{standing}");
+    assert!(standing.starts_with("not found; no run at 20 can decide: "), "{standing}");
     assert!(standing.ends_with(" requests, but a p99 takes at least 299; extend the window; 1 run"), "{standing}");
     assert!(ended.stderr.contains(standing), "{}", ended.stderr);
     let answer = &choice["answers"][0];
@@ -459,7 +459,7 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     lab.write("search.yaml", &(short + "validity: { client_late: { suspect: 100%, invalid: 100% } }\n"));
     let refused = asked(&[]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("search.yaml is there already"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("search.yaml already exists"), "{}", refused.stderr);
     let limited = lab.run(&["search", "--slo", "ttft p98 5ms"]);
     assert!(limited.stderr.contains("unknown percentile `p98`; use one of p50, p75"), "{}", limited.stderr);
     let ended = lab.measured(&["run", "search.yaml", "-q"]);

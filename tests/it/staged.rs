@@ -356,6 +356,6 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
     let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();
     let few = told["diagnostics"].as_array().unwrap().iter().find(|one| one["code"] == "M032").expect("a warning");
-    assert!(few["message"].as_str().unwrap().starts_with("`ttft_p99` of sweep `load` takes 368 requests"), "{few:#}");
+    assert!(few["message"].as_str().unwrap().starts_with("`ttft_p99` of sweep `load` needs 368 requests"), "{few:#}");
     assert_eq!((&few["severity"], &few["line"]), (&"warning".into(), &14.into()), "{few:#}");
 }

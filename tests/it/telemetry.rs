@@ -364,7 +364,7 @@ fn what_cannot_be_scraped_is_told_before_anything_runs() {
         ("{ every: 5ms }", "vllm", "`every` must be 100ms to 10m, not 5ms"),
         ("{ raw: 'a{b=\"c\"}' }", "vllm", "is not a metric name"),
         ("{ map: { requests_runing: a } }", "vllm", "did you mean `requests_running`?"),
-        ("{ map: { requests_running: 'a b' } }", "vllm", "`a b` names no metric"),
+        ("{ map: { requests_running: 'a b' } }", "vllm", "`a b` is not a metric"),
         ("{ prometheus: [on, 5] }", "vllm", "E007"),
         ("5", "vllm", "E007"),
     ] {

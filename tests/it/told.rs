@@ -86,7 +86,7 @@ fn columns_of_curves_have_the_units_of_runs_and_say_from_when_latencies_count() 
         assert!(says(name).contains("in `runs` the column of this name is from the send"), "{name}: {}", says(name));
     }
     assert!(says("user_throughput_mean_tokens_per_s").contains("from the send, in open loops too"));
-    assert!(says("left_out").contains("not counted"), "{}", says("left_out"));
+    assert!(says("left_out").contains("excluded from all figures"), "{}", says("left_out"));
     assert!(columns["on_front_throughput_p99"]["null_when"].is_string());
 }
 
@@ -108,7 +108,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert!(markdown.contains("|   40 |") && !markdown.contains("40.00"), "{markdown}");
 
     // What is not there is said, with the reason.
-    for (kind, why) in [("classes", "over a mix"), ("lengths", "one length"), ("turns", "conversations")] {
+    for (kind, why) in [("classes", "uses a mix"), ("lengths", "one length"), ("turns", "conversations")] {
         let ended = lab.ok(&["export", "plan.yaml", "--rows", kind]);
         assert!(ended.stderr.contains("no rows") && ended.stderr.contains(why), "{kind}: {}", ended.stderr);
     }

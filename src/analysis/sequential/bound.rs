@@ -7,8 +7,8 @@
 //! 133–141): the t statistics of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values,
 //! `Q` that of their squares and `z = S / √Q`, the next value is `w = x / √(Q + x²)` of the new root of
 //! squares, `w` does not depend on anything before, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of
-//! one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n −
-//! 1) tan θ`. An observed p-value is divided by its weight: `p / weight(n)` is an `x`, and Λ of it is
+//! one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with
+//! `t = √(n − 1) tan θ`. An observed p-value is divided by its weight: `p / weight(n)` is an `x`, and Λ of it is
 //! the p-value over the whole sequence, which is valid wherever the sequence stops.
 
 use std::collections::BTreeMap;

@@ -61,7 +61,7 @@ pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if blocks.is_empty() {
-        let why = "no run that counts has scraped metrics of its server (`telemetry: on` of an endpoint), and \
+        let why = "no counted run has scraped metrics of its server (`telemetry: on` for an endpoint), and \
                    no response reported its times";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
