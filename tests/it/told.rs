@@ -108,7 +108,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert!(markdown.contains("|   40 |") && !markdown.contains("40.00"), "{markdown}");
 
     // What is not there is said, with the reason.
-    for (kind, why) in [("classes", "uses a mix"), ("lengths", "one length"), ("turns", "conversations")] {
+    for (kind, why) in [("classes", "uses a mix"), ("lengths", "the same length"), ("turns", "conversations")] {
         let ended = lab.ok(&["export", "plan.yaml", "--rows", kind]);
         assert!(ended.stderr.contains("no rows") && ended.stderr.contains(why), "{kind}: {}", ended.stderr);
     }
