@@ -291,7 +291,7 @@ fn prefix_hits_are_held_against_what_prompts_share() {
     let reason = reason.unwrap_or_else(|| panic!("{:#}", warm["verdict"]));
     assert_eq!(reason["state"], "suspect");
     assert!(
-        reason["text"].as_str().unwrap().starts_with("by the server's metrics 100.0% of prompt tokens"),
+        reason["text"].as_str().unwrap().starts_with("by the server's metrics, 100.0% of prompt tokens"),
         "{reason}"
     );
 }
