@@ -1,4 +1,4 @@
-//! Every command and every flag does something: exit codes, what goes to stdout and what to stderr, text and JSON.
+//! Every command and every flag has an effect: exit codes, text on stdout and stderr, JSON.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lab::{Lab, Run, Server};
 
-/// Two endpoints with servers of their own; short, so that it can be run.
+/// Two endpoints, each with its own server; short enough to be run.
 const PLAN: &str = "sweepline: 1
 name: commands
 endpoints:
@@ -23,7 +23,7 @@ sweeps:
   open: { matrix: { endpoint: [a], model: [m], scenario: [s], qps: [40, 50.5] }, repeats: 2 }
 ";
 
-/// One run, done in a moment.
+/// One run that takes a moment.
 const ONE: &str = "sweepline: 1
 name: one
 endpoints: { demo: { engine: mock, mock: { ttft: 1ms, itl: 1ms } } }
@@ -47,7 +47,8 @@ sweeps:
   c: { after: a, matrix: { endpoint: [demo], model: [m], batch_size: [3] } }
 ";
 
-/// Which test shows the effect of a command or flag. `mock`'s own flags are looked up in the tests of the mock.
+/// The test that shows the effect of each command or flag. The flags of `mock` are looked up in the tests
+/// of the mock.
 const SHOWN_BY: &[(&str, &str)] = &[
     ("run", "only_and_skip_choose_runs"),
     ("run --markdown", "gates_stop_and_skip_if_leaves_out_by_what_was_found"),
@@ -288,7 +289,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("dataset profile --k", "a_profile_is_made_of_ranges"),
     ("dataset profile --output", "a_profile_is_made_of_ranges"),
     ("dataset profile --force", "data_sets_and_profiles_are_kept"),
-    // Three commands that answer from results take the same flags.
+    // Three commands that read results take the same flags.
     ("compare", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
     ("compare --by", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
     ("compare --baseline", "a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so"),
@@ -369,13 +370,14 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("mock", "a_finished_plan_sends_nothing"),
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
-    // Each embedded server is started with it; without it every run of the embedded mock would leave a process.
+    // Each embedded server is started with this flag; without it every run of the embedded mock would leave
+    // a process behind.
     ("mock --tell-times", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
     ("mock --trace-ids", "llama_cpp_tells_prefill_and_decode_in_the_last_chunk"),
     ("mock --parent-pipe", "embedded_servers_are_gone_with_their_runs"),
 ];
 
-/// The commands of the program, and theirs, from their own help.
+/// Returns the commands and subcommands of the program, from its own help.
 fn commands(lab: &Lab) -> Vec<String> {
     let names = listed(&lab.ok(&["--help"]).stdout);
     assert!(names.len() >= 10, "{names:?}");
@@ -387,20 +389,20 @@ fn commands(lab: &Lab) -> Vec<String> {
     names.into_iter().flat_map(parts).collect()
 }
 
-/// The commands that a help lists, but `help`.
+/// Returns the commands that a help text lists, except `help`.
 fn listed(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
-    // A line that goes on is indented further.
+    // A continuation line is indented further.
     let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).map(str::to_owned);
     names.filter(|name| !name.is_empty() && name != "help").collect()
 }
 
-/// The help of a command.
+/// Returns the help of a command.
 fn help(lab: &Lab, command: &str) -> String {
     lab.ok(&command.split(' ').chain(["--help"]).collect::<Vec<_>>()).stdout
 }
 
-/// The long flags of a command, from its own help.
+/// Returns the long flags of a command, from its own help.
 fn flags(lab: &Lab, command: &str) -> Vec<String> {
     let help = help(lab, command);
     let flag = |line: &str| {
@@ -413,7 +415,7 @@ fn flags(lab: &Lab, command: &str) -> Vec<String> {
     names.filter(|name| !["help", "version"].contains(&name.as_str())).collect()
 }
 
-/// The text of every test in a folder of the repository.
+/// Returns the text of every test in a folder of the repository.
 fn sources(folder: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -434,16 +436,16 @@ fn every_command_and_flag_has_a_test() {
     }
     for offer in &offered {
         match (table.get(offer.as_str()), offer.strip_prefix("mock ")) {
-            (Some(test), _) => assert!(here.contains(&format!("fn {test}()")), "{offer}: no test is called {test}"),
+            (Some(test), _) => assert!(here.contains(&format!("fn {test}()")), "{offer}: test {test} not found"),
             (None, Some(flag)) => assert!(
                 of_mock.contains(&format!("\"{flag}\"")) || of_mock.contains(&format!("\"{flag}=")),
                 "{flag} of the mock has no test"
             ),
-            (None, None) => panic!("`{offer}` is in --help and in no test"),
+            (None, None) => panic!("`{offer}` is in --help, but not in any test"),
         }
     }
     for entry in table.keys() {
-        assert!(offered.iter().any(|offer| offer == entry), "`{entry}` is tested and not in --help");
+        assert!(offered.iter().any(|offer| offer == entry), "`{entry}` is tested, but not in --help");
     }
 }
 
@@ -456,7 +458,7 @@ fn help_reads_well() {
     }
 }
 
-/// The runs that a preview with these flags shows, as sweep and cell, without orphans.
+/// Returns the runs that a preview with these flags shows, as sweep and cell, without orphans.
 fn previewed(lab: &Lab, args: &[&str]) -> Vec<Value> {
     let args: Vec<&str> =
         ["preview", "plan.yaml", "--format", "json"].into_iter().chain(args.iter().copied()).collect();
@@ -476,7 +478,7 @@ fn only_and_skip_choose_runs() {
         (&["--only", "endpoint == 'a'"], 6),
         (&["--only", "endpoint == 'a' and batch_size >= 2"], 1),
         (&["--only", "batch_size in [1, 2]"], 4),
-        // A run without the axis does not match, whichever way one asks.
+        // A run without the axis does not match, nor does the negation match it.
         (&["--only", "qps > 1"], 4),
         (&["--only", "qps == 50.5"], 2),
         (&["--only", "sweep == 'open' and repeat == 0"], 2),
@@ -498,7 +500,7 @@ fn only_and_skip_choose_runs() {
         ("qps = 40", "; write == to compare"),
         ("scenario == s", "put quotes around it, scenario == 's'"),
         ("qps == 999", "no run of this plan is selected; qps is "),
-        // A run without the axis does not match, whichever way one asks.
+        // A run without the axis does not match, nor does the negation match it.
         ("not qps > 1", "no run of this plan is selected; qps is "),
     ] {
         for command in ["preview", "run"] {
@@ -507,14 +509,14 @@ fn only_and_skip_choose_runs() {
             assert!(ended.stderr.contains(words), "{text}: {}", ended.stderr);
         }
     }
-    assert!(!lab.results().exists(), "a bad expression and a preview leave nothing");
+    assert!(!lab.results().exists(), "a bad expression and a preview write nothing");
     lab.ok(&["run", "plan.yaml", "--only", "sweep == 'closed'", "--skip", "endpoint == 'b' or batch_size == 2"]);
     let run = lab.only_run();
     assert_eq!(
         (&run.json["spec"]["endpoint"]["name"], &run.json["spec"]["load"]["closed"]["batch_size"]),
         (&"a".into(), &1.into())
     );
-    // Nobody edited the plan: that the open loop has no results yet is no edit of the closed one.
+    // The plan was not edited: missing results of the open loop are not an edit of the closed loop.
     let open = lab.ok(&["preview", "plan.yaml", "--only", "sweep == 'open'"]).stdout;
     assert!(open.contains("never committed") && !open.contains("added"), "{open}");
 }
@@ -542,7 +544,7 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "empty@every:2"]);
     let url = server.url();
-    // A stream with nothing in it: the probe's own generation is no stream and has its status.
+    // An empty stream: the probe's own generation is not streamed and succeeds.
     let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{url}\""));
     let plan = format!("{plan}environment: ignore\n");
     lab.write("plan.yaml", &plan);
@@ -550,7 +552,7 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     assert_eq!(first.code, Some(3), "{first:?}");
     assert!(first.stdout.contains("invalid: errors"), "{}", first.stdout);
     assert!(first.stderr.contains("why a run is not valid"), "{}", first.stderr);
-    assert!(first.stderr.contains("run plan.yaml --redo invalid"), "what ends it is offered: {}", first.stderr);
+    assert!(first.stderr.contains("run plan.yaml --redo invalid"), "the remedy is offered: {}", first.stderr);
     for shown in [&["preview", "plan.yaml"] as &[&str], &["run", "plan.yaml", "--dry-run"]] {
         let shown = lab.ok(&[shown, &["--redo", "invalid"]].concat());
         assert!(shown.stdout.contains("its verdict is invalid"), "{}", shown.stdout);
@@ -563,7 +565,7 @@ fn invalid_runs_are_cached_until_they_are_to_be_redone() {
     assert_eq!(redone.code, Some(3));
     assert!(redone.stderr.contains("its verdict is invalid"), "{}", redone.stderr);
     assert_eq!(lab.only_run().json["attempt"], 2);
-    // Judged more mildly it is none of the kind.
+    // Under a more lenient threshold the run is no longer invalid.
     lab.write("plan.yaml", &plan.replace("validity: {", "validity: { errors: { suspect: 100%, invalid: 100% },"));
     let id = lab.runs().keys().next().unwrap().clone();
     let judged = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
@@ -576,7 +578,7 @@ fn time(run: &Run, which: &str) -> Timestamp {
     run.json[which].as_str().unwrap().parse().unwrap()
 }
 
-/// The committed runs by their start, as endpoint, start, end.
+/// Returns the committed runs by their start, as endpoint, start and end.
 fn intervals(lab: &Lab) -> Vec<(String, Timestamp, Timestamp)> {
     let runs = lab.runs();
     let name = |run: &Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
@@ -612,9 +614,12 @@ fn jobs_overlap_except_on_one_resource() {
         runs.iter().enumerate().flat_map(|(at, one)| runs[at + 1..].iter().map(move |two| (one, two))).collect();
     assert!(
         pairs.iter().any(|(one, two)| one.0 != two.0 && overlap(one, two)),
-        "two endpoints go side by side: {runs:?}"
+        "the runs of two endpoints overlap: {runs:?}"
     );
-    assert!(!pairs.iter().any(|(one, two)| one.0 == two.0 && overlap(one, two)), "one endpoint never does: {runs:?}");
+    assert!(
+        !pairs.iter().any(|(one, two)| one.0 == two.0 && overlap(one, two)),
+        "the runs of one endpoint never overlap: {runs:?}"
+    );
 
     let lab = Lab::new();
     let shared = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "200ms").replace("COOLDOWN", "0s");
@@ -629,7 +634,7 @@ fn jobs_overlap_except_on_one_resource() {
 fn a_resource_rests_between_runs() {
     let lab = Lab::new();
     let plan = PARALLEL.replace("RESOURCE", "resource: node,").replace("MEASURE", "150ms").replace("COOLDOWN", "700ms");
-    // The first endpoint has but one run: the pause after it holds for the other endpoint too.
+    // The first endpoint has only one run: the pause after it also delays the other endpoint.
     lab.write(
         "plan.yaml",
         &plan
@@ -677,7 +682,7 @@ fn a_sweep_waits_for_those_it_comes_after() {
     after(&middle, &late);
 }
 
-/// An address where nobody listens: its port was ours a moment ago.
+/// Returns an address on which nothing listens: this process has just released its port.
 fn dead_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/v1", listener.local_addr().unwrap())
@@ -699,12 +704,12 @@ fn a_dead_endpoint_fails_alone_unless_told_to_fail_fast() {
     assert_eq!(quiet.code, Some(6));
     assert!(
         quiet.stderr.contains("dead: ") && quiet.stderr.contains("does not respond"),
-        "errors are no talk: {}",
+        "errors are printed despite the flag: {}",
         quiet.stderr
     );
     assert_eq!(lab.only_run().json["spec"]["endpoint"]["name"], "demo");
 
-    // A server that dies in the middle of a run leaves an attempt, which `list --attempts` tells.
+    // A server that dies during a run leaves an attempt, which `list --attempts` shows.
     let lab = Lab::new();
     let server = Server::start(&lab, &["--fault", "exit@20"]);
     lab.write(
@@ -732,7 +737,7 @@ fn results_go_where_they_are_told_to() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
     let ended = lab.ok(&["run", "plan.yaml", "--results", "else/where"]);
-    assert!(ended.stderr.contains("--results else/where"), "what one types next works: {}", ended.stderr);
+    assert!(ended.stderr.contains("--results else/where"), "the suggested command works: {}", ended.stderr);
     assert!(!lab.results().exists() && lab.path().join("else/where/runs").is_dir());
     let id = std::fs::read_dir(lab.path().join("else/where/runs")).unwrap().next().unwrap().unwrap().file_name();
     let id = id.to_str().unwrap();
@@ -928,7 +933,7 @@ fn readers_answer_in_text_and_json() {
         (&full.into(), &"cached".into(), &"2".into())
     );
 
-    assert!(lab.ok(&["verify"]).stdout.contains("1 runs in results: all whole"));
+    assert!(lab.ok(&["verify"]).stdout.contains("1 run in results: all whole"));
     assert_eq!(lab.ok(&["verify", "--format", "json"]).json()["runs"][0]["whole"], true);
     // One byte, the same length: only the digest tells.
     let file = run.dir.join("requests.parquet");

@@ -465,7 +465,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
                     let all = format!("{}{}", ended.stdout, ended.stderr);
                     let is_good = match args[0] {
                         "list" => all.lines().any(|line| line.contains(id) && line.ends_with("whole")),
-                        "verify" => all.contains("1 runs in results: all whole\n"),
+                        "verify" => all.contains("1 run in results: all whole\n"),
                         _ => ended.stderr.is_empty(),
                     };
                     if ended.code != Some(0) || !is_good {

@@ -1,4 +1,4 @@
-//! Each outcome, produced by a server that misbehaves and read from the row.
+//! Outcomes, each produced by a misbehaving server and read from the row.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::server::{Server, good, stream_of, token};
 
-/// A plan over `endpoints` (name and port) with the answer's length, phases and sweeps in `rest`.
+/// Returns a plan over `endpoints` (name and port), with response length, phases and sweeps in `rest`.
 pub fn plan(endpoints: &[(&str, u16)], rest: &str) -> String {
     let endpoints: String = endpoints
         .iter()
@@ -24,7 +24,8 @@ pub fn plan(endpoints: &[(&str, u16)], rest: &str) -> String {
     )
 }
 
-/// One run of one slot that sends at least `requests` requests, one after the other. However they end, they are what is measured.
+/// Returns one run of one slot that sends at least `requests` requests, one after the other. All of them
+/// are measured, however they end.
 pub fn one_by_one(port: u16, requests: usize, timeouts: &str) -> String {
     let plan = plan(
         &[("a", port)],
@@ -37,11 +38,11 @@ pub fn one_by_one(port: u16, requests: usize, timeouts: &str) -> String {
     plan.replace("engine: mock }", "engine: mock, errors: measured }")
 }
 
-/// The records of a run in the order of their numbers.
+/// Returns the records of a run in the order of their numbers.
 pub fn by_number(run: Run) -> Vec<Record> {
     let mut records = run.records;
     records.sort_by_key(|record| record.row.request);
-    assert!(records.iter().enumerate().all(|(at, record)| record.row.request == at as u64), "a row for each number");
+    assert!(records.iter().enumerate().all(|(at, record)| record.row.request == at as u64), "one row for each number");
     records
 }
 
@@ -49,7 +50,8 @@ fn error(record: &Record) -> &str {
     record.row.error.as_deref().unwrap_or("")
 }
 
-/// What each fault of the mock is in rows, and a part of the row's text. The first strikes request 0 of the run.
+/// The faults of the mock, with their outcome in rows and a part of the row's text. The first fault strikes
+/// request 0 of the run.
 const FAULTS: [(&str, &str, &str); 17] = [
     ("http:503", "http_503", "a fault of the mock"),
     ("http:401", "http_401", "a fault of the mock"),
@@ -102,10 +104,13 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     let events = |at: usize| records[at].row.events;
     assert_eq!([events(3), events(4), events(6), events(13), events(14)], [3, 0, 2, 4, 0]);
     let stalled = &records[6].row;
-    assert!(stalled.ended_ns.unwrap() - stalled.last_token_ns.unwrap() >= 1_000_000_000, "a whole second of nothing");
+    assert!(
+        stalled.ended_ns.unwrap() - stalled.last_token_ns.unwrap() >= 1_000_000_000,
+        "a whole second without a token"
+    );
     assert!(records[16].row.ended_ns.unwrap() - records[16].row.sent_ns.unwrap() >= 3_000_000_000);
 
-    // The server saw each of the rows once, under the row's id, and nothing else but the probe.
+    // The server saw each row exactly once, under the row's id, and nothing else except the probe.
     let sent: Vec<&Record> = records.iter().filter(|record| record.row.sent_ns.is_some()).collect();
     let log = mock.log(sent.len() + 12);
     let mut ids: Vec<&str> = log.iter().filter_map(|line| line["request_id"].as_str()).collect();
@@ -119,8 +124,8 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     assert_eq!(
         log.len() - ids.len(),
         12,
-        "the probe asks for the models, one generation, the models again and the version, five times for the round trip, then for the \
-         gauge, and twice for the version behind the run"
+        "the probe requests the models, one generation, the models again and the version, five round trips, then the \
+         gauge, and the version twice after the run"
     );
     let fault_of = |at: usize| log.iter().find(|line| line["n"] == at + 2).unwrap()["fault"].clone();
     assert_eq!(fault_of(6), "stall");
@@ -128,8 +133,9 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 
 #[timed_test]
 fn a_connection_reset_at_once_is_not_tried_again() {
-    // Connections 1 and 2 are the probe's, 3 and 4 ask what the server is, 5 how far it is, 6 asks for the gauge. The run's first ends
-    // with its second request, so that the next ones meet the resets.
+    // Connections 1 and 2 belong to the probe, 3 and 4 identify the server, 5 measures the round trip, 6
+    // reads the gauge. The run's first connection ends with its second request, so that the next ones meet
+    // the resets.
     let mock = Mock::start(&["--fault", "refuse@8-11", "--fault", "close@3"]);
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(mock.port, 12, "stall: 30s"));
@@ -137,17 +143,17 @@ fn a_connection_reset_at_once_is_not_tried_again() {
     let records = by_number(lab.only_run());
     assert_eq!(records[0].row.outcome, Outcome::Ok);
     assert_eq!(records[1].row.outcome, Outcome::Reset);
-    // Five in a row would be a reason to ask, and the question would be struck too.
+    // Five failures in a row would trigger a liveness check, and the fault would strike that check too.
     for record in &records[2..6] {
-        // The reset may come before the client has seen its connection open.
+        // The reset may arrive before the client sees its connection open.
         assert!(matches!(record.row.outcome, Outcome::Reset | Outcome::Connect), "{:?}", record.row.outcome);
     }
     assert!(records[6..].iter().all(|record| record.row.outcome != Outcome::Reset));
     let log = mock.log(records.len() + 1);
-    assert_eq!(log.iter().filter(|line| line["fault"] == "refuse").count(), 4, "one connection for each of the rows");
+    assert_eq!(log.iter().filter(|line| line["fault"] == "refuse").count(), 4, "one connection for each row");
 }
 
-/// Answers of a server that is no server: what is on the wire, the outcome, a part of the row's text.
+/// Responses that are not HTTP as expected: bytes on the wire, outcome, a part of the row's text.
 fn odd_answers() -> Vec<(Vec<u8>, &'static str, &'static str)> {
     let raw = |text: &str| text.as_bytes().to_vec();
     let long = "x".repeat(1 << 20);
@@ -184,7 +190,7 @@ fn what_is_no_answer_is_told_apart() {
     let server = Server::start(|number, stream| {
         let answers = odd_answers();
         let (bytes, ..) = &answers[number.min(answers.len() - 1)];
-        // The client may turn away in the middle.
+        // The client may close the connection midway.
         let _ = stream.write_all(bytes);
     });
     let answers = odd_answers();
@@ -209,7 +215,7 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(&stream_of("data: {\"choices\":[{\"delta\":{\"content\":\""));
         let piece = vec![b'x'; 1 << 20];
-        // Ends as soon as the client turns away.
+        // Ends as soon as the client closes the connection.
         let _ = (0..SENT / piece.len()).try_for_each(|_| stream.write_all(&piece));
     });
     let lab = Lab::new();
@@ -230,7 +236,7 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
         assert!(error(record).contains("larger than 16 MiB"));
         assert!(record.row.bytes < 64 << 20, "read no further than needed: {}", record.row.bytes);
     }
-    assert!(peak > 0 && peak < 256 << 20, "one line of 16 MiB at a time, not {peak} bytes");
+    assert!(peak > 0 && peak < 256 << 20, "at most at most one line of 16 MiB at a time, not {peak} bytes");
 }
 
 #[timed_test]
@@ -256,9 +262,9 @@ fn a_body_that_does_not_end_after_done_holds_nobody_up() {
 
 #[timed_test]
 fn refused_and_unanswered_connections_are_connect() {
-    // Nobody listens once the probe is answered.
+    // Nothing listens once the probe has its response.
     let gone = Server::start_with(|listener| drop(listener.take()), |_, _| {});
-    // Somebody listens and nobody accepts: the queue is full before the probe is answered.
+    // The server listens without accepting: the queue is full before the probe gets its response.
     let queue = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let listener = queue.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -271,7 +277,7 @@ fn refused_and_unanswered_connections_are_connect() {
     let rest = "timeouts: { connect: 200ms }\n\
          phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 3s }\n\
          sweeps: { s: { matrix: { endpoint: [gone, silent], model: [m], scenario: [short], qps: [10] }, arrivals: constant } }\n";
-    // What is read here are the rows; that nobody is there would end the runs.
+    // This test reads rows; the missing server would end the runs.
     let plan = plan(&[("gone", gone.port), ("silent", silent.port)], rest);
     lab.write("plan.yaml", &plan.replace("engine: mock }", "engine: mock, errors: measured }"));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -281,7 +287,7 @@ fn refused_and_unanswered_connections_are_connect() {
     for run in runs.into_values() {
         let silent = run.json["spec"]["endpoint"]["name"] == "silent";
         let text = if silent { "within 200ms" } else { "refused" };
-        // What is asked for after the window may be cut.
+        // Requests dispatched after the window may be cut off.
         let mut records = by_number(run);
         records.retain(|record| record.row.phase == Phase::Measure);
         assert!(records.len() >= 9);
@@ -295,16 +301,18 @@ fn refused_and_unanswered_connections_are_connect() {
     assert_eq!((gone.ids().len(), silent.ids().len()), (0, 0));
 }
 
-/// Opens connections that nobody accepts until the kernel takes no more. They stay open for as long as the process lives.
+/// Opens connections that are never accepted until the kernel refuses more. They stay open for the lifetime
+/// of the process.
 fn fill_queue(listener: &mut Option<TcpListener>) {
     let address = listener.as_ref().unwrap().local_addr().unwrap();
     let waiting: Vec<TcpStream> =
         std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok()).take(64).collect();
-    assert!(waiting.len() < 64, "the queue takes everything");
+    assert!(waiting.len() < 64, "the queue accepts everything");
     std::mem::forget((waiting, listener.take()));
 }
 
-/// Two runs on an endpoint that goes away after its probe and is not waited for, then two on a good one.
+/// Two runs on an endpoint that disappears after its probe and has no wait for recovery, then two on a
+/// working one.
 fn dead_then_alive(dead: u16, alive: u16) -> String {
     let plan = plan(
         &[("dead", dead), ("alive", alive)],
@@ -342,10 +350,11 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
         let (_, records) = read_journal(&attempt.join("journal.arrow")).unwrap();
         assert!(records.len() >= 5, "{}", records.len());
         let expected = |record: &Record| matches!(record.row.outcome, Outcome::Connect | Outcome::CutAtDrain);
-        assert!(records.iter().all(expected), "what is under way is cut");
+        assert!(records.iter().all(expected), "in-flight requests are cut off");
     }
 
-    // Once more: now the probe finds nobody, its runs are skipped with that reason, and the good ones are there already.
+    // On the rerun the probe finds no server, so the dead endpoint's runs are skipped with that reason. The
+    // runs on the working endpoint already exist.
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(6), "{}", again.stderr);
     assert!(again.stderr.contains("does not respond"), "{}", again.stderr);
@@ -355,7 +364,8 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
 
 #[timed_test]
 fn fail_fast_leaves_the_rest() {
-    // At the probe: nobody listens on port 1 of the loopback. In the run: nobody listens any longer.
+    // At the probe: nothing listens on port 1 of the loopback. During the run: the server has stopped
+    // listening.
     let (dead, alive) =
         (Server::start_with(|listener| drop(listener.take()), |_, _| {}), Mock::start(&["--ttft", "2ms"]));
     for (port, left) in [(1, "2 skipped, 2 left to do"), (dead.port, "1 failed, 3 left to do")] {
@@ -366,11 +376,11 @@ fn fail_fast_leaves_the_rest() {
         assert!(ended.stderr.contains(left), "{}", ended.stderr);
         assert!(endpoints(&lab).is_empty());
         let asked = alive.log_now().iter().all(|entry| entry["request_id"] == "sweepline-probe");
-        assert!(asked, "the good server got no load");
+        assert!(asked, "the working server got no load");
     }
 }
 
-/// The child of process `parent` that has `argument` in its command line.
+/// Returns the child of process `parent` whose command line contains `argument`.
 pub fn child_with(parent: u32, argument: &str) -> Option<Pid> {
     let of = |entry: std::fs::DirEntry| -> Option<Pid> {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
@@ -416,7 +426,7 @@ fn the_death_of_an_embedded_server_fails_its_run_alone() {
 
 #[timed_test]
 fn what_is_under_way_at_the_end_of_drain_is_cut() {
-    // A server for each run: one that has stopped answering is not ready for a second.
+    // One server per run: a server that has stopped responding is not ready for a second run.
     let mocks = ["a", "b", "c"].map(|name| (name, Mock::start(&["--fault", "stall:2@2-"])));
     let lab = Lab::new();
     let rest = "phases: { fill: 0s, stabilize: 0s, measure: 300ms, drain: 200ms }\n\
@@ -433,7 +443,7 @@ fn what_is_under_way_at_the_end_of_drain_is_cut() {
         let mode = run.json["spec"]["phases"]["drain"]["mode"].as_str().unwrap();
         let name = if load.to_string().contains("qps") { "capped" } else { mode }.to_owned();
         if name != "stop" {
-            assert!(end >= 500_000_000, "drain lasts to its end: {end}");
+            assert!(end >= 500_000_000, "drain lasts until its end: {end}");
         }
         rows.insert(name, by_number(run));
     }
@@ -447,10 +457,10 @@ fn what_is_under_way_at_the_end_of_drain_is_cut() {
     }
     let (first, waiting) = rows["capped"].split_first().unwrap();
     assert_eq!((first.row.outcome, first.row.events), (Outcome::CutAtDrain, 2));
-    assert!(waiting.len() >= 5, "the others of the schedule are rows too");
+    assert!(waiting.len() >= 5, "the other scheduled requests are rows too");
     for record in waiting {
         assert_eq!((record.row.outcome, record.row.released_ns), (Outcome::CutAtDrain, None));
-        // One that came due in the very last moment was never even looked at.
+        // A request that came due at the very last moment was never examined.
         let last = record.row.scheduled_ns > 490_000_000;
         assert!(last || error(record).contains("cap"), "{:?}", record.row.error);
     }
@@ -464,11 +474,11 @@ fn proxies_of_the_environment_change_nothing() {
     for args in [&["probe", "plan.yaml"], &["run", "plan.yaml"]] {
         let mut command = lab.command(args);
         for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
-            // Nobody listens there: whatever went to the proxy would fail.
+            // Nothing listens there: every request sent to the proxy would fail.
             command.env(name, "http://127.0.0.1:1").env_remove("NO_PROXY").env_remove("no_proxy");
         }
         let output = command.output().unwrap();
-        // A run may be late, and invalid for it, where many tests share the machine.
+        // A run may be late, and thus invalid, if many tests share the machine.
         let as_expected = output.status.success() || args[0] == "run";
         assert!(as_expected, "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
     }

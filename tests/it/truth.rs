@@ -1,7 +1,8 @@
-//! The client's figures against the server's own log: the mock writes down what really happened, on the same clock.
+//! Compares the client's figures with the server's own log. The mock records every event on the same clock.
 //!
-//! What must hold on any machine is asserted exactly: causes before effects, counts, order, equality of texts. How far
-//! the figures of client and server lie apart is printed, and fails only where it is absurd.
+//! Everything that must hold on any machine is asserted exactly: causes before effects, counts, order and
+//! equality of texts. Differences between the figures of client and server are printed, and fail the test
+//! only if they are absurd.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +13,17 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 
 const MS: u64 = 1_000_000;
-/// What the wire and a busy machine may add between client and server, in nanoseconds.
+/// Time that the wire and a busy machine may add between client and server, in nanoseconds.
 const WIRE: i64 = 20_000_000;
 
-/// What a plan led to.
+/// The results of one plan, with the server's log.
 pub struct Experiment {
     pub runs: Vec<Run>,
-    /// The server's lines about generations, by request id, the probe's left out.
+    /// The server's log lines about generations by request id, without the probe's.
     log: BTreeMap<String, Value>,
 }
 
-/// One request as both sides saw it. Instants of both are nanoseconds on the monotonic clock.
+/// One request as both sides saw it. All instants are nanoseconds on the monotonic clock.
 pub struct Both<'a> {
     pub row: &'a RequestRow,
     line: &'a Value,
@@ -30,7 +31,7 @@ pub struct Both<'a> {
 }
 
 impl Experiment {
-    /// Runs a plan whose endpoints `a` and `b` are one mock with `flags`; `plan` says the rest.
+    /// Runs a plan whose endpoints `a` and `b` are one mock with `flags`; `plan` contains everything else.
     pub fn new(flags: &[&str], plan: &str) -> Experiment {
         let lab = Lab::new();
         let mut mock = Mock::start(flags);
@@ -54,7 +55,7 @@ impl Experiment {
         experiment
     }
 
-    /// Every request that the server saw is a row that was sent, and the other way round.
+    /// Checks that every request seen by the server is a row that was sent, and vice versa.
     fn is_told_whole(&self) {
         let sent = |run: &Run| -> Vec<String> {
             rows(run).filter(|row| row.sent_ns.is_some()).map(|row| id(run, row)).collect()
@@ -63,7 +64,11 @@ impl Experiment {
         let log: BTreeSet<String> = self.log.keys().cloned().collect();
         assert!(!rows.is_empty());
         assert_eq!(rows.difference(&log).collect::<Vec<_>>(), Vec::<&String>::new(), "rows that the server never saw");
-        assert_eq!(log.difference(&rows).collect::<Vec<_>>(), Vec::<&String>::new(), "seen, and in no row as sent");
+        assert_eq!(
+            log.difference(&rows).collect::<Vec<_>>(),
+            Vec::<&String>::new(),
+            "seen by the server, but not in any row that was sent"
+        );
     }
 
     fn only_run(&self) -> &Run {
@@ -71,7 +76,7 @@ impl Experiment {
         &self.runs[0]
     }
 
-    /// The run whose spec has this `value` at `path`.
+    /// Returns the run whose spec has `value` at `path`.
     pub fn run_with(&self, path: &str, value: impl Into<Value>) -> &Run {
         let value = value.into();
         let mut found = self.runs.iter().filter(|run| run.json["spec"].pointer(path) == Some(&value));
@@ -80,7 +85,7 @@ impl Experiment {
         run
     }
 
-    /// The requests of a run that were sent, by number.
+    /// Returns the requests of a run that were sent, by number.
     pub fn both<'a>(&'a self, run: &'a Run) -> BTreeMap<u64, Both<'a>> {
         let origin = origin(run);
         let sent = rows(run).filter(|row| row.sent_ns.is_some());
@@ -88,7 +93,8 @@ impl Experiment {
     }
 }
 
-/// Runs the plan. 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
+/// here.
 fn run(lab: &Lab) {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
@@ -98,7 +104,7 @@ fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|Record { row, .. }| row)
 }
 
-/// The `x-request-id` of a row.
+/// Returns the `x-request-id` of a row.
 fn id(run: &Run, row: &RequestRow) -> String {
     let run_id = run.json["id"].as_str().unwrap();
     format!("{}-{}-{}", &run_id[..16], run.json["attempt"], row.request)
@@ -121,22 +127,24 @@ impl Both<'_> {
         at(self.line, "arrival_ns")
     }
 
-    /// When the server wrote the last token, which comes before its client can know of the end; else when it was done with
-    /// the request, or found the client gone. (The kernel stamps the client's next request while the server may still be
-    /// within the call that wrote the end of this one.)
+    /// Returns the instant at which the server wrote the last token, which precedes the end as the client
+    /// sees it; without tokens, the instant at which it finished the request or found the client gone. (The
+    /// kernel may stamp the client's next request while the server is still inside the call that wrote the
+    /// end of this one.)
     fn done(&self) -> u64 {
         let whole = self.line["outcome"] == "complete";
         at(self.line, if whole && !self.line["last_write_ns"].is_null() { "last_write_ns" } else { "done_ns" })
     }
 }
 
-/// Requests under way at the server over time: instants since the run's start at which the number changes.
+/// Returns the number of in-flight requests at the server over time, as the instants since the start of the
+/// run at which it changes.
 fn in_flight(both: &BTreeMap<u64, Both>) -> Vec<(u64, u32)> {
     let mut changes: Vec<(u64, i32)> = Vec::new();
     for both in both.values() {
         changes.extend([(both.arrival() - both.origin, 1), (both.done() - both.origin, -1)]);
     }
-    // What ends at an instant makes room for what begins at it.
+    // Ends are applied before starts of the same instant.
     changes.sort_unstable();
     let mut now = 0;
     let step = |(at, change): (u64, i32)| {
@@ -159,7 +167,7 @@ fn mean(steps: &[(u64, u32)], from: u64, to: u64) -> f64 {
     steps.iter().zip(ends).map(part).sum::<f64>() / (to - from) as f64
 }
 
-/// Prints p50, p99 and the largest of some nanoseconds; gives the p50 in milliseconds.
+/// Prints p50, p99 and maximum of some values in nanoseconds; returns the p50 in milliseconds.
 pub fn tell(what: &str, mut values: Vec<i64>) -> f64 {
     assert!(!values.is_empty(), "{what}");
     values.sort_unstable();
@@ -168,15 +176,15 @@ pub fn tell(what: &str, mut values: Vec<i64>) -> f64 {
     ms(0.5)
 }
 
-/// For each request of a closed loop the one that its slot did before: it ended in the instant in which the slot became
-/// free. None for the first of each slot.
+/// Maps each request of a closed loop to its slot's previous request, the one that ended at the instant at
+/// which the slot became free. `None` for the first request of each slot.
 fn before(run: &Run) -> BTreeMap<u64, Option<&RequestRow>> {
     let mut ended: BTreeMap<u64, Vec<&RequestRow>> = BTreeMap::new();
     rows(run).for_each(|row| ended.entry(row.ended_ns.unwrap()).or_default().push(row));
     rows(run).map(|row| (row.request, ended.get_mut(&row.scheduled_ns).and_then(Vec::pop))).collect()
 }
 
-/// The last request of each slot.
+/// Returns the last request of each slot.
 fn last_of_slots(run: &Run) -> Vec<&RequestRow> {
     let followed: BTreeSet<u64> = before(run).values().flatten().map(|row| row.request).collect();
     rows(run).filter(|row| !followed.contains(&row.request)).collect()
@@ -195,7 +203,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     let both = experiment.both(run);
     let before = before(run);
 
-    // Slots join one by one, evenly over fill, and from then on each request follows another.
+    // Slots join one by one, evenly over fill; from then on each request follows another.
     let first: Vec<u64> = rows(run).filter(|row| before[&row.request].is_none()).map(|row| row.scheduled_ns).collect();
     let steps = in_flight(&both);
     assert_eq!(BTreeSet::from_iter(first), [0, 200, 400, 600].map(|ms| ms * MS).into());
@@ -203,9 +211,9 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
         let joined = slot * 200 * MS;
         assert_eq!(most(&steps, joined, joined + 200 * MS), slot as u32 + 1, "in flight {slot} slots after the first");
     }
-    assert_eq!(most(&steps, 0, u64::MAX), 4, "never more than there are slots");
+    assert_eq!(most(&steps, 0, u64::MAX), 4, "never more requests than slots");
 
-    // A slot's gap at the server is what the client says that it took to send again, and the wire.
+    // A slot's gap at the server is the client's resend time plus the wire.
     let pairs = || before.iter().filter_map(|(next, row)| Some((&both[&row.as_ref()?.request], both.get(next)?)));
     let of_client = |(one, next): (&Both, &Both)| next.sent() as i64 - (one.origin + one.row.ended_ns.unwrap()) as i64;
     let of_server = |(one, next): (&Both, &Both)| next.arrival() as i64 - one.done() as i64;
@@ -213,12 +221,12 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     let more: Vec<i64> = pairs().map(|pair| of_server(pair) - of_client(pair)).collect();
     let (count, longer) = (more.len(), more.iter().filter(|more| **more > WIRE).count());
     tell("a slot's gap at the server beyond that", more);
-    assert!(count > 100, "{count} requests followed another");
-    assert!(longer * 50 <= count, "{longer} of {count} gaps are longer than the rows tell by more than 20 ms");
+    assert!(count > 100, "{count} requests followed another one one");
+    assert!(longer * 50 <= count, "{longer} of {count} gaps exceed those of the rows by more than 20 ms");
 
-    // No slot goes to sleep, and the load does not dip where phases meet.
+    // No slot idles, and the load does not dip at phase boundaries.
     let (full, end) = (run.window("stabilize_ns"), run.window("measure_end_ns"));
-    assert!(last_of_slots(run).iter().all(|row| row.ended_ns.unwrap() >= end), "every slot works to the end");
+    assert!(last_of_slots(run).iter().all(|row| row.ended_ns.unwrap() >= end), "every slot works until the end");
     let overall = mean(&steps, full, end);
     eprintln!("in flight at the server in stabilize and measure: {overall:.2} of 4");
     assert!(overall > 4.0 * 0.7, "{overall} in flight");
@@ -230,7 +238,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     }
 }
 
-/// Expected arrivals until `t` nanoseconds, for `qps` after a linear rise over `fill` nanoseconds.
+/// Returns the arrivals expected by `t` nanoseconds, for `qps` after a linear rise over `fill` nanoseconds.
 fn expected(t: u64, qps: f64, fill: u64) -> f64 {
     let (t, fill) = (t as f64 / 1e9, fill as f64 / 1e9);
     if t < fill { qps * t * t / (2.0 * fill) } else { qps * (t - fill / 2.0) }
@@ -238,7 +246,7 @@ fn expected(t: u64, qps: f64, fill: u64) -> f64 {
 
 pub fn scheduled(run: &Run) -> Vec<u64> {
     let rows: BTreeMap<u64, u64> = rows(run).map(|row| (row.request, row.scheduled_ns)).collect();
-    assert!(rows.keys().copied().eq(0..rows.len() as u64), "no request is left out: {:?}", rows.keys());
+    assert!(rows.keys().copied().eq(0..rows.len() as u64), "no request is missing: {:?}", rows.keys());
     rows.into_values().collect()
 }
 
@@ -267,13 +275,13 @@ sweeps:
             assert_eq!(both.row.released_ns, Some(both.row.scheduled_ns), "no cap");
         }
         tell("lateness", both.values().map(|b| (b.row.sent_ns.unwrap() - b.row.scheduled_ns) as i64).collect());
-        // All that was wanted of the window was sent, however late.
+        // Every request scheduled in the window was sent, however late.
         let end = run.window("measure_end_ns");
         assert_eq!(
             wanted.iter().filter(|at| **at < end).count(),
             both.values().filter(|b| b.row.scheduled_ns < end).count()
         );
-        // The server's order is the client's.
+        // The server sees the requests in the client's order.
         let mut by_sent: Vec<&Both> = both.values().collect();
         by_sent.sort_by_key(|both| both.sent());
         let overtaken = by_sent
@@ -283,17 +291,23 @@ sweeps:
         assert!(by_sent.windows(2).all(|two| two[0].row.request < two[1].row.request), "sent in the schedule's order");
     }
 
-    // Constant: arrival k is where the expected number is k; so evenly spaced after a linear rise.
+    // Constant: arrival k is at the instant at which k arrivals are expected, so arrivals are evenly spaced
+    // after a linear rise.
     let even = scheduled(experiment.run_with("/load/open/arrivals", "constant"));
     for (k, at) in even.iter().enumerate() {
         let error = expected(*at, 40.0, 1_000 * MS) - (k + 1) as f64;
-        assert!(error.abs() < 1e-6, "arrival {k} at {at}: {error}");
+        assert!(error.abs() < 1e-6, "arrival {k} at {at}: off by {error}");
     }
-    assert_eq!(even.iter().filter(|at| **at < 1_000 * MS).count(), 19, "half of 40 within fill, the 20th at its end");
+    assert_eq!(
+        even.iter().filter(|at| **at < 1_000 * MS).count(),
+        19,
+        "half of 40 arrivals within fill, the 20th at its end"
+    );
     let steady: Vec<&u64> = even.iter().filter(|at| **at >= 1_000 * MS).collect();
     assert!(steady.len() >= 48 && steady.windows(2).all(|two| (two[1] - two[0]).abs_diff(25 * MS) <= 1), "{steady:?}");
 
-    // One seed: the same gaps on another endpoint, half as long at twice the rate, others in another repeat.
+    // The same seed gives the same gaps on another endpoint and half the gaps at twice the rate; another
+    // repeat has other gaps.
     let chance: Vec<Vec<u64>> = experiment.runs.iter().filter(|run| load(run) == 30.0).map(scheduled).collect();
     let length = chance[0].len().min(chance[1].len());
     assert_eq!(chance[0][..length], chance[1][..length]);
@@ -302,7 +316,7 @@ sweeps:
     let pairs: Vec<(u64, u64)> = chance[0].iter().copied().zip(twice.iter().copied()).collect();
     assert!(pairs.iter().all(|(slow, fast)| (slow / 2).abs_diff(*fast) <= 1), "{pairs:?}");
     let gaps: BTreeSet<u64> = chance[0].windows(2).map(|two| two[1] - two[0]).collect();
-    assert!(gaps.len() > 25, "Poisson gaps differ: {gaps:?}");
+    assert!(gaps.len() > 25, "Poisson gaps vary: {gaps:?}");
     let again: Vec<Vec<u64>> = experiment.runs.iter().filter(|run| load(run) == 35.0).map(scheduled).collect();
     let first: BTreeSet<&u64> = again[0].iter().collect();
     assert!(again[1].iter().filter(|at| first.contains(at)).count() < 3, "repeats have their own arrivals");
@@ -344,9 +358,9 @@ sweeps:
             assert_eq!(u64::from(row.output_tokens.unwrap()), at(line, "output_tokens"));
         }
     }
-    assert!(ttft.iter().chain(&e2e).all(|error| *error >= 0), "a latency is below the server's own");
+    assert!(ttft.iter().chain(&e2e).all(|error| *error >= 0), "a latency is below that of the server");
     let p50 = [tell("TTFT above the server's own", ttft), tell("E2E above the server's own", e2e)];
-    assert!(p50.iter().all(|ms| *ms < 20.0), "far beyond the usual: {p50:?} ms");
+    assert!(p50.iter().all(|ms| *ms < 20.0), "far above the usual: {p50:?} ms");
 }
 
 #[timed_test]
@@ -361,11 +375,11 @@ sweeps:
     );
     let run = experiment.only_run();
     let both = experiment.both(run);
-    assert_eq!(most(&in_flight(&both), 0, u64::MAX), 2, "two at once, and never more");
+    assert_eq!(most(&in_flight(&both), 0, u64::MAX), 2, "two at once and never more");
     let wanted = scheduled(run);
     assert_eq!(run.json["facts"]["scheduled"], wanted.len());
-    assert_eq!(run.json["facts"]["never_sent"], 0, "what the cap held back is not the generator's fault");
-    // The schedule goes on behind the cap as if there were none.
+    assert_eq!(run.json["facts"]["never_sent"], 0, "requests held back by the cap are not the generator's fault");
+    // The schedule continues behind the cap as if the cap did not exist.
     assert!(wanted.iter().enumerate().all(|(k, at)| (expected(*at, 100.0, 200 * MS) - (k + 1) as f64).abs() < 1e-6));
 
     let ended: BTreeSet<u64> = rows(run).filter_map(|row| row.ended_ns).collect();
@@ -378,7 +392,7 @@ sweeps:
             Some(at) => {
                 assert_eq!(held, 0, "first come, first served: {row:?}");
                 assert!(at >= row.scheduled_ns && row.sent_ns.is_none_or(|sent| sent >= at), "{row:?}");
-                assert!(at == row.scheduled_ns || ended.contains(&at), "let through when another ended: {row:?}");
+                assert!(at == row.scheduled_ns || ended.contains(&at), "released when another request ended: {row:?}");
                 waited += u32::from(at > row.scheduled_ns);
                 released.push(at);
             }
@@ -389,12 +403,13 @@ sweeps:
             }
         }
     }
-    // Answers that ended both before the client woke are read in either order: with two places, no more than neighbours change theirs.
+    // Responses that ended before the client woke up may be read in either order: with two slots, only
+    // neighbors swap.
     assert!(released.windows(3).all(|three| three[0] <= three[2]), "{released:?}");
-    assert!(waited > 20, "{waited} waited and were let through");
-    assert!(held > 20, "{held} waited to the end");
+    assert!(waited > 20, "{waited} waited and were released");
+    assert!(held > 20, "{held} waited until the end");
     let held_in_window = rows(run).filter(|row| row.released_ns.is_none() && row.phase == Phase::Measure).count();
-    assert!(held_in_window > 0, "a request of the window that never got through is a row of the window");
+    assert!(held_in_window > 0, "a request of the window that was never released is a row of the window");
 }
 
 /// The messages of a request: role and text.
@@ -406,21 +421,21 @@ fn messages(line: &Value) -> Messages {
     body["messages"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["content"]))).collect()
 }
 
-/// The opening of a text that has a nonce, and the rest.
+/// Splits a text into its nonce and the rest.
 fn split_nonce(text: &str) -> Option<(&str, &str)> {
     let nonce = text.strip_prefix("[ref ")?;
     let (nonce, rest) = nonce.split_once("] ")?;
     nonce.chars().all(|c| c.is_ascii_digit() || c == ' ').then_some((nonce, rest))
 }
 
-/// The messages that open each item of a run: each request, or each conversation.
+/// Returns the messages that open each item of a run: each request, or each conversation.
 fn openings(experiment: &Experiment, run: &Run) -> BTreeMap<u64, Messages> {
     let both = experiment.both(run);
     let opening = both.values().filter(|both| both.row.turn.unwrap_or(0) == 0);
     opening.map(|both| (both.row.conversation.unwrap_or(both.row.request), messages(both.line))).collect()
 }
 
-/// Items of both runs, what the one says and what the other says.
+/// Returns the values of both runs for the items that they share.
 fn side_by_side<T: Clone>(one: &BTreeMap<u64, T>, other: &BTreeMap<u64, T>) -> Vec<(T, T)> {
     let pairs: Vec<(T, T)> = one.iter().filter_map(|(k, a)| Some((a.clone(), other.get(k)?.clone()))).collect();
     assert!(pairs.len() > 3, "{} items in both runs", pairs.len());
@@ -443,7 +458,7 @@ sweeps:
     );
     assert_eq!(experiment.runs.len(), 16);
     let mut nonces: BTreeMap<String, usize> = BTreeMap::new();
-    // By scenario and repeat: the texts of each endpoint, the nonce taken off the first message.
+    // The texts of each endpoint by scenario and repeat, without the nonce of the first message.
     let mut texts: BTreeMap<(String, u64), Vec<BTreeMap<u64, Messages>>> = BTreeMap::new();
     for (number, run) in experiment.runs.iter().enumerate() {
         let mut openings = openings(&experiment, run);
@@ -452,7 +467,7 @@ sweeps:
             let first = &mut messages[0].1;
             let (nonce, rest) = split_nonce(first).unwrap_or_else(|| panic!("no nonce: {first}"));
             let taken = *nonces.entry(nonce.to_owned()).or_insert(number);
-            assert_eq!(taken, number, "two runs share the opening {nonce}");
+            assert_eq!(taken, number, "two runs share the nonce {nonce}");
             own.insert(nonce.to_owned());
             *first = rest.to_owned();
         }
@@ -464,17 +479,14 @@ sweeps:
     }
     for (what, texts) in &texts {
         let [a, b] = &texts[..] else { panic!("{what:?}: two endpoints") };
-        assert!(side_by_side(a, b).iter().all(|(a, b)| a == b), "{what:?}: the endpoints are asked different things");
+        assert!(side_by_side(a, b).iter().all(|(a, b)| a == b), "{what:?}: the endpoints get different texts");
         let said: BTreeSet<&String> = a.values().map(|messages| &messages.last().unwrap().1).collect();
         assert_eq!(said.len(), if what.0 == "same_prompt" { 1 } else { a.len() }, "{what:?}: texts of a run");
     }
     for reuse in ["same_prompt", "none", "shared_system", "conversation"] {
         let of_repeat = |repeat: u64| &texts[&(reuse.to_owned(), repeat)][0];
         let pairs = side_by_side(of_repeat(0), of_repeat(1));
-        assert!(
-            pairs.iter().all(|(one, other)| one.last() != other.last()),
-            "{reuse}: repeats have texts of their own"
-        );
+        assert!(pairs.iter().all(|(one, other)| one.last() != other.last()), "{reuse}: each repeat has its own texts");
     }
 }
 
@@ -512,8 +524,8 @@ sweeps:
     let keep = experiment.run_with("/phases/drain/mode", "keep");
     let last = rows(keep).filter(|row| row.phase == Phase::Measure).map(|row| row.ended_ns.unwrap()).max().unwrap();
     assert!(rows(keep).filter(|row| row.phase == Phase::Measure).all(|row| row.outcome.is_ok()));
-    assert!(last > keep.window("measure_end_ns"), "a request of the window ends behind it");
-    assert!(rows(keep).any(|row| row.phase == Phase::Drain), "load goes on");
+    assert!(last > keep.window("measure_end_ns"), "a request of the window ends after it");
+    assert!(rows(keep).any(|row| row.phase == Phase::Drain), "the load continues");
     let slots = last_of_slots(keep);
     assert_eq!(slots.len(), 3);
     assert!(slots.iter().all(|row| row.ended_ns.unwrap() >= last), "every slot works until {last}: {slots:?}");
@@ -524,7 +536,7 @@ sweeps:
 
     let stop = experiment.run_with("/phases/drain/mode", "stop");
     let end = stop.window("measure_end_ns");
-    assert!(rows(stop).all(|row| row.scheduled_ns < end), "nothing is begun behind the window");
+    assert!(rows(stop).all(|row| row.scheduled_ns < end), "no request starts after the window");
     let cut: Vec<&RequestRow> = rows(stop).filter(|row| !row.outcome.is_ok()).collect();
     assert!((1..=3).contains(&cut.len()), "{cut:?}");
     let both = experiment.both(stop);
@@ -532,7 +544,7 @@ sweeps:
         assert_eq!((row.outcome, row.phase), (Outcome::CutAtDrain, Phase::Measure), "{row:?}");
         assert!(row.ended_ns >= Some(end), "{row:?}");
         let line = both[&row.request].line;
-        assert_eq!(line["outcome"], "client_closed", "cut at once, not served to its end: {line}");
+        assert_eq!(line["outcome"], "client_closed", "aborted at once, not served to its end: {line}");
     }
 }
 

@@ -20,7 +20,7 @@ fn real(fields: &str) -> String {
     format!("endpoints: {{ vllm: {{ url: \"http://node:8000/v1\", engine: vllm{fields} }} }}\n")
 }
 
-/// Two of them, in one sweep with repeats.
+/// Two such servers in one sweep with repeats.
 fn pair(a: &str, b: &str) -> String {
     format!(
         "endpoints:\n  a: {{ url: \"http://a:8000/v1\", {a} }}\n  b: {{ url: \"http://b:8000/v1\", {b} }}\n\
@@ -58,7 +58,7 @@ fn closed_loop_only() {
     let closed = "sweeps: { load: { matrix: { scenario: [B1, B2], batch_size: [8, 32] } } }\n";
     for claim in ["slo: { ttft: { p99: 1s } }", "slo: { e2e: { p50: 1s } }", "goodput: { tpot: 50ms }"] {
         assert!(said("M002", &format!("{claim}\n{closed}")), "{claim}");
-        assert!(!said("M002", claim), "there is an open loop: {claim}");
+        assert!(!said("M002", claim), "the sweep has an open loop: {claim}");
     }
     assert!(said("M002", &format!("compare: {{ by: batch_size, baseline: 8, metrics: ttft_p99 }}\n{closed}")));
     assert!(!said(
@@ -77,7 +77,7 @@ fn one_load() {
     assert_eq!(remedy, "write several: qps: [1.5, 3, 6]");
     assert!(!said("M003", &sweeps("a: { matrix: { qps: [3, 4] } }")));
     let two = "a: { matrix: { qps: 3 } }, b: { matrix: { batch_size: 8 } }";
-    assert!(!said("M003", &sweeps(two)), "several sweeps count together");
+    assert!(!said("M003", &sweeps(two)), "the runs of several sweeps are added");
     let endpoints = "endpoints: { x: { engine: mock }, y: { engine: mock }, z: { engine: mock } }\n";
     let each = "a: { matrix: { endpoint: [x, y], batch_size: 8 } }, b: { matrix: { endpoint: y, batch_size: 4 } }";
     let lint = one(&format!("{endpoints}{}", sweeps(each)), "M003").unwrap();
@@ -219,7 +219,7 @@ fn several_variables() {
         )
     };
     assert!(!said("M008", &models("parameters: 70e9, precision: bf16")));
-    assert!(!said("M008", &models("precision: fp8")), "omitted values are unknown");
+    assert!(!said("M008", &models("precision: fp8")), "unset values are unknown");
     assert!(said("M008", &models("parameters: 70e9, precision: fp8")));
 }
 
@@ -243,8 +243,8 @@ fn what_one_side_of_a_comparison_has_alone() {
         extended("connections: cold", "endpoint: vllm").as_deref(),
         Some("engine and connections (cold and warm)")
     );
-    assert_eq!(extended("connections: warm", "endpoint: vllm"), None, "the same as the default");
-    assert_eq!(extended("connections: cold", "qps: 5"), None, "both have it");
+    assert_eq!(extended("connections: warm", "endpoint: vllm"), None, "equal to the default");
+    assert_eq!(extended("connections: cold", "qps: 5"), None, "both sides have it");
     assert_eq!(
         matrix("qps: [5, 10], ignore_eos: { value: false, when: { endpoint: vllm } }").as_deref(),
         Some("engine and ignore_eos (false and true)")
@@ -253,7 +253,7 @@ fn what_one_side_of_a_comparison_has_alone() {
         matrix("qps: [5, { value: 10, when: { endpoint: vllm } }, 20]").as_deref(),
         Some("engine and qps (10 only with `vllm`)")
     );
-    assert_eq!(matrix("qps: [5, { value: 10, when: { scenario: B1 } }, 20]"), None, "both have it");
+    assert_eq!(matrix("qps: [5, { value: 10, when: { scenario: B1 } }, 20]"), None, "both sides have it");
     let zip = |endpoints: &str, qps: &str| {
         found("", &format!("matrix: {{ pair: {{ zip: {{ endpoint: [{endpoints}], qps: [{qps}] }} }} }}"))
     };
@@ -267,7 +267,7 @@ fn what_one_side_of_a_comparison_has_alone() {
         found(&models, &format!("matrix: {{ {two}, qps: [5, 10] }}"))
     };
     assert_eq!(id("other/fp8-model").as_deref(), Some("engine and the id of model `m`"));
-    assert_eq!(id("other/some-8b"), None, "owner and case aside");
+    assert_eq!(id("other/some-8b"), None, "owner and case are ignored");
     let wide = found(
         "",
         &format!(
@@ -287,7 +287,11 @@ fn facts_of_two_engines_side_by_side() {
     let hardware = |fields: &str| format!("hardware: {{ gpu: H100, {fields} }}");
     assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 25gbe")), None);
     assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 1GbE")).as_deref(), Some("engine and network"));
-    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: unknown")), None, "a note reports it");
+    assert_eq!(
+        found(&hardware("network: 25GbE"), &hardware("network: unknown")),
+        None,
+        "a note reports the unknown value"
+    );
     assert_eq!(
         found(&hardware("memory: 80GB, storage: NVMe"), &hardware("memory: 96GB, storage: NFS")).as_deref(),
         Some("engine, memory and storage")
@@ -301,7 +305,7 @@ fn facts_of_two_engines_side_by_side() {
         ("{ tensor_parallel_size: 2 }", "{ tp-size: 4 }", Some("engine and tensor_parallel")),
         ("{ max_num_seqs: 2 }", "{ max_num_seqs: 4 }", None),
     ] {
-        assert_eq!(found(&flags(a), &flags(b)).as_deref(), variable, "{a} beside {b}");
+        assert_eq!(found(&flags(a), &flags(b)).as_deref(), variable, "{a} and {b}");
     }
 }
 
@@ -344,7 +348,7 @@ fn disclosure() {
     }
     let own_names =
         whole.replace("tensor_parallel: 2, ", "").replace("flags: {}", "flags: { --tensor-parallel-size: 2 }");
-    assert!(codes_of(&own_names).is_empty(), "the engine's own names count");
+    assert!(codes_of(&own_names).is_empty(), "the engine's own flag names count");
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
     assert_eq!(message, "`hardware` does not specify network and storage");
     assert_eq!(remedy, "write the true value, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
@@ -352,7 +356,7 @@ fn disclosure() {
         |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
     assert_eq!(words("M013", &model("")).1, "write precision: bf16, or fp8, int4, …, or `unknown`");
-    // An unknown value is disclosed, but noted.
+    // An unknown value counts as disclosed, with a note.
     let noted = |text: &str, code: &str, message: &str| {
         let found = lints(text);
         assert_eq!(codes(&found), [code], "{text}");
@@ -364,10 +368,10 @@ fn disclosure() {
     noted(&real(&server), "M012", "scheduler and flags of `server` are unknown");
     let allowed = format!("{}allow: [{{ code: M012, because: rented }}]\n", real(&server));
     assert!(codes(&lints(&allowed)).is_empty());
-    // Exempt from disclosure: mocks, and anything that is not measured.
+    // Mocks, and anything that is not measured, are exempt from disclosure.
     let mock = "endpoints: { mock: { engine: mock, url: \"http://127.0.0.1:1/v1\" }, vllm: { url: \"http://node:8000/v1\" } }\n\
                 models: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: mock, scenario: [B1, B2], qps: [5, 10] } } }\n";
-    assert_eq!(codes(&lints(mock)), ["M022"], "only that no sweep measures it");
+    assert_eq!(codes(&lints(mock)), ["M022"], "the only finding: no sweep measures it");
 }
 
 #[test]
@@ -375,13 +379,16 @@ fn unequal_endpoints() {
     let flags = |flags: &str| format!("engine: vllm, server: {{ version: 1, flags: {{ {flags} }} }}");
     let (message, _) = words("M014", &pair(&flags("x: 1, y: 2"), &flags("x: 9")));
     assert_eq!(message, "`a` specifies y, but `b` does not");
-    assert!(!said("M014", &pair(&flags("x: 1"), &flags("--X: 9"))), "one name however it is written");
+    assert!(!said("M014", &pair(&flags("x: 1"), &flags("--X: 9"))), "one name in all spellings");
     assert!(
         !said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: { z: 1 } }")),
-        "engines have their own"
+        "each engine has its own flags"
     );
     assert!(said("M014", &pair(&flags("x: 1"), "engine: sglang")));
-    assert!(!said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: {} }")), "none is an answer too");
+    assert!(
+        !said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: {} }")),
+        "an empty map is a disclosure too"
+    );
     assert!(!said("M014", &pair("engine: mock", &flags("x: 1"))));
 
     let gpus = |gpus: u32| format!("engine: vllm, hardware: {{ gpus: {gpus} }}");
@@ -433,10 +440,7 @@ fn foreign_metrics() {
     assert!(message.starts_with("`http://node-7:9400/metrics` is on another host than the endpoint"), "{message}");
     assert!(said("M033", &at("openai", "{ prometheus: [\"http://gate:1/metrics\", \"http://node-7:9400/metrics\"] }")));
     assert!(!said("M033", &at("openai", "\"http://gate:9400/metrics\"")), "the same host");
-    assert!(
-        !said("M033", &at("vllm", "{ prometheus: [on, \"http://node-7:9400/metrics\"] }")),
-        "an engine that is known"
-    );
+    assert!(!said("M033", &at("vllm", "{ prometheus: [on, \"http://node-7:9400/metrics\"] }")), "a known engine");
 }
 
 #[test]
@@ -474,8 +478,8 @@ fn beyond_calibration() {
         "`batch_size: 70` exceeds every load that held in the last calibration of this host: at most 64 in flight";
     assert_eq!(beyond.message, expected);
     assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
-    assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration nothing is known");
-    // 256 tokens each: the events are decisive, and one load must hold in every respect.
+    assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration the limit is unknown");
+    // At 256 tokens each the event rate decides, and a load must be within every limit.
     assert!(found("qps: [10, 78]", Some(&held)).is_none());
     assert!(found("qps: [10, 90]", Some(&held)).is_some());
     assert!(found("qps: [10, 1900], output_tokens: 1", Some(&held)).is_none());
@@ -506,7 +510,7 @@ fn undecidable_slo() {
     };
     let found: Vec<Lint> =
         lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
-    assert_eq!(codes(&found), ["M019", "M019", "M005"], "threats to the verdict come first");
+    assert_eq!(codes(&found), ["M019", "M019", "M005"], "threats to the verdict are listed first");
     let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
     assert_eq!(remedies, ["write phases: { measure: 368s }, or qps of 37 and more"; 3]);
     assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
@@ -547,8 +551,8 @@ fn what_is_allowed_is_not_said() {
     );
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
-    assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one is enough");
-    // Without a calibration of the host nothing is beyond it.
+    assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one remedy is enough");
+    // Without a calibration of the host no load exceeds its limits.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
 
@@ -575,7 +579,7 @@ fn the_same_is_said_once() {
     let sweeps = "sweeps:\n  b: { matrix: { scenario: [B1, B2], qps: [100, 200] } }\n  a: { matrix: { scenario: [B1, B2], qps: [50, 300] } }\n";
     let found = lints(&format!("phases: {{ measure: 20s }}\n{sweeps}"));
     assert_eq!(codes(&found), ["M006"]);
-    assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the plan's order");
+    assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the order of the plan");
     let shown = text(&found, false);
     let lines: Vec<&str> = shown.lines().take(2).collect();
     assert_eq!(lines[0], "the verdict: do these numbers hold?");
@@ -588,7 +592,7 @@ fn the_same_is_said_once() {
     let found = lints(&format!("phases: {{ measure: 20s }}\n{own}"));
     assert_eq!(found.len(), 2);
     let lines: Vec<usize> = found.iter().map(|lint| lint.place.as_ref().unwrap().line).collect();
-    assert_eq!(lines, [7, 5], "each where it is written");
+    assert_eq!(lines, [7, 5], "each at its own line");
 }
 
 #[test]
@@ -611,10 +615,14 @@ fn what_is_not_disclosed_is_one_line() {
         assert!(lines[0].contains(part), "{part}\n{shown}");
     }
     assert!(lines[2].starts_with("  note[M011] unknown: gpu of endpoint `a`"), "{shown}");
-    // The greater threat comes first, and nothing else is folded.
+    // Greater threats are listed first, and no other finding is folded.
     let above = &shown[..shown.len() - disclosed.len()];
     assert!(above.contains("the verdict: ") && above.contains("warning[M006]"), "{shown}");
-    assert_eq!(found.iter().filter(|lint| !lint.undisclosed.is_empty()).count(), 5, "each is kept for programs");
+    assert_eq!(
+        found.iter().filter(|lint| !lint.undisclosed.is_empty()).count(),
+        5,
+        "each finding is kept for programs"
+    );
 }
 
 #[test]
@@ -628,10 +636,10 @@ fn never_used() {
     };
     let warned = |name: &str| vec![(format!("scenario {name}"), Severity::Warning)];
     let (short, long) = ("short: { prompt_tokens: 50 }", "long: { prompt_tokens: 900 }");
-    assert_eq!(said_of(&plan(short, "prompt_tokens: [40, 60]")), [], "the only one is the default");
+    assert_eq!(said_of(&plan(short, "prompt_tokens: [40, 60]")), [], "the only endpoint is the default");
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, B1]")), warned("long"));
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, long]")), []);
-    // A base and the parts of a mix are in use if the scenario that refers to them is.
+    // A base and the parts of a mix are in use if the scenario that refers to them is in use.
     let based = format!("{short}, longer: {{ base: short, prompt_tokens: 900 }}");
     assert_eq!(said_of(&plan(&based, "scenario: longer")), []);
     assert_eq!(said_of(&plan(&based, "scenario: short")), warned("longer"));
@@ -700,13 +708,13 @@ fn fixed_gpus() {
     for flag in PARALLEL {
         assert!(said("M026", &plan("gpus: 2", &format!("server.{flag}: [1, 2]"))), "{flag}");
     }
-    // One value, another flag, a number that follows, no number at all.
+    // The same value, another flag, a number that follows, no number at all.
     assert!(!said("M026", &plan("gpus: 2", "server.tensor_parallel_size: [2]")));
     assert!(!said("M026", &plan("gpus: 2", "server.max_num_seqs: [1, 2]")));
     let follows = "gpus: \"{{ server.tensor_parallel_size }}\"";
     assert!(!said("M026", &plan(follows, "server.tensor_parallel_size: [1, 2]")));
     assert!(!said("M026", &plan("gpu: H100", "server.tensor_parallel_size: [1, 2]")));
-    // A flag that one map sets and the other leaves to the server varies too.
+    // A flag that one map sets and the other leaves at the server's default varies too.
     assert!(said("M026", &plan("gpus: 2", "server: [{ max_num_seqs: 8 }, { tensor_parallel_size: 2 }]")));
 }
 
@@ -714,7 +722,7 @@ fn fixed_gpus() {
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
 
-/// A search on a real server, with this window.
+/// Returns a search on a real server with this window.
 fn searching(search: &str, measure: &str) -> String {
     format!(
         "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ \

@@ -130,16 +130,16 @@ fn summed(probabilities: &[(u32, f64)]) -> (f64, f64, f64) {
     (mean, sum(&|tokens| (tokens - mean).powi(2)).sqrt(), sum(&|tokens| (tokens - mean).powi(4)))
 }
 
-/// Every distribution and preset, 100 000 draws of each.
+/// All distributions and presets, 100 000 draws each.
 ///
-/// - Mean and deviation of the draws lie within 4 standard errors of the closed forms: for the mean sd /
-///   √n, for the deviation √((m4 − sd⁴) / n) / (2 sd). A correct formula misses that once in 16 000 tries;
-///   the draws are always the same.
-/// - Kolmogorov and Smirnov: the largest distance between the shares of the draws and those of the
-///   distribution is below 1.95 / √n, which a correct distribution misses once in a thousand (less often if
-///   counts are whole).
-/// - The closed forms are those of the truncated distribution before rounding; summing over whole tokens
-///   differs by the effect of rounding, at most a thousandth of a deviation for lengths like these.
+/// - Mean and deviation of the draws lie within 4 standard errors of the closed forms. The standard error is
+///   sd / √n for the mean and √((m4 − sd⁴) / n) / (2 sd) for the deviation. A correct formula fails once in
+///   16 000 tries; the draws are always the same.
+/// - Kolmogorov-Smirnov: the largest distance between the shares of the draws and those of the distribution
+///   is below 1.95 / √n, which a correct distribution exceeds once in a thousand (less often for whole
+///   counts).
+/// - The closed forms describe the truncated distribution before rounding. Sums over whole tokens differ by
+///   the effect of rounding, at most a thousandth of a deviation for lengths like these.
 #[test]
 fn draws_follow_the_formulas() {
     let (seed, n) = (1, DRAWS as f64);
@@ -176,8 +176,8 @@ fn distance(sample: &[u32], probabilities: &[(u32, f64)]) -> f64 {
     worst
 }
 
-/// A pair is drawn as a whole: the correlation of a table is kept, and its marginals are those of
-/// its columns.
+/// Pairs are drawn as a whole: the correlation of a table is kept, and the marginals are those of its
+/// columns.
 #[test]
 fn pairs_keep_what_they_have_to_do_with_each_other() {
     let row = |(prompt, output, weight): (u32, u32, &str)| Joint {
@@ -204,7 +204,7 @@ fn pairs_keep_what_they_have_to_do_with_each_other() {
     assert!((output.mean - (1_024.0 * 2.0 + 128.0 + 64.0 * 0.5) / 3.5).abs() < 1e-9);
 }
 
-/// Inside a joint bucket both counts cover their whole range, independently of each other.
+/// Inside a joint bucket both counts cover their whole range independently.
 #[test]
 fn joint_buckets_are_filled_evenly() {
     let bucket = Joint { prompt: within(100, 109), output: within(1, 4), weight: decimal("1") };
@@ -219,7 +219,7 @@ fn joint_buckets_are_filled_evenly() {
     assert!(chi < 72.05, "{chi}");
 }
 
-/// Lengths are part of what a run sends: these must never change.
+/// Lengths are part of the requests that a run sends: these must never change.
 #[test]
 fn lengths_are_pinned() {
     let chat = Sampler::new(&Preset::Chat.lengths(PresetFit::Lognormal), key(7));
@@ -261,7 +261,7 @@ fn the_normal_distribution_is_exact() {
         let (share, expected) = (normal::below(z), reference.cdf(z));
         assert!((share - expected).abs() <= 1e-9 * expected, "{z}: {share} and {expected}");
         assert!((normal::density(z) - reference.pdf(z)).abs() <= 1e-14, "{z}");
-        // Shares close to 1 have too few digits for the way back.
+        // Shares close to 1 have too few digits for the inverse.
         if z <= 5.0 {
             let back = normal::quantile(share);
             assert!((back - z).abs() <= 1e-9, "{z} came back as {back}");
@@ -303,7 +303,7 @@ fn any_distribution() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// No draw leaves its range, whatever the distribution and the number.
+    /// No draw leaves its range, for any distribution and number.
     #[test]
     fn bounds_are_kept(distribution in any_distribution(), seed: u8, item: u64) {
         let range = distribution.range();
@@ -320,8 +320,7 @@ proptest! {
         prop_assert!(sd >= 0.0 && sd <= f64::from(range.max - range.min) + 1.0, "{sd}: {distribution}");
     }
 
-    /// A draw depends on each of key, item and turn, and on nothing else; the order of draws does
-    /// not matter.
+    /// A draw depends on key, item and turn only; the order of draws does not matter.
     #[test]
     fn draws_are_pure(distribution in any_distribution(), seed: u8, item in 0u64..1 << 40, turn in 0u32..10_000) {
         let lengths = Lengths::Each { prompt: distribution.clone(), output: distribution };
@@ -332,7 +331,7 @@ proptest! {
         }
     }
 
-    /// Rising numbers never give falling counts.
+    /// Increasing numbers never give decreasing counts.
     #[test]
     fn laws_rise(distribution in any_distribution(), a in 0.0001f64..0.9999, b in 0.0001f64..0.9999) {
         prop_assume!(!matches!(distribution, Distribution::Histogram(_)));
@@ -341,7 +340,7 @@ proptest! {
     }
 }
 
-/// Another key, item or turn is another draw, and prompt and response of one request are independent.
+/// Another key, item or turn gives another draw, and prompt and response of one request are independent.
 #[test]
 fn draws_are_independent() {
     let lengths = Preset::Code.lengths(PresetFit::Lognormal);
