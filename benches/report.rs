@@ -1,10 +1,12 @@
-//! What a report costs: `cargo bench --bench report`.
+//! The cost of a report: `cargo bench --bench report`.
 //!
-//! Two results folders are made of synthetic rows through the store's own commit, and the built program makes the report of each, in a
-//! process of its own whose time and largest memory are taken: five million requests in ten runs, and a thousand runs with a comparison.
-//! Then Chromium, where there is one, opens the page of the thousand runs, and says when it first painted something. The marks: 30 s and
-//! 1 GB for the rows, 5 MB for the page, 1 s for the first paint. It fails at none of them: the machine may be at work on other things.
-//! `SWEEPLINE_BENCH_ROWS` makes another number of rows, `SWEEPLINE_BENCH_PROGRAM` measures another build of the program.
+//! The benchmark writes two results folders of synthetic rows through the store's own commit: five million
+//! requests in ten runs, and a thousand runs with a comparison. The built program makes the report of each
+//! in a separate process, and the benchmark measures its time and peak memory. Then Chromium, if installed,
+//! opens the page of the thousand runs and reports the time of its first paint. The targets: 30 s and 1 GB
+//! for the rows, 5 MB for the page, 1 s for the first paint. No missed target fails the benchmark, since
+//! the machine may be busy. `SWEEPLINE_BENCH_ROWS` sets the number of rows, `SWEEPLINE_BENCH_PROGRAM`
+//! measures another build of the program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -55,16 +57,17 @@ sweeps:
     repeats: 10
 ";
 
-/// Rows of the ten runs together, without another wish.
+/// Rows of the ten runs together, by default.
 const ROWS: u64 = 5_000_000;
 /// Rows of each of the thousand runs.
 const FEW: u64 = 400;
 /// Token events of each request.
 const EVENTS: u32 = 8;
-/// Rows handed to the journal at once.
+/// Rows passed to the journal at once.
 const BATCH: u64 = 10_000;
 
-/// A request with figures of its own; one of a thousand fails. `slower` is how much slower this run is than the quickest.
+/// Creates a request with distinct figures; one in a thousand fails. `slower` is the slowdown of this run
+/// relative to the fastest.
 fn record(request: u64, between: u64, slower: f64, rng: &mut ChaCha8Rng) -> Record {
     let at = between * request + rng.random_range(0..between);
     let sent = at + rng.random_range(10_000..80_000);
@@ -120,7 +123,7 @@ fn commit(store: &sweepline::store::Writer, run: &PlannedRun, rows: u64, seed: u
     let slower = if run.spec.endpoint.name == "one" { 1.2 } else { 1.0 };
     let (open, per_s) = match &run.spec.load {
         Load::Open { qps, .. } => (true, qps.to_f64()),
-        // What a closed loop of such answers brings.
+        // The rate that a closed loop of such responses reaches.
         Load::Closed { batch_size } => (false, f64::from(*batch_size) / (0.132 * slower)),
     };
     let between = (1e9 / per_s) as u64;
@@ -148,7 +151,7 @@ fn commit(store: &sweepline::store::Writer, run: &PlannedRun, rows: u64, seed: u
         .expect("a commit");
 }
 
-/// Commits every run of a plan, so many rows each; gives how many runs there are.
+/// Commits every run of a plan with this many rows each; returns the number of runs.
 fn commit_all(folder: &Path, name: &str, text: &str, rows: impl Fn(usize) -> u64) -> usize {
     let path = folder.join(format!("{name}.yaml"));
     std::fs::write(&path, text).expect("written");
@@ -164,21 +167,21 @@ fn commit_all(folder: &Path, name: &str, text: &str, rows: impl Fn(usize) -> u64
     runs
 }
 
-/// The most memory that a process has held so far, in bytes.
+/// Returns the peak memory of a process so far, in bytes.
 fn peak(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// CPU time of all children that have ended.
+/// Returns the CPU time of all children that have exited.
 fn cpu() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
     let time = |value: TimeVal| Duration::from_micros(value.num_microseconds() as u64);
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Makes the report of a folder and says what it took.
+/// Makes the report of a folder and prints its cost.
 fn report(folder: &Path, what: &str, name: &str) {
     let program =
         std::env::var("SWEEPLINE_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sweepline").to_owned());
@@ -208,11 +211,13 @@ fn report(folder: &Path, what: &str, name: &str) {
     );
 }
 
-/// When Chromium first painted something of a page, in milliseconds from the begin of its load, by its own clock; none without one.
+/// Returns the time from the start of the page's load to Chromium's first paint, in milliseconds by its own
+/// clock; `None` without Chromium.
 fn first_paint(page: &Path) -> Option<f64> {
     let works = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works)?;
-    // The page forbids every script but its own, so a copy asks the browser's clock, and writes what it says into its title.
+    // The page forbids all scripts except its own, so a copy reads the browser's clock and writes it into
+    // its title.
     let text = std::fs::read_to_string(page).expect("a page");
     let (head, rest) = text.split_once("<script nonce=\"")?;
     let ask = "const told = (entries) => entries.getEntries().filter((one) => one.name === 'first-contentful-paint')\

@@ -1,8 +1,9 @@
-//! Curves, capacity and diagnoses of servers whose limits are known.
+//! Curves, capacity and diagnoses of servers with known limits.
 //!
-//! A mock with four slots, 20 ms to the first of 6 tokens and 4 ms between tokens serves four requests in 40 ms: 100 a second, and no
-//! more. One slot serves a quarter of it. Windows of open loops are long against that: else nothing is known of the queue.
-//! Times are jittered, so that they say more of requests than of who else had the machine's cores.
+//! A mock with four slots, 20 ms to the first of 6 tokens and 4 ms between tokens serves four requests in
+//! 40 ms: at most 100 per second. One slot serves a quarter of that. The windows of open loops are long in
+//! comparison; otherwise the queue cannot be judged. Times are jittered, so that they depend on requests
+//! more than on other users of the machine's cores.
 
 use serde_json::Value;
 
@@ -37,11 +38,12 @@ sweeps:
     phases: { measure: { for: 2s, min_requests: 60, at_most: 20s } }
 ";
 
-/// The plan's results. A machine that stands still for part of a second leaves more in flight at the end of a window than at its
-/// begin, and then no load is shown to be kept up with: that is measured again, twice at most.
+/// Returns the results of the plan. If the machine stalls for part of a second, more requests are in flight
+/// at the end of a window than at its start, and no load is shown to be sustained. Such results are
+/// measured again, at most twice.
 fn measured() -> Lab {
     let lab = Lab::new();
-    // What its GPU draws.
+    // The power draw of its GPU.
     let page = FakePage::of(|_| "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 50\n".to_owned());
     let one = "slots: 1, jitter: 50% }\n";
     lab.write("plan.yaml", &PLAN.replace(one, &format!("{one}    telemetry: \"{}\"\n", page.url)));
@@ -64,7 +66,7 @@ fn json(lab: &Lab, args: &[&str]) -> Value {
     answer
 }
 
-/// The entry of an endpoint in a sweep.
+/// Returns the entry of an endpoint in a sweep.
 fn of<'v>(entries: &'v Value, sweep: &str, endpoint: &str) -> &'v Value {
     let is = |entry: &&Value| entry["sweep"] == sweep && entry["endpoint"] == endpoint;
     entries.as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {sweep} of {endpoint}: {entries:#}"))
@@ -78,30 +80,31 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     let entries = &answer["configurations"];
     let two = of(entries, "ladder", "two");
     assert_eq!((&two["max_qps"]["holds"], &two["max_qps"]["misses"]), (&30.0.into(), &200.0.into()), "{two:#}");
-    // 120 requests/s of what came at the two loads; instances at 2 an hour, 730 hours a month.
+    // 120 requests/s relative to the arrivals at the two loads; instances at 2 per hour, 730 hours per
+    // month.
     let came = ["holds_arrived_rate", "misses_arrived_rate"].map(|name| two["max_qps"][name].as_f64().unwrap());
     assert!((24.0..36.0).contains(&came[0]) && (160.0..240.0).contains(&came[1]), "{two:#}");
     assert_eq!(two["instance"]["arrived_rate"], came[0]);
     let fleet = &two["fleet"];
     let counted = ["instances", "at_least", "gpus", "money_per_month"].map(|name| fleet[name].as_f64().unwrap());
     let instances = (120.0 / came[0]).ceil();
-    // It serves 100 a second, give or take: fewer than came at the load that misses.
+    // It serves about 100 per second, fewer than arrived at the load that misses.
     let most = two["instance"]["serves_at_most_requests_per_s"].as_f64().unwrap();
     assert!((85.0..130.0).contains(&most), "{two:#}");
     assert_eq!(counted, [instances, (120.0 / most).ceil(), 2.0 * instances, 1_460.0 * instances]);
     assert_eq!(two["max_qps"]["interval"], "tests of the two loads");
     assert_eq!(fleet["interval"], "test of the load that holds, interval of the saturated throughput");
     let tokens = two["instance"]["output_throughput_tokens_per_s"].as_f64().unwrap();
-    assert!((120.0..250.0).contains(&tokens), "30 requests of 6 tokens a second, give or take: {tokens}");
+    assert!((120.0..250.0).contains(&tokens), "about 30 requests of 6 tokens per second: {tokens}");
     let per_million = two["instance"]["cost_per_million_output_tokens"].as_f64().unwrap();
     assert!((per_million - 2.0 / (tokens * 3600.0) * 1e6).abs() < 1e-9);
     assert!((two["instance"]["tokens_per_joule"].as_f64().unwrap() - tokens / 500.0).abs() < 1e-9);
 
-    // 25 a second: 30 is too many. 87 600 over 87 600 hours is 1 an hour, and 100 W at 0.5.
+    // 25 per second: 30 is too many. 87 600 over 87 600 hours is 1 per hour, and 100 W at 0.5.
     let one = of(entries, "ladder", "one");
     assert_eq!((&one["max_qps"]["holds"], &one["max_qps"]["misses"]), (&10.0.into(), &30.0.into()), "{one:#}");
     assert_eq!(one["instance"]["price_per_hour"], 1.05);
-    // 100 W are declared, and 50 W are measured.
+    // 100 W are declared and 50 W are measured.
     let [declared, measured, tokens] =
         ["tokens_per_joule", "measured_tokens_per_joule", "output_throughput_tokens_per_s"]
             .map(|name| one["instance"][name].as_f64().unwrap());
@@ -109,7 +112,7 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     assert_eq!([&one["instance"]["energy_by"], &two["instance"]["energy_by"]], [&"power".into(), &Value::Null]);
     let text = lab.ok(&["capacity", "plan.yaml"]).stdout;
     assert!(text.lines().any(|line| line.trim_end().ends_with(" power")), "{text}");
-    // 12 instances or so at 1.05 are more than 4 at 2.
+    // About 12 instances at 1.05 cost more than 4 at 2.
     assert_eq!([&two["cheapest"], &one["cheapest"]], [true, false]);
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");
 }
@@ -130,7 +133,7 @@ fn curves_say_where_servers_bend() {
     assert_eq!(open["saturation"]["not_shown"], serde_json::json!([]));
     let states = [0, 1, 2].map(|rung| open["rungs"][rung]["saturation"].clone());
     assert_eq!(states, ["kept_up", "kept_up", "saturated"]);
-    // More came than was served, so that the curve bends at the load below.
+    // More requests arrived than were served, so that the curve bends at the load below.
     assert_eq!((&open["knee"]["load"], &open["knee"]["between"]), (&30.0.into(), &serde_json::json!([10.0, 200.0])));
     assert_eq!(open["knee"]["interval"], "adjacent loads", "{open:#}");
     let rung = &open["rungs"][0];
@@ -168,7 +171,7 @@ fn curves_say_where_servers_bend() {
         symptoms.iter().find(|one| one["symptom"] == key).unwrap()["found"].clone()
     };
     assert_eq!(state("warm_equals_cold"), "not_checked");
-    assert_eq!(state("tpot_high_alone"), "seen", "4 ms alone and 4 ms in a crowd: {found:#}");
+    assert_eq!(state("tpot_high_alone"), "seen", "4 ms alone and 4 ms under load: {found:#}");
     assert_eq!(state("far_below_prediction"), "not_seen", "250 of 300: {found:#}");
 }
 
@@ -179,7 +182,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     let none = lab.run(&["capacity", "plan.yaml"]);
     assert_eq!(none.code, Some(2));
     assert!(
-        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` measures them"),
+        none.stderr.contains("no results of this plan in results: run `sweepline run plan.yaml`"),
         "{}",
         none.stderr
     );
@@ -197,7 +200,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     let few =
         lab.ok(&["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"]);
     let words = few.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("299 needed"), "undecided is never counted as held: {words}");
+    assert!(words.contains("299 needed"), "undecided objectives never count as met: {words}");
 }
 
 #[timed_test]
@@ -213,7 +216,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
     for command in ["curves", "capacity", "diagnose"] {
         let outside = lab.run(&[command, "plans/plan.yaml", "--results", "elsewhere"]);
         assert!(outside.code == Some(2) && outside.stderr.contains("--allow-outside"), "{}", outside.stderr);
-        // Without --set these are other runs, and none of them has a result.
+        // Without --set these are different runs, which have no results.
         let others = lab.run(&[command, "plans/plan.yaml", "--allow-outside", "--results", "elsewhere"]);
         assert!(others.code == Some(2) && others.stderr.contains("no result of this plan"), "{}", others.stderr);
         let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
@@ -237,7 +240,7 @@ fn invalid_runs_are_left_out_and_that_is_said() {
             "{rest}sweeps: {{ s: {{ matrix: {{ endpoint: [one], model: [m], scenario: [s], qps: [0.01] }} }} }}\n"
         ),
     );
-    // No request comes within a hundredth of a second.
+    // No request arrives within a hundredth of a second.
     let set = ["plan.yaml", "--set", "phases={ fill: 0s, stabilize: 0s, measure: 10ms, drain: 10ms }"];
     assert_eq!(lab.run(&[&["run", "-q"][..], &set].concat()).code, Some(3), "an empty window is invalid");
     for command in ["curves", "capacity", "diagnose"] {
@@ -271,7 +274,7 @@ sweeps:
     );
     lab.write("plan.yaml", &plan);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--skip", "endpoint == 'b'"]));
-    // Nobody knows yet what the other costs.
+    // The cost of the other endpoint is still unknown.
     let one = lab.ok(&["capacity", "plan.yaml"]).stdout;
     assert!(one.contains("4 of the plan's runs have no result yet: b · s 4 of 4"), "{one}");
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
@@ -279,11 +282,11 @@ sweeps:
     let args = ["capacity", "plan.yaml", "--target-qps", "100"];
     let answer = json(&lab, &args);
     for entry in answer["configurations"].as_array().unwrap() {
-        // Two requests or so at the light load decide nothing, and take nothing from the heavy one.
+        // About two requests at the light load decide nothing, and do not affect the heavy load.
         let found = (&entry["max_qps"]["holds"], &entry["max_qps"]["misses"], &entry["max_qps"]["undecided"]);
         assert_eq!(found, (&30.0.into(), &Value::Null, &serde_json::json!([1.0])), "{entry:#}");
         assert_eq!(entry["cheapest"], true, "{entry:#}");
-        // 100 requests/s of so many tokens each; instances by what came.
+        // 100 requests/s with this many tokens each; instances by arrivals.
         let tokens: f64 = entry["axes"]["output_tokens"].as_str().unwrap().parse().unwrap();
         let at_target = entry["fleet"]["cost_per_million_output_tokens_at_target"].as_f64().unwrap();
         let instances = (100.0 / entry["instance"]["arrived_rate"].as_f64().unwrap()).ceil();
@@ -306,7 +309,7 @@ sweeps:
 
 #[timed_test]
 fn a_burst_of_errors_in_one_repeat_decides_nothing() {
-    // Some 160 requests a run: of one run a fifth fail in a row, and nothing else does.
+    // About 160 requests per run: in one run a fifth fail in a row, and no others.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--jitter", "50%", "--fault", "http:500@60-89"]);
     let lab = Lab::new();
     let plan = format!(
@@ -331,12 +334,12 @@ sweeps: {{ s: {{ matrix: {{ endpoint: a, model: m, scenario: s, qps: 25 }}, repe
     let rung = json(&lab, &["curves", "plan.yaml"])["curves"][0]["rungs"][0].clone();
     assert_eq!((rung["runs"].as_array().unwrap().len(), &rung["slo"]), (2, &"holds".into()), "{rung:#}");
     assert_eq!(rung["excluded"][0]["reason"], "errors_bunched", "{rung:#}");
-    assert_eq!(rung["figures"]["error_share"]["value"], 0.0, "figures are of those that count: {rung:#}");
+    assert_eq!(rung["figures"]["error_share"]["value"], 0.0, "figures cover only runs that count: {rung:#}");
 
     let answer = json(&lab, &["capacity", "plan.yaml", "--target-qps", "100"]);
     assert_eq!(answer["configurations"][0]["max_qps"]["holds"], 25.0, "{answer:#}");
     assert!(answer["failed"][0].as_str().unwrap().contains("errors_bunched"), "{answer:#}");
     let text = lab.ok(&["capacity", "plan.yaml", "--target-qps", "100"]).stdout;
     let [errors, price] = ["errors: a · s at qps 25: excluded: repeat", "money"].map(|words| text.find(words));
-    assert!(errors.is_some() && errors < price, "errors stand above prices: {text}");
+    assert!(errors.is_some() && errors < price, "errors are listed above prices: {text}");
 }

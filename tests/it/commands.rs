@@ -753,8 +753,8 @@ fn results_go_where_they_are_told_to() {
         let here = lab.run(args);
         assert_ne!(here.stdout, there.stdout, "{args:?}");
     }
-    assert_eq!(lab.run(&["show", id]).code, Some(2), "no such run");
-    // A file is no folder, and a folder in use is locked.
+    assert_eq!(lab.run(&["show", id]).code, Some(2), "unknown run");
+    // A file is not a folder, and a folder in use is locked.
     lab.write("file", "x");
     let file = lab.run(&["run", "plan.yaml", "--results", "file"]);
     assert_eq!(file.code, Some(5), "{file:?}");
@@ -767,14 +767,14 @@ fn talk_is_loud_or_quiet() {
     lab.write("plan.yaml", ONE);
     let quiet = lab.ok(&["run", "plan.yaml", "-q"]);
     assert_eq!(quiet.stderr, "");
-    assert!(quiet.stdout.contains("verdict"), "the table is data: {}", quiet.stdout);
+    assert!(quiet.stdout.contains("verdict"), "the table is printed despite the flag: {}", quiet.stdout);
     let normal = lab.ok(&["run", "plan.yaml", "--force"]);
     let loud = lab.ok(&["run", "plan.yaml", "--force", "--verbose"]);
     let id = lab.runs().keys().next().unwrap().clone();
     let probed = |text: &str| text.contains("demo: 127.0.0.1:") && text.contains("responds");
     assert!(probed(&loud.stderr) && loud.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", loud.stderr);
     assert!(!probed(&normal.stderr) && !normal.stderr.contains(&format!("batch 2 ({id}) ·")), "{}", normal.stderr);
-    assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both");
+    assert_eq!(lab.run(&["run", "plan.yaml", "-q", "-v"]).code, Some(2), "not both flags");
 }
 
 #[timed_test]
@@ -791,7 +791,7 @@ fn colour_comes_when_told() {
         };
         assert!(said(&["--color", "always"]).contains("\u{1b}["), "{args:?}");
         assert!(!said(&["--color", "never"]).contains('\u{1b}'), "{args:?}");
-        assert!(!said(&["--color", "auto"]).contains('\u{1b}'), "{args:?}: no terminal");
+        assert!(!said(&["--color", "auto"]).contains('\u{1b}'), "{args:?}: not a terminal");
         assert_eq!(said(&[]), said(&["--color", "auto"]), "{args:?}");
     }
 }
@@ -855,7 +855,7 @@ fn graphs_are_drawn() {
     let gate = nodes.iter().position(|node| node["kind"] == "gate").unwrap();
     let edges: Vec<(usize, usize)> = serde_json::from_value(json["edges"].clone()).unwrap();
     let (into, out) = (edges.iter().filter(|e| e.1 == gate).count(), edges.iter().filter(|e| e.0 == gate).count());
-    assert_eq!((into, out), (4, 4), "the gate stands between the sweeps");
+    assert_eq!((into, out), (4, 4), "the gate is between the sweeps");
 
     let dot = lab.ok(&["graph", "plan.yaml"]).stdout;
     assert_eq!(dot, lab.ok(&["graph", "plan.yaml", "--format", "dot"]).stdout);
@@ -872,7 +872,7 @@ fn graphs_are_drawn() {
     };
     assert_eq!(lines.iter().filter(|line| is_node(line)).count(), nodes.len());
     assert_eq!(lines.iter().filter(|line| is_edge(line)).count(), edges.len());
-    assert_eq!(lines.len(), nodes.len() + edges.len() + 4, "nothing else: {dot}");
+    assert_eq!(lines.len(), nodes.len() + edges.len() + 4, "no other lines: {dot}");
     assert!(dot.contains("[label=\"closed has ended\", shape=diamond]"), "{dot}");
 
     let mermaid = lab.ok(&["graph", "plan.yaml", "--format", "mermaid"]).stdout;
@@ -880,7 +880,7 @@ fn graphs_are_drawn() {
     assert_eq!(mermaid.matches(" --> ").count(), edges.len());
 }
 
-/// The one run of the plan is done in its folder, and to do in another one.
+/// The only run of the plan is done in its own folder and open in another one.
 fn what_lies_in_a_folder_is_drawn(lab: &Lab) {
     for (results, state) in [("results", "done"), ("elsewhere", "pending")] {
         let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text", "--results", results]).stdout;
@@ -935,7 +935,7 @@ fn readers_answer_in_text_and_json() {
 
     assert!(lab.ok(&["verify"]).stdout.contains("1 run in results: all whole"));
     assert_eq!(lab.ok(&["verify", "--format", "json"]).json()["runs"][0]["whole"], true);
-    // One byte, the same length: only the digest tells.
+    // One byte with the same length: only the digest reveals it.
     let file = run.dir.join("requests.parquet");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
@@ -968,7 +968,7 @@ fn exports_have_a_row_for_each_run_or_request() {
     let requests: usize = lab.runs().values().map(|run| run.records.len()).sum();
     let csv = |args: &[&str]| lab.ok(&[&["export"], args].concat()).stdout.lines().count() - 1;
     assert_eq!(csv(&[]), 2);
-    assert_eq!(csv(&["plan.yaml"]), 1, "only the plan's run");
+    assert_eq!(csv(&["plan.yaml"]), 1, "only the run of the plan");
     assert_eq!(csv(&["--rows", "requests"]), requests);
     let json = lab.ok(&["export", "two.yaml", "--format", "json"]).json();
     assert_eq!((&json[0]["plan"], &json[0]["batch_size"]), (&"two".into(), &3.into()), "{json}");
@@ -1013,10 +1013,10 @@ fn probes_tell_what_servers_say() {
     assert_eq!(json["endpoints"][1]["state"], "embedded");
     let before = server.requests();
     lab.ok(&["preview", "plan.yaml", "--format", "json"]);
-    assert_eq!(server.requests(), before, "a preview asks nobody");
+    assert_eq!(server.requests(), before, "a preview sends no requests");
     let preview = lab.ok(&["preview", "plan.yaml", "--probe", "--format", "json"]).json();
     assert_eq!((preview["runs"].as_array().unwrap().len(), &preview["endpoints"][0]["state"]), (2, &"ready".into()));
-    assert!(server.requests() > before, "but with --probe it does");
+    assert!(server.requests() > before, "it does with --probe");
 
     lab.write("plan.yaml", &plan.replace(&server.url(), &dead_address()));
     for args in [&["probe", "plan.yaml"] as &[&str], &["preview", "plan.yaml", "--probe"]] {
@@ -1039,7 +1039,7 @@ fn a_finished_plan_sends_nothing() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
     let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: \"{}\"", server.url()));
-    // Otherwise `run` asks for the version of a server that said one when it was measured.
+    // Otherwise `run` requests the version of a server that reported one when it was measured.
     lab.write("plan.yaml", &format!("{plan}environment: ignore\n"));
     let first = lab.ok(&["run", "plan.yaml"]);
     let sent = server.requests();
@@ -1052,7 +1052,7 @@ fn a_finished_plan_sends_nothing() {
     assert_eq!(server.requests(), sent, "not even a GET");
     drop(server);
     let again = lab.ok(&["run", "plan.yaml"]);
-    assert_eq!(again.stdout, first.stdout, "and it needs no server");
+    assert_eq!(again.stdout, first.stdout, "without a server");
     assert!(
         again.stderr.contains("one: nothing to do; the result of the one run is in results; no request was sent"),
         "{}",
@@ -1065,8 +1065,8 @@ fn the_mock_listens_where_it_is_told_to() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--bind", "127.0.0.2"]);
     assert!(server.url().starts_with("http://127.0.0.2:"), "{}", server.url());
-    assert_eq!(server.requests(), 0, "and answers there");
-    // A port that was free a moment ago, on an address that nothing else uses.
+    assert_eq!(server.requests(), 0, "the server responds, but gets no requests");
+    // A port that has just been released, on an address that no other test uses.
     let url = server.url();
     let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
     drop(server);
@@ -1078,7 +1078,7 @@ fn the_mock_listens_where_it_is_told_to() {
 fn embedded_servers_are_gone_with_their_runs() {
     let lab = Lab::new();
     let path = lab.path().join("the-program");
-    // A copy under a name of its own, so that its processes can be told from those of other tests.
+    // A copy with its own name, which distinguishes its processes from those of other tests.
     std::fs::copy(env!("CARGO_BIN_EXE_sweepline"), &path).unwrap();
     lab.write("plan.yaml", ONE);
     let output = std::process::Command::new(&path).args(["run", "plan.yaml"]).current_dir(lab.path()).output().unwrap();
@@ -1123,6 +1123,6 @@ fn a_reader_that_goes_away_is_no_error() {
     for args in [&["check", "broken.yaml"] as &[&str], &["run", "broken.yaml"], &["show", "ffff"]] {
         let mut child = lab.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stderr.take());
-        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}: the exit code stands though nobody reads stderr");
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}: the exit code is unaffected by a closed stderr");
     }
 }

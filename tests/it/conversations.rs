@@ -1,5 +1,5 @@
-//! Conversations, as the rows and the server's own log tell them: whose answers the history holds, how long users think,
-//! when conversations begin, and what is left of a history at the context's limit.
+//! Conversations in the rows and in the server's own log: whose responses the history contains, how long
+//! users think, when conversations begin, and which part of a history remains at the context limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use super::mock::Mock;
 
 const MS: u64 = 1_000_000;
 
-/// One run and the server's lines about it, by request number.
+/// One run and the server's log lines for it, by request number.
 struct Told {
     run: Run,
     log: BTreeMap<u64, Value>,
 }
 
-/// What a plan led to whose endpoints are one mock with `flags`; `c` speaks the completions API.
+/// Returns the results of a plan whose endpoints are one mock with `flags`; `c` uses the completions API.
 fn told(flags: &[&str], plan: &str) -> Vec<Told> {
     let lab = Lab::new();
     let mut mock = Mock::start(flags);
@@ -29,7 +29,7 @@ fn told(flags: &[&str], plan: &str) -> Vec<Told> {
     );
     lab.write("plan.yaml", &(head + plan));
     let ended = lab.run(&["run", "plan.yaml"]);
-    // 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     mock.terminate();
     let log = mock.log_now();
@@ -47,7 +47,7 @@ impl Told {
         self.run.records.iter().map(|record| &record.row)
     }
 
-    /// The turns of each conversation that the server saw, in their order.
+    /// Returns the turns of each conversation that the server saw, in order.
     fn conversations(&self) -> BTreeMap<u64, Vec<&RequestRow>> {
         let mut all: BTreeMap<u64, Vec<&RequestRow>> = BTreeMap::new();
         for row in self.rows().filter(|row| self.log.contains_key(&row.request)) {
@@ -57,7 +57,7 @@ impl Told {
         all
     }
 
-    /// Turns, each with the next one of its conversation.
+    /// Returns turns, each with the next turn of its conversation.
     fn followed(&self) -> Vec<(&RequestRow, &RequestRow)> {
         let conversations = self.conversations();
         conversations.values().flat_map(|turns| turns.windows(2).map(|two| (two[0], two[1]))).collect()
@@ -67,7 +67,7 @@ impl Told {
         serde_json::from_str(self.log[&row.request]["request"].as_str().unwrap()).unwrap()
     }
 
-    /// What the messages of one role say.
+    /// Returns the texts of the messages with one role.
     fn texts(&self, row: &RequestRow, role: &str) -> Vec<String> {
         let body = self.body(row);
         let messages = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == role);
@@ -83,7 +83,8 @@ impl Told {
     }
 }
 
-/// How long users thought, by the rows: from the end of an answer to the instant at which the next turn was wanted.
+/// Returns the users' think times from the rows: from the end of a response to the scheduled instant of the
+/// next turn.
 fn thought(pairs: &[(&RequestRow, &RequestRow)]) -> Vec<u64> {
     pairs.iter().map(|(one, next)| next.scheduled_ns - one.ended_ns.unwrap()).collect()
 }
@@ -110,23 +111,23 @@ fn users_think_between_an_answer_and_their_next_turn() {
             "slow" => assert!(times.iter().all(|time| *time == 60 * MS), "{times:?}"),
             _ => {
                 assert!(times.iter().all(|time| (20 * MS..=80 * MS).contains(time)), "{times:?}");
-                assert!(BTreeSet::from_iter(&times).len() * 10 > times.len() * 9, "each turn has a pause of its own");
+                assert!(BTreeSet::from_iter(&times).len() * 10 > times.len() * 9, "each turn has its own pause");
             }
         }
-        // The server saw nothing of a conversation while its user thought.
+        // The server received nothing for a conversation while its user was thinking.
         for ((one, next), time) in pairs.iter().zip(&times) {
             let at = |row: &RequestRow, name: &str| told.log[&row.request][name].as_u64().unwrap();
             let quiet = at(next, "arrival_ns") - at(one, "last_write_ns");
             assert!(quiet >= *time, "{scenario}: {quiet} < {time}");
             assert!(next.sent_ns >= Some(next.scheduled_ns), "never early");
         }
-        // A new conversation of the slot begins at once, when the one before is over.
+        // The slot's new conversation starts as soon as the previous one is over.
         let ends: BTreeSet<u64> = told.rows().filter_map(|row| row.ended_ns).collect();
         let later: Vec<&RequestRow> =
             told.rows().filter(|row| row.turn == Some(0) && row.scheduled_ns > 100 * MS).collect();
         assert!(later.len() > 3, "{scenario}");
         assert!(later.iter().all(|row| ends.contains(&row.scheduled_ns)), "{scenario}");
-        // Conversations of several users run side by side.
+        // Conversations of several users overlap.
         let in_window = told.rows().filter(|row| row.phase == Phase::Measure);
         let busy: BTreeSet<u64> = in_window.filter_map(|row| row.conversation).collect();
         assert!(busy.len() >= 6, "{busy:?}");
@@ -178,7 +179,7 @@ sweeps: { s: { matrix: { endpoint: [a, b, c], model: m, scenario: [real, scripte
                     let key = (api.to_owned(), row.conversation.unwrap(), row.turn.unwrap());
                     let body = told.body(row);
                     if let Some(before) = scripted.insert(key.clone(), body.clone()) {
-                        assert_eq!(before, body, "{key:?}: two servers are asked different things");
+                        assert_eq!(before, body, "{key:?}: two servers get different texts");
                         compared += 1;
                     }
                 }
@@ -193,13 +194,13 @@ sweeps: { s: { matrix: { endpoint: [a, b, c], model: m, scenario: [real, scripte
                     let sent = told.body(row)["prompt"].as_str().unwrap().to_owned();
                     assert!(said.iter().all(|answer| sent.contains(&format!("\nAssistant:{answer}\n"))), "{sent}");
                 } else {
-                    assert_eq!(told.texts(row, "assistant"), said, "what the server said");
+                    assert_eq!(told.texts(row, "assistant"), said, "the server's response");
                 }
             }
         }
     }
     assert!(compared > 10, "{compared} scripted turns went to both servers");
-    assert!(deep > 10, "{deep} answers stand in later requests");
+    assert!(deep > 10, "{deep} responses are part of later requests");
 }
 
 #[timed_test]
@@ -224,7 +225,7 @@ sweeps:
         if qps == 15.0 {
             by_chance.push(starts.clone());
         } else {
-            // Conversation k begins where the expected number is k + 1, whatever became of the others.
+            // Conversation k starts when k + 1 arrivals are expected, whatever happened to the others.
             for (k, at) in starts.iter().enumerate() {
                 let (t, fill) = (*at as f64 / 1e9, 0.2);
                 let arrived = if t < fill { qps * t * t / (2.0 * fill) } else { qps * (t - fill / 2.0) };
@@ -239,16 +240,16 @@ sweeps:
         if qps == 25.0 {
             assert!(facts["max_in_flight"].as_u64().unwrap() <= 2);
         } else {
-            assert!(told.rows().all(|row| row.released_ns.is_none_or(|at| at == row.scheduled_ns)), "nothing waits");
+            assert!(told.rows().all(|row| row.released_ns.is_none_or(|at| at == row.scheduled_ns)), "no request waits");
         }
-        // Requests, not arrivals, are what is counted, and none was missed: but what a busy machine was about to
-        // send when the window closed.
+        // Requests are counted, not arrivals, and none was missed, except those that a busy machine was
+        // about to send when the window closed.
         assert_eq!(facts["scheduled"].as_u64().unwrap() as usize, told.run.records.len());
         assert!(facts["never_sent"].as_u64().unwrap() <= 2, "{facts}");
     }
     let length = by_chance[0].len().min(by_chance[1].len());
     assert!(length > 8, "{length} conversations");
-    assert_eq!(by_chance[0][..length], by_chance[1][..length], "two servers get their visitors at the same instants");
+    assert_eq!(by_chance[0][..length], by_chance[1][..length], "two servers get conversations at the same instants");
 }
 
 #[timed_test]
@@ -267,8 +268,11 @@ sweeps: { s: { arrivals: constant, matrix: { endpoint: a, model: m, scenario: [p
         let pairs = told.followed();
         assert!(pairs.len() > 20, "{}", pairs.len());
         let waited = pairs.iter().map(|(one, next)| next.released_ns.unwrap().checked_sub(one.ended_ns.unwrap()));
-        assert!(least == 0 || waited.clone().all(|time| time >= Some(least)), "nobody is disturbed while thinking");
-        // Every arrival is one request, whoever makes it.
+        assert!(
+            least == 0 || waited.clone().all(|time| time >= Some(least)),
+            "no turn starts while its user is thinking"
+        );
+        // Every arrival is one request, of any conversation.
         let mut wanted: Vec<u64> = told.rows().map(|row| row.scheduled_ns).filter(|at| *at >= 200 * MS).collect();
         wanted.sort_unstable();
         assert!(wanted.windows(2).all(|two| (two[1] - two[0]).abs_diff(25 * MS) <= 1), "{wanted:?}");
@@ -297,13 +301,13 @@ sweeps: { s: { matrix: { endpoint: a, model: m, scenario: [cut, ruled, ended], b
                 assert!(row.intended_prompt_tokens + row.requested_tokens <= 220, "{scenario}: {row:?}");
                 let (users, before) = (told.texts(row, "user"), said.len());
                 said.push(users.last().unwrap().clone());
-                // What is left are the newest turns, word for word.
+                // The newest turns remain, verbatim.
                 assert_eq!(users, said[said.len() - users.len()..], "{scenario}");
                 assert_eq!(told.texts(row, "assistant").len() + 1, users.len());
                 if scenario == "ruled" {
-                    assert_eq!(told.texts(row, "system"), told.texts(turns[0], "system"), "the rules stay");
+                    assert_eq!(told.texts(row, "system"), told.texts(turns[0], "system"), "the system message remains");
                 } else {
-                    assert!(users[0].starts_with("[ref "), "{scenario}: a run's own opening: {}", users[0]);
+                    assert!(users[0].starts_with("[ref "), "{scenario}: each run has its own opening: {}", users[0]);
                 }
                 let last = turn.checked_sub(1).map(|last| told.texts(turns[last], "user"));
                 if users.len() <= before && last.is_some_and(|last| last[0] != users[0]) {

@@ -1,4 +1,5 @@
-//! What is measured is what the plan declares: its only scenario, and lengths as the model's own tokenizer counts them.
+//! Runs measure what the plan declares: its only scenario, and lengths as the model's own tokenizer counts
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::lab::{Ended, Lab, Run};
 use super::mock::Mock;
 use super::tokens::{bpe, folder};
 
-/// A plan with these scenarios, whose only sweep has this matrix.
+/// Returns a plan with these scenarios, whose only sweep has this matrix.
 fn plan(scenarios: &str, matrix: &str) -> String {
     format!(
         "sweepline: 1\nname: declared\nendpoints: {{ demo: {{ engine: mock, mock: {{ ttft: 1ms, itl: 1ms }} }} }}\n\
@@ -22,7 +23,7 @@ const LONG: &str = "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }
 const BOTH: &str =
     "scenarios:\n  long: { prompt_tokens: 300, output_tokens: 3 }\n  short: { prompt_tokens: 30, output_tokens: 3 }";
 
-/// On a busy machine a run need not be valid.
+/// On a busy machine a run may be invalid.
 fn is_run(ended: &Ended) {
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
@@ -38,7 +39,7 @@ fn the_only_scenario_is_what_the_server_is_sent() {
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["labels"]["scenario"], "long");
     assert_eq!(run.json["spec"]["scenario"]["prompt_tokens"], 300);
-    // Whoever looks is told its name.
+    // Every command shows the scenario's name.
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     assert_eq!(preview["runs"][0]["cell"]["scenario"], "long");
     for command in
@@ -82,11 +83,11 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     refused(&added, &["error[E018]", "this cell of `add` does not specify which scenario"]);
     let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
     refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
-    // One of them on the axis is enough, and from the command line too.
+    // One scenario on the axis is enough, also from the command line.
     lab.write("plan.yaml", &plan(BOTH, "batch_size: 1"));
     let set = lab.ok(&["preview", "plan.yaml", "--format", "json", "--set", "sweeps.s.matrix.scenario=short"]).json();
     assert_eq!(set["runs"][0]["cell"]["scenario"], "short");
-    // Without any of its own a plan sends B1, as ever.
+    // A plan without its own scenarios still sends B1.
     lab.write("none.yaml", &plan("", "batch_size: 1"));
     let none = lab.ok(&["preview", "none.yaml", "--format", "json"]).json();
     assert_eq!(none["runs"][0]["cell"]["scenario"], "B1");
@@ -100,12 +101,12 @@ fn what_is_declared_and_never_used_is_told() {
     assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
     assert!(told.contains("it is declared, but no sweep sends it"), "{told}");
     assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
-    // A fragment is there for several plans.
+    // A fragment may serve several plans.
     lab.write("shared.yaml", BOTH);
     lab.write("plan.yaml", &plan("use: shared.yaml", "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(!told.contains("M022"), "{told}");
-    // What a model's lengths are worth without its tokenizer.
+    // How accurate the lengths of a model are without its tokenizer.
     let real =
         plan("", "batch_size: 1").replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", "url: \"http://node:1/v1\"");
     lab.write("plan.yaml", &real);
@@ -117,7 +118,7 @@ fn what_is_declared_and_never_used_is_told() {
     assert!(!lab.ok(&["check", "plan.yaml"]).stdout.contains("M023"));
 }
 
-/// What a plan of a server that is no mock led to, the server being one that counts words.
+/// Returns the results of a plan for a server that is not a mock and counts words.
 fn measured(lab: &Lab, tokenizer: &str, scenario: &str, load: &str) -> (BTreeMap<String, Run>, Vec<Value>) {
     let mut mock = Mock::start(&["--tokenize", "vllm", "--itl", "1ms"]);
     let text = format!(
@@ -136,7 +137,8 @@ fn measured(lab: &Lab, tokenizer: &str, scenario: &str, load: &str) -> (BTreeMap
     (lab.runs(), log)
 }
 
-/// The text that a body stands for at a server with the tests' chat template, and whether it is a chat.
+/// Returns the text of a body as a server with the tests' chat template renders it, and whether it is a
+/// chat.
 fn rendered(body: &Value) -> (String, bool) {
     let Some(messages) = body["messages"].as_array() else {
         return (body["prompt"].as_str().unwrap().to_owned(), false);
@@ -153,7 +155,7 @@ fn ids(library: &Library, body: &Value) -> Vec<u32> {
     library.encode_fast(text, !is_chat).unwrap().get_ids().to_vec()
 }
 
-/// The requests of a run by number, each with its body.
+/// Returns the requests of a run by number, each with its body.
 fn bodies<'l>(run: &Run, log: &'l [Value]) -> BTreeMap<u64, Value> {
     let prefix = format!("{}-{}-", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
     let number = |line: &'l Value| line["request_id"].as_str()?.strip_prefix(&prefix)?.parse::<u64>().ok();
@@ -161,7 +163,8 @@ fn bodies<'l>(run: &Run, log: &'l [Value]) -> BTreeMap<u64, Value> {
     log.iter().filter_map(|line| Some((number(line)?, body(line)))).collect()
 }
 
-/// Requests 15 ms apart: sessions that grow by a block, some that end inside one, and some without any.
+/// Returns requests 15 ms apart: sessions that grow by a block, some that end inside a block, and some
+/// without blocks.
 fn trace() -> Vec<(u64, Vec<u64>)> {
     let request = |at: u64| match at % 4 {
         0 => (512 * (1 + at / 4 % 3) - 37 * (at % 3), (0..=at / 4 % 3).collect()),
@@ -199,7 +202,8 @@ fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
             assert_eq!(ids.len() as u64, *tokens, "request {number}");
             assert_eq!(u64::from(rows[number].intended_prompt_tokens), *tokens, "request {number}");
         }
-        // Equal blocks are equal tokens: as many as the trace says, less the last words of a text that ends inside one.
+        // Equal blocks are equal tokens: as many as the trace lists, minus the last words of a text that
+        // ends inside a block.
         let blocks = |at: u64| &wanted[at as usize].1;
         for (a, b) in (0..24).flat_map(|a| (a + 1..24).map(move |b| (a, b))) {
             let same = blocks(a).iter().zip(blocks(b)).take_while(|(a, b)| a == b).count() as u64;
@@ -208,7 +212,7 @@ fn a_trace_is_as_long_as_the_models_tokenizer_counts() {
             let cut = least < 512 * same || wanted[a as usize].0.min(wanted[b as usize].0) < 512 * same + 64;
             let slack = if cut { 64 } else { 8 };
             assert!(common + slack >= least, "{a} and {b}: {common} of {least}");
-            assert!(same > 0 || common < 30, "{a} and {b} share nothing, and {common} tokens");
+            assert!(same > 0 || common < 30, "{a} and {b} share no block, but {common} tokens");
         }
     }
 }
@@ -235,7 +239,7 @@ fn a_scripted_history_is_as_long_as_the_models_tokenizer_counts() {
     }
 }
 
-/// Where the server counts, its own usage has what the trace and the script say.
+/// If the server counts, its own usage equals the lengths of the trace and of the script.
 #[timed_test]
 fn traces_and_histories_are_as_long_as_the_server_counts() {
     let lab = Lab::new();
@@ -263,7 +267,7 @@ fn traces_and_histories_are_as_long_as_the_server_counts() {
     }
 }
 
-/// Without a tokenizer the server's own count says how far off the estimate was.
+/// Without a tokenizer, the server's count shows the error of the estimate.
 #[timed_test]
 fn an_estimate_that_is_far_off_is_told() {
     let lab = Lab::new();
@@ -277,14 +281,14 @@ fn an_estimate_that_is_far_off_is_told() {
         assert!(shown.contains("prompt_length (suspect): the server counts"), "{shown}");
         assert!(shown.contains("the estimate is") && shown.contains("% apart; set tokenizer: FILE"), "{shown}");
     }
-    // What a mock counts for want of a tokenizer says nothing of an estimate.
+    // A mock without a tokenizer counts words, which does not contradict an estimate.
     lab.write("mock.yaml", &plan(LONG, "batch_size: 1"));
     let ended = lab.run(&["run", "mock.yaml", "--results", "of-mock"]);
     is_run(&ended);
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("prompt_length"), "{}", ended.stdout);
 }
 
-/// Texts of a data set go out to the letter: that an estimate of them is off says nothing of the run.
+/// Texts of a data set are sent verbatim: a wrong estimate of their length does not count against the run.
 #[timed_test]
 fn an_estimate_of_a_data_set_is_not_held_against_it() {
     let lab = Lab::new();
@@ -302,7 +306,7 @@ fn an_estimate_of_a_data_set_is_not_held_against_it() {
     }
 }
 
-/// What one class of a mix shares is no contradiction to the data set that another one sends.
+/// A text that one class of a mix shares does not contradict another class's data set.
 #[timed_test]
 fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let lab = Lab::new();
@@ -322,7 +326,8 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
         sum
     });
     assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["asked", "desk", "talk"], "{classes:?}");
-    // A class that contradicts itself is told under its own name, and what the mix says holds for the data set too.
+    // A class that contradicts itself is reported under its own name, and the keys of the mix apply to the
+    // data set too.
     let refused = |text: String, wanted: &str| {
         lab.write("refused.yaml", &text);
         let ended = lab.run(&["check", "refused.yaml"]);
@@ -339,7 +344,8 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }
 
-/// What `check` says of a sweep's requests it says of every class of a mix, and only of what the plan tells.
+/// The lints that `check` reports for a sweep's requests also apply to every class of a mix, as far as the
+/// plan shows.
 #[timed_test]
 fn what_is_said_of_a_mix_is_true_of_its_classes() {
     let lab = Lab::new();
@@ -363,7 +369,7 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     }
     let told_of_alike = of_mix(["plain", "alike"], "batch_size: [1, 2]");
     assert!(told_of_alike.contains("every request has 321 prompt tokens and 9 output tokens"), "{told_of_alike}");
-    // M010: the class that has no nonce, and where it says so.
+    // M010: the class without a nonce, and the place that disables it.
     let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
     let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
     assert!(line.contains("prompts of `off` in `mx` should differ"), "{line}");
@@ -371,7 +377,7 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
     let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
     assert!(every.contains("prompts of `mx` should differ"), "{every}");
-    // M009: what records share without a nonce in front of each, only the records know.
+    // M009: only the records show which beginnings they share without a nonce in front of each.
     let beside = |nonce: &str| {
         told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))
     };

@@ -1,7 +1,7 @@
-//! A generator that stands still for a while (SIGSTOP, as a suspended machine does to it) is told in the verdict: wherever in
-//! the window, in both loops; and one that does not is not accused of it.
+//! A stalled generator (SIGSTOP, as when a machine is suspended) is reported in the verdict, wherever in
+//! the window it stalls and in both loops; a generator that does not stall is not reported.
 //!
-//! `SWEEPLINE_FROZEN=5` repeats every stop so many times, `SWEEPLINE_CLEAN=200` makes so many clean runs.
+//! `SWEEPLINE_FROZEN=5` repeats every stop that often, `SWEEPLINE_CLEAN=200` makes that many clean runs.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,23 +17,24 @@ use super::mock::Mock;
 use super::outcomes::plan;
 
 const MS: u64 = 1_000_000;
-/// Runs side by side: a stopped process needs no core, and one that waits for the mock little of it.
+/// Runs made in parallel: a stopped process needs no core, and one that waits for the mock needs little of
+/// one.
 const BESIDE: usize = 6;
 
-/// Where the stop lies, in milliseconds from the start of the window to the beginning of the stop; with the length of the
-/// window.
+/// The place of the stop, in milliseconds from the start of the window to the start of the stop; with the
+/// length of the window.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     AcrossStart,
     Begin,
     Middle,
     AcrossEnd,
-    /// The whole window lies in it.
+    /// The whole window is inside the stop.
     Around,
 }
 
 impl Place {
-    /// From the start of the run to the beginning of the stop, in milliseconds.
+    /// Returns the time from the start of the run to the start of the stop, in milliseconds.
     fn begins(self) -> u64 {
         FILL + STABILIZE
             + match self {
@@ -45,12 +46,12 @@ impl Place {
             }
     }
 
-    /// The length of the window in milliseconds.
+    /// Returns the length of the window in milliseconds.
     fn window(self) -> u64 {
         if matches!(self, Place::Around) { 400 } else { 4_500 }
     }
 
-    /// Whether a stop between two instants of the run lies where it should.
+    /// Returns whether a stop between two instants of the run is at its intended place.
     fn holds(self, run: &Run, from: u64, to: u64) -> bool {
         let (start, end) = (run.window("measure_start_ns"), run.window("measure_end_ns"));
         let across = |border: u64| from < border && border < to;
@@ -66,7 +67,7 @@ impl Place {
 const FILL: u64 = 300;
 const STABILIZE: u64 = 500;
 
-/// What is stopped, where and for how long.
+/// The load that is stopped, the place of the stop and its length.
 #[derive(Debug, Clone, Copy)]
 struct Stop {
     load: &'static str,
@@ -76,10 +77,11 @@ struct Stop {
 
 const LOADS: [&str; 4] = ["batch_size: [2]", "batch_size: [8]", "batch_size: [32]", "qps: [20]"];
 
-/// Other tests share the machine, and a request is late for that alone: what tells of the stop has to be the stop.
+/// Tests share the machine, which alone can make requests late: only the stop itself may trigger the
+/// reason.
 const DEAF: &str = "validity: { client_late: { suspect: 99%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
 
-/// A plan of one run against the mock.
+/// Returns a plan of one run against the mock.
 fn one(port: u16, load: &str, window: u64) -> String {
     let phases = format!("fill: {FILL}ms, stabilize: {STABILIZE}ms, measure: {window}ms, drain: 60s");
     let matrix = format!("endpoint: [a], model: [m], scenario: [short], {load}");
@@ -88,13 +90,13 @@ fn one(port: u16, load: &str, window: u64) -> String {
     plan.replace("output_tokens: 8", "output_tokens: 2")
 }
 
-/// A server whose answers take 30 ms: of the requests of a closed loop in the window less than a hundredth then lie across
-/// the stop. So neither `client_late` nor a p99 sees it.
+/// A server whose responses take 30 ms: less than a hundredth of a closed loop's requests in the window
+/// then span the stop, so neither `client_late` nor a p99 sees it.
 fn quick() -> Mock {
     Mock::start(&["--ttft", "27ms", "--itl", "3ms"])
 }
 
-/// One that leaves the cores alone.
+/// A server that needs little CPU.
 fn slow() -> Mock {
     Mock::start(&["--ttft", "120ms", "--itl", "30ms"])
 }
@@ -104,12 +106,12 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until an instant of the monotonic clock: the instants of the stop are what is tested.
+/// Sleeps until an instant of the monotonic clock: the instants of the stop are part of the test.
 fn until(instant: u64) {
     std::thread::sleep(Duration::from_nanos(instant.saturating_sub(monotonic())));
 }
 
-/// What a run is worth, by `show`, under the plan's thresholds.
+/// Returns the verdict of a run from `show`, under the plan's thresholds.
 fn verdict(lab: &Lab, run: &Run) -> Value {
     let id = &run.json["id"].as_str().unwrap()[..16];
     lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json()["verdict"].clone()
@@ -120,7 +122,7 @@ fn reasons(verdict: &Value) -> BTreeMap<String, String> {
     verdict["reasons"].as_array().unwrap().iter().map(|reason| (text(reason, "name"), text(reason, "text"))).collect()
 }
 
-/// How a run ended that was stopped, and where in the run the stop lay.
+/// The result of a run that was stopped, and the place of the stop in the run.
 struct Stopped {
     ended: Ended,
     lab: Lab,
@@ -129,8 +131,8 @@ struct Stopped {
     to: u64,
 }
 
-/// Runs the plan and stops the process (SIGSTOP) at the place, counted from the run's first request, whose arrival the
-/// mock's log tells.
+/// Runs the plan and stops the process (SIGSTOP) at the place, relative to the run's first request, whose
+/// arrival is in the mock's log.
 fn stopped(stop: Stop) -> Stopped {
     let mock = quick();
     let lab = Lab::new();
@@ -150,14 +152,14 @@ fn stopped(stop: Stop) -> Stopped {
     Stopped { ended, lab, from: from - start, to: to - start, run }
 }
 
-/// The same until the stop lies where it should: on a busy machine the signal may come late.
+/// Repeats until the stop is at its intended place: on a busy machine the signal may come late.
 fn placed(stop: Stop) -> Stopped {
     let mut tries = (0..5).map(|_| stopped(stop));
     let holds = |stopped: &Stopped| stop.place.holds(&stopped.run, stopped.from, stopped.to);
-    tries.find(holds).unwrap_or_else(|| panic!("{stop:?} was never where it should be"))
+    tries.find(holds).unwrap_or_else(|| panic!("{stop:?} was never at its intended place"))
 }
 
-/// Does something with each item, several at a time, and gives what came of them in the items' order.
+/// Applies a function to each item, several in parallel, and returns the results in the order of the items.
 fn beside<T: Copy + Sync, R: Send>(items: &[T], work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
@@ -185,7 +187,7 @@ fn times(variable: &str, default: usize) -> usize {
 fn a_generator_that_stood_still_is_never_valid() {
     let places = [Place::AcrossStart, Place::Begin, Place::Middle, Place::AcrossEnd];
     let mut stops = Vec::new();
-    // Of those that follow each other one has 32 in flight: the others leave it the cores.
+    // Only one of several consecutive stops has 32 requests in flight: the others leave it the cores.
     for place in places {
         for millis in [1_000, 3_000] {
             stops.extend(LOADS.map(|load| Stop { load, place, millis }));
@@ -234,7 +236,8 @@ fn clean_runs_are_not_called_paused() {
         if !reasons.is_empty() {
             println!("{load}: {state} {reasons:?}, latest wake-up {wakes}, {pauses}");
         }
-        // Nobody stopped it. That others held the cores may be true, and must then be what the kernel says.
+        // The run was not stopped. Other processes may have used the cores, which must match the kernel's
+        // figures.
         let paused = reasons.get("client_paused");
         if paused.is_some_and(|text| text.contains("was stopped")) {
             wrong.push(format!("{load}: {reasons:?} {pauses}\n{}", ended.stdout));

@@ -450,7 +450,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
         ),
         ("hooks: { before_run: { request: reset } }", "write the method in front: POST /reset"),
         ("hooks: { before_run: { request: post http://h/reset } }", "write POST /reset"),
-        ("hooks: { before_run: { command: [] } }", "this before_run hook runs nothing: `command` names no program"),
+        ("hooks: { before_run: { command: [] } }", "this before_run hook has no program: `command` is empty"),
         (
             "hooks: { before_run: [{}] }",
             "this before_run hook does nothing: it has neither a `request` nor a `command`",

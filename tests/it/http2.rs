@@ -1,5 +1,5 @@
-//! Measured requests over HTTP/2: the same numbers as over HTTP/1.1, streams that share connections, and every way in which such a
-//! connection ends.
+//! Measured requests over HTTP/2: the same numbers as over HTTP/1.1, streams that share connections, and
+//! every end of such a connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +14,8 @@ use super::outcomes::{by_number, plan};
 
 const MS: u64 = 1_000_000;
 
-/// A closed loop of `slots` over one endpoint of HTTP/2, of at least `requests`; `endpoint` and `sweep` say more of them.
+/// A closed loop of `slots` over one HTTP/2 endpoint, with at least `requests`; `endpoint` and `sweep` add
+/// to both.
 fn closed(port: u16, slots: u32, requests: u32, endpoint: &str, sweep: &str) -> String {
     let rest = format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {requests}, at_most: 90s }}, drain: 30s }}\n\
@@ -23,7 +24,7 @@ fn closed(port: u16, slots: u32, requests: u32, endpoint: &str, sweep: &str) -> 
     plan(&[("a", port)], &rest).replace("engine: mock }", &format!("engine: mock, errors: measured, {endpoint} }}"))
 }
 
-/// Runs a plan whose results are looked at whatever the machine did to them.
+/// Runs a plan whose results are examined even if the machine spoiled them.
 fn run(plan: &str) -> (Lab, Run, Ended) {
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
@@ -47,7 +48,8 @@ fn assert_none_failed(run: &Run) {
     assert!(count(run, Outcome::Ok) > 0);
 }
 
-/// The connections that measured requests came on, as the mock numbers them, once at least `requests` have ended there.
+/// Returns the connections on which measured requests arrived, as the mock numbers them, once at least
+/// `requests` have ended there.
 fn connections(mock: &Mock, requests: usize) -> BTreeSet<u64> {
     wait_for("the requests in the log", || {
         let log = mock.log_now();
@@ -92,7 +94,8 @@ fn both_versions_tell_the_same() {
         of.insert(name, by_number(run));
     }
     let (one, two) = (&of["a"], &of["b"]);
-    // Prompts differ in their nonces, and the mock's answers with them; their lengths and everything that is counted do not.
+    // Prompts differ in their nonces, and so do the mock's responses; their lengths and everything that is
+    // counted do not.
     let told = |record: &Record| {
         let row = &record.row;
         let counts = (row.events, row.output_tokens, row.prompt_tokens, row.finish_reason.clone(), row.http_status);
@@ -104,16 +107,19 @@ fn both_versions_tell_the_same() {
     for (one, two) in &pairs {
         assert_eq!(told(one), told(two));
     }
-    // Causes before effects, by the server's own clock, which is ours.
+    // Causes precede effects, by the server's clock, which is also the client's.
     for (name, records) in &of {
         let (origin, id) = &origins[name];
         for row in records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()) {
             let line = &log[&format!("{id}-{}", row.request)];
             let at = |of: &str| line[of].as_u64().unwrap();
             let (sent, first, last) = (row.sent_ns.unwrap(), row.first_token_ns.unwrap(), row.last_token_ns.unwrap());
-            assert!(origin + sent <= at("arrival_ns") + MS / 10, "{name}: it came after it was sent: {line}");
-            assert!(at("first_write_ns") <= origin + first + MS / 10, "{name}: a token after it was written: {line}");
-            assert!(at("last_write_ns") <= origin + last + MS / 10, "{name}: and the last one: {line}");
+            assert!(origin + sent <= at("arrival_ns") + MS / 10, "{name}: arrived after it was sent: {line}");
+            assert!(
+                at("first_write_ns") <= origin + first + MS / 10,
+                "{name}: a token is read after it was written: {line}"
+            );
+            assert!(at("last_write_ns") <= origin + last + MS / 10, "{name}: so is the last one: {line}");
             assert!(first - sent >= 20 * MS, "{name}: the mock takes 20 ms");
         }
     }
@@ -169,10 +175,10 @@ fn connections_are_warm_cold_or_new_for_each_request() {
     let (_lab, cold, _) = run(&closed(mock.port, 6, 24, "http: 2", "connections: cold, "));
     assert_none_failed(&cold);
     let before = connections(&mock, count(&cold, Outcome::Ok));
-    assert_eq!(before.len(), 1, "the first opens one, and the others wait for it");
+    assert_eq!(before.len(), 1, "the first request opens a connection, and the others wait for it");
     let new: Vec<&RequestRow> = rows(&cold).filter(|row| row.connection() == Some(Connection::New)).collect();
-    assert!((1..=6).contains(&new.len()), "{}: those that waited for it", new.len());
-    assert!(new.iter().any(|row| row.request == 0), "the first of them opened it");
+    assert!((1..=6).contains(&new.len()), "{}: requests that waited for it", new.len());
+    assert!(new.iter().any(|row| row.request == 0), "the first of these requests opened it");
     for row in &new {
         let waited = row.sent_ns.unwrap() - row.released_ns.unwrap();
         assert!(row.connect_ns.unwrap() <= waited, "a part of the wait: {row:?}");
@@ -225,10 +231,17 @@ fn each_fault_is_its_outcome_and_leaves_the_connection_to_the_others() {
         assert!(error.contains(text), "{fault}: {error}");
         assert!(row.sent_ns.is_some() && row.ended_ns >= row.sent_ns, "{fault}");
     }
-    assert_eq!(connections(&mock, sent).len(), 1, "what was given up is told to the server; the connection goes on");
+    assert_eq!(
+        connections(&mock, sent).len(),
+        1,
+        "the server is notified of canceled requests; the connection continues"
+    );
     let lines = mock.log_now().into_iter().filter(|line| line["fault"].as_str().is_some());
     let gone = lines.filter(|line| line["outcome"] == "client_closed").count();
-    assert_eq!(gone, 1, "the slow one was generated until its stream was reset; the others had ended by their fault");
+    assert_eq!(
+        gone, 1,
+        "the slow response was generated until its stream was reset; the others had ended by their fault"
+    );
 }
 
 #[timed_test]
@@ -239,13 +252,14 @@ fn a_connection_that_takes_no_more_is_replaced() {
     assert_none_failed(&run);
     let seen = server.seen();
     assert_eq!(seen.by_connection.len(), 2, "{seen:?}");
-    assert!(seen.by_connection.values().next().unwrap().len() >= 10, "what was under way was answered");
+    assert!(seen.by_connection.values().next().unwrap().len() >= 10, "in-flight requests get their responses");
     assert_sent_once(&run, &seen.ids());
 }
 
 #[timed_test]
 fn a_connection_that_ends_ends_what_is_on_it() {
-    // A server that ends a connection on which bytes are still on their way resets it, and then its GOAWAY may be lost.
+    // A server that closes a connection on which bytes are still in transit resets it, and its GOAWAY may
+    // be lost.
     const BROKE: &str = "the connection broke";
     for (meets, words) in [
         (Meets::Drops, [BROKE, BROKE]),
@@ -264,12 +278,12 @@ fn a_connection_that_ends_ends_what_is_on_it() {
         let others = rows(&run).filter(|row| !matches!(row.outcome, Outcome::Reset | Outcome::CutAtDrain));
         let others: Vec<&RequestRow> = others.collect();
         assert!(others.iter().all(|row| row.outcome.is_ok()), "{meets:?}");
-        assert!(others.len() >= 200, "{meets:?}: the others go on, on other connections");
+        assert!(others.len() >= 200, "{meets:?}: the others continue on other connections");
         assert_sent_once(&run, &server.seen().ids());
     }
 }
 
-/// No request was sent twice, and each that arrived is a row that was sent.
+/// Asserts that no request was sent twice, and that each request that arrived is a row that was sent.
 fn assert_sent_once(run: &Run, ids: &[String]) {
     let id = format!("{}-{}", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
     let sent: BTreeSet<String> =
@@ -310,7 +324,7 @@ fn a_server_s_streams_are_never_exceeded() {
     let server = Server::start(rules);
     let (_lab, cold, _) = run(&closed(server.port, 12, 48, "http: 2", "connections: cold, "));
     assert_none_failed(&cold);
-    assert!(server.seen().most_at_once <= 5, "also where nothing was known when the first came");
+    assert!(server.seen().most_at_once <= 5, "also if nothing was known when the first request arrived");
 }
 
 #[timed_test]

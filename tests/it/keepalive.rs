@@ -1,5 +1,5 @@
-//! Servers that close connections between requests, as the HTTP standard lets them: no request is lost to that and
-//! none is sent twice.
+//! Servers that close connections between requests, as the HTTP standard allows: no request is lost because
+//! of that, and none is sent twice.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -14,21 +14,21 @@ use sweepline::rows::{Connection, Outcome, Record};
 
 use super::lab::{DEADLINE, Lab, Run};
 
-/// When the server closes a connection. It never says so beforehand.
+/// When the server closes a connection, always without announcing it.
 #[derive(Clone, Copy)]
 enum Close {
-    /// Behind the last byte of every answer.
+    /// After the last byte of every response.
     AtOnce,
-    /// When it was idle for this long.
+    /// After it was idle for this long.
     AfterIdle(Duration),
-    /// Behind every third answer of a connection.
+    /// After every third response on a connection.
     EveryThird,
-    /// A tenth of a millisecond behind every answer: most often between the moment in which the client has the answer
-    /// and the one in which it sends again.
+    /// A tenth of a millisecond after every response: usually between the client's receipt of the response
+    /// and its next request.
     Between,
 }
 
-/// A server on a free port that answers every request with the same two tokens.
+/// A server on a free port that returns the same two tokens for every request.
 struct Closer {
     address: SocketAddr,
     over: Arc<AtomicBool>,
@@ -36,12 +36,13 @@ struct Closer {
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// What it saw: how often each request came, and how many connections.
+/// Its observations: how often each request arrived, and the number of connections.
 #[derive(Default)]
 struct Seen {
     requests: BTreeMap<String, u32>,
     connections: usize,
-    /// Requests that came on a connection after the server had closed it, and when it had, on the monotonic clock.
+    /// Requests that arrived on a connection after the server had closed it, with the instant of the close
+    /// on the monotonic clock.
     late: BTreeMap<String, u64>,
 }
 
@@ -74,7 +75,8 @@ impl Closer {
         Closer { address, over, seen, acceptor: Some(acceptor) }
     }
 
-    /// Runs a plan with this load against it; gives the run, how often each request came, and the connections.
+    /// Runs a plan with this load against it; returns the run, the arrivals of each request, and the
+    /// connections.
     fn measure(mut self, load: &str) -> (Run, Seen) {
         let lab = Lab::new();
         let url = format!("http://{}/v1", self.address);
@@ -98,7 +100,7 @@ sweeps: {{ one: {{ {load} }} }}\n"
     fn stop(&mut self) {
         let Some(acceptor) = self.acceptor.take() else { return };
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the acceptor, which then sees the end of the test.
         drop(TcpStream::connect(self.address));
         let _ = acceptor.join();
     }
@@ -138,7 +140,7 @@ fn serve(mut stream: TcpStream, close: Close, seen: &Mutex<Seen>) {
     }
     let _ = stream.shutdown(Shutdown::Write);
     let closed = monotonic();
-    // A request that comes all the same is seen, and not answered.
+    // A request that still arrives is counted, but gets no response.
     stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     if let Some(head) = request(&mut stream) {
         let id = head.lines().find_map(|line| line.strip_prefix("x-request-id: ")).unwrap_or_default();
@@ -148,7 +150,7 @@ fn serve(mut stream: TcpStream, close: Close, seen: &Mutex<Seen>) {
     }
 }
 
-/// Reads a request to its end and gives its head; none when there is no further one.
+/// Reads a whole request and returns its head; `None` if there is no further request.
 fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
@@ -168,8 +170,9 @@ fn request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// Nothing was sent twice, what was sent is in the rows, and what was lost was sent before the server closed: that no
-/// client can know, and sending it again would be a second request. Gives how many were lost.
+/// Asserts that no request was sent twice, that every sent request is a row, and that every lost request
+/// was sent before the server closed: the client cannot know of such a close, and a retry would be a second
+/// request. Returns the number of lost requests.
 fn is_told_once(run: &Run, seen: &Seen) -> usize {
     let twice: Vec<_> = seen.requests.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "sent more than once: {twice:?}");
@@ -190,8 +193,9 @@ fn is_told_once(run: &Run, seen: &Seen) -> usize {
     eprintln!(
         "{sent} sent on {opened} connections, {crossed} crossed the server's close, {needless} lost without need"
     );
-    // Between the look at the socket and the write there is a moment too; without the look it is one in ten.
-    assert!(avoidable.len() * 25 <= sent, "{} of {sent} lost without need: {avoidable:?}", avoidable.len());
+    // A moment passes between the check of the socket and the write too; without the check it is one in
+    // ten.
+    assert!(avoidable.len() * 25 <= sent, "{} of {sent} lost needlessly: {avoidable:?}", avoidable.len());
     crossed + needless
 }
 
@@ -207,13 +211,16 @@ fn a_connection_that_is_closed_behind_an_answer_loses_nothing() {
         (opened(&run), lost, seen.requests.len())
     };
     let (opened, lost, sent) = run(Close::AtOnce, 2);
-    // A client that is faster than the server's close finds a connection open that is about to close.
-    // The two that were opened ahead served one each.
+    // A client that is faster than the server's close reuses a connection that is about to close. The two
+    // connections that were opened ahead served one request each.
     let served_once = opened + lost + 2;
-    assert!(served_once >= sent && opened > lost, "no connection served two requests: {opened} and {lost} of {sent}");
+    assert!(
+        served_once >= sent && opened > lost,
+        "no connection served two requests: {opened} opened, {lost} lost of {sent}"
+    );
     let (opened, _, sent) = run(Close::EveryThird, 2);
-    assert!(opened * 2 < sent, "connections are used again as long as they are open: {opened} for {sent}");
-    // A server that always does so is known by the first few.
+    assert!(opened * 2 < sent, "open connections are reused: {opened} for {sent}");
+    // The first few requests reveal a server that always does so.
     let (opened, lost, sent) = run(Close::Between, 8);
     assert!(lost * 50 <= sent && opened + lost + 8 >= sent, "{lost} of {sent} lost, {opened} opened");
 }
@@ -224,12 +231,17 @@ fn a_connection_that_was_closed_while_idle_is_not_used() {
     let (run, seen) = Closer::start(close).measure(&format!("arrivals: constant, matrix: {{ {CELL}, qps: [10] }}"));
     is_told_once(&run, &seen);
     let opened = opened(&run);
-    assert!(opened * 10 > run.records.len() * 8, "each found its connection closed: {opened} of {}", run.records.len());
+    assert!(
+        opened * 10 > run.records.len() * 8,
+        "each request found its connection closed: {opened} of {}",
+        run.records.len()
+    );
 }
 
 #[timed_test]
 fn a_connection_that_was_opened_ahead_and_closed_unused_is_replaced() {
-    // Slots join over two seconds; the connections of most are gone by then, and a slot that is at work is never idle.
+    // Slots join over two seconds. Most of their connections are closed by then, and a working slot is
+    // never idle.
     let load = format!("phases: {{ fill: 2s }}, matrix: {{ {CELL}, batch_size: [8] }}");
     let (run, seen) = Closer::start(Close::AfterIdle(Duration::from_millis(300))).measure(&load);
     is_told_once(&run, &seen);

@@ -1,4 +1,4 @@
-//! A laboratory for one test: a folder of its own, the built program, and a look at what it left there.
+//! The environment of one test: its own folder, the built program, and access to the results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sweepline::rows::{Record, Table, stream_events, stream_requests};
 
-/// Longer than anything here takes on a machine that others use too.
+/// Longer than any step takes, even on a shared machine.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A folder in which a test works.
+/// The working folder of a test.
 pub struct Lab {
     folder: tempfile::TempDir,
 }
 
-/// How a program ended and what it said.
+/// The exit code and output of a program.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
-    /// Without the times of day at the beginnings of lines.
+    /// stderr without the time of day at the start of lines.
     pub stderr: String,
-    /// As it was written, with the times.
+    /// stderr as written, with the times.
     pub log: String,
 }
 
 impl Ended {
-    /// Whether runs are invalid because of the client, and so of the machine.
+    /// Returns whether runs are invalid because of the client, and thus of the machine.
     pub fn was_spoiled(&self) -> bool {
         let is_of_client = |line: &str| line.split_once("invalid: ").is_some_and(|(_, why)| why.contains("client_"));
         self.code == Some(3) && self.stdout.lines().chain(self.stderr.lines()).any(is_of_client)
@@ -60,27 +60,28 @@ impl Lab {
         path
     }
 
-    /// The program in this folder; nothing of the environment but what it needs and what the test adds.
+    /// Returns the command for the program in this folder. Its environment contains only what the program
+    /// needs and what the test adds.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
         command.args(args).current_dir(self.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     pub fn run(&self, args: &[&str]) -> Ended {
         Ended::from(self.command(args).output().unwrap())
     }
 
-    /// Runs the program and expects it to end well.
+    /// Runs the program and asserts that it succeeds.
     pub fn ok(&self, args: &[&str]) -> Ended {
         let ended = self.measured(args);
         assert_eq!(ended.code, Some(0), "sweepline {args:?}\n{}{}", ended.stdout, ended.stderr);
         ended
     }
 
-    /// Runs a sweep; what the machine spoiled is measured again, three times at most: a client that stood still or was late makes runs
-    /// invalid, and tests share the cores with each other.
+    /// Runs a sweep. Runs that the machine spoiled are repeated up to three times: tests share the cores,
+    /// and a stalled or late client makes runs invalid.
     pub fn measured(&self, args: &[&str]) -> Ended {
         let mut ended = self.run(args);
         for _ in 0..3 {
@@ -94,7 +95,8 @@ impl Lab {
         ended
     }
 
-    /// What a command printed as JSON follows its schema: every key is described, and those that are always there are there.
+    /// Asserts that a command's JSON output follows its schema: every key is described, and all required
+    /// keys are present.
     pub fn follows(&self, what: &str, answer: &Value) {
         let mut schema = self.ok(&["schema", what]).json();
         strict(&mut schema);
@@ -104,7 +106,7 @@ impl Lab {
         assert!(errors.is_empty(), "{what}: {errors:#?}");
     }
 
-    /// Starts the program; it is killed when the guard goes.
+    /// Starts the program; it is killed when the guard is dropped.
     pub fn start(&self, args: &[&str]) -> Running {
         Running::start(&mut self.command(args))
     }
@@ -142,7 +144,7 @@ impl Lab {
     }
 }
 
-/// The schema with no room for keys that it does not describe.
+/// Makes the schema reject keys that it does not describe.
 fn strict(schema: &mut Value) {
     match schema {
         Value::Object(entries) => {
@@ -157,8 +159,8 @@ fn strict(schema: &mut Value) {
 }
 
 impl Run {
-    /// Puts `json` in the place of its record as an earlier sweepline would have written it: without a digest, and without an
-    /// entry in the inventory.
+    /// Replaces the record of the run with `json`, as an earlier sweepline would have written it: without a
+    /// digest, and without an entry in the inventory.
     pub fn put_old_record(&self, mut json: Value) {
         json.as_object_mut().unwrap().shift_remove("sha256");
         std::fs::write(self.dir.join("run.json"), serde_json::to_string_pretty(&json).unwrap() + "\n").unwrap();
@@ -166,7 +168,7 @@ impl Run {
         let _ = std::fs::remove_file(results.join("inventory").join(id).with_extension("json"));
     }
 
-    /// The border of a phase, in nanoseconds since the run's start: `measure_start_ns`, …
+    /// Returns the boundary of a phase, in nanoseconds since the start of the run: `measure_start_ns`, …
     pub fn window(&self, name: &str) -> u64 {
         self.json["facts"]["windows"][name].as_u64().unwrap()
     }
@@ -180,7 +182,7 @@ impl From<Output> for Ended {
     }
 }
 
-/// A line without the time of day at its beginning, if it has one: `14:43:05 [1/4] …`.
+/// Returns a line without the time of day at its start, if it has one: `14:43:05 [1/4] …`.
 pub fn without_time(line: &str) -> &str {
     let is_time = |time: &str| {
         let fits = |(byte, form): (u8, u8)| if form == b':' { byte == b':' } else { byte.is_ascii_digit() };
@@ -197,13 +199,13 @@ fn without_times(text: &str) -> String {
 }
 
 impl Ended {
-    /// Its stdout as JSON.
+    /// Parses its stdout as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
 }
 
-/// A program under way.
+/// A running program.
 pub struct Running {
     child: Child,
 }
@@ -222,12 +224,12 @@ impl Running {
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub fn end(mut self) -> Ended {
         let mut take = || -> Option<Output> {
             let (stdout, stderr) = (self.child.stdout.take()?, self.child.stderr.take()?);
@@ -275,8 +277,9 @@ impl Server {
         format!("{}/v1", self.address)
     }
 
-    /// How many requests it has seen, of any path, but for those that this question sends: the log is written in the
-    /// order of the requests' ends and a moment later, so that our own last line says that the rest is there.
+    /// Returns the number of requests that it has seen, on any path, without those sent by this method. The
+    /// log is written in the order in which requests end, with a short delay; our own last line shows that
+    /// everything before it has been written.
     pub fn requests(&self) -> usize {
         const OURS: &str = "\"request_id\":\"the tests' own\"";
         let read = || std::fs::read_to_string(&self.log).unwrap();
@@ -300,14 +303,14 @@ impl Drop for Server {
     }
 }
 
-/// Asks again and again until there is something, for at most [`DEADLINE`].
+/// Polls until there is a result, for at most [`DEADLINE`].
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = ask() {
             return found;
         }
-        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        assert!(start.elapsed() < DEADLINE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,5 +1,5 @@
-//! Servers that the plan starts: as few starts as the order allows, every way in which a start can go wrong with the words that a user reads,
-//! and nothing left behind, whoever was killed.
+//! Servers that the plan starts: as few starts as the order allows, every failure of a start with its
+//! message, and no process left behind, whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,11 @@ use super::lab::{Ended, Lab, Running, Server, wait_for};
 /// The program as a command of a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Marks every process that a lab's sweeps start: variables are inherited.
+/// Marks every process that a lab's sweeps start: the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_LAB";
 
-/// A plan whose endpoint `m` has these further fields; `axes` and `repeats` of its one sweep.
+/// Returns a plan whose endpoint `m` has these further fields; `axes` and `repeats` belong to its only
+/// sweep.
 fn plan(endpoint: &str, axes: &str, repeats: u32) -> String {
     format!(
         "\
@@ -59,7 +60,7 @@ fn run(lab: &Lab, args: &[&str]) -> Ended {
     Ended::from(command.env(MARK, lab.path()).output().unwrap())
 }
 
-/// The processes that the sweeps of a lab started and that still live.
+/// Returns the live processes that the sweeps of a lab started.
 fn left(lab: &Lab) -> Vec<String> {
     let wanted = format!("{MARK}={}", lab.path().display());
     let mut found = Vec::new();
@@ -77,7 +78,7 @@ fn left(lab: &Lab) -> Vec<String> {
     found
 }
 
-/// The processes that the sweeps of a lab started whose first argument is this.
+/// Returns the processes with this first argument that the sweeps of a lab started.
 fn processes(lab: &Lab, argument: &str) -> Vec<i32> {
     let wanted = format!("{MARK}={}", lab.path().display());
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -103,7 +104,7 @@ fn servers(lab: &Lab) -> Vec<String> {
     entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
-/// Waits until a run of a sweep is under way.
+/// Waits until a run of a sweep has started.
 fn begun(lab: &Lab, running: &mut Running) {
     let attempts = lab.results().join("attempts");
     let is_begun = || {
@@ -146,7 +147,7 @@ fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     }
     let again = run(&lab, &[]);
     assert!(again.stderr.contains("nothing to do") && starts(&again) == 0, "{}", again.stderr);
-    // A third setting starts its own server alone, and the preview knows how long that takes.
+    // A third setting starts only its own server, and the preview shows how long that takes.
     lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 4 }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("1 start of m: about ") && preview.contains("as in 2 earlier starts"), "{preview}");
@@ -167,7 +168,7 @@ fn a_flag_is_a_column_and_can_be_compared() {
     assert!(flat.contains("2 would do if no comparison kept its rounds"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    // Rounds AB and BA: a server that the next run needs too stays up.
+    // Rounds AB and BA: a server that the next run also needs keeps running.
     assert!((3..=6).contains(&starts(&ended)), "{}", ended.stderr);
     let table = lab.ok(&["export", "plan.yaml", "--format", "csv"]).stdout;
     let header = table.lines().next().unwrap();
@@ -200,7 +201,7 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     let again = "m: to be restarted (1 of 1): the server ended with exit code 3 after ";
     assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
-    assert_eq!(servers(&lab).len(), 2, "one log for each start that is told: {:?}", servers(&lab));
+    assert_eq!(servers(&lab).len(), 2, "one log for each reported start: {:?}", servers(&lab));
     let told = "; its last line: CUDA out of memory";
     assert!(
         ended.stderr.contains(told) && ended.stdout.contains("CUDA out of memory"),
@@ -212,9 +213,10 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     nothing_left(&lab);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(preview.contains("2 given up"), "{preview}");
-    // Not tried again by itself; a load that a server does not even start for is not met.
+    // A failed start is not retried automatically; a load for which a server does not even start is not
+    // met.
     assert_eq!(run(&lab, &[]).code, Some(3));
-    // Another server is another run.
+    // Another server makes another run.
     lab.write("plan.yaml", &plan(&mock(), "batch_size: [1, 2]", 1));
     assert_eq!(run(&lab, &[]).code, Some(0));
 }
@@ -279,7 +281,7 @@ fn a_gigabyte_of_output_is_a_log_of_some_megabytes() {
 
 #[timed_test]
 fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() {
-    // The first server ends while it is measured; all others stay.
+    // The first server exits while it is measured; all others keep running.
     let lines = "if [ -e died ]; then serve; fi; (serve) & until [ -e measuring ]; do sleep 0.01; done; touch died; echo out of memory; kill -9 $!; exit 1";
     let text = plan(&script(lines, ""), "batch_size: 2", 1).replace("for: 300ms", "for: 2s");
     let lab = lab(&text);
@@ -299,7 +301,7 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
 fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let lab = lab(&plan(&(mock() + ", ready: { path: /healthy, within: 60s }"), "batch_size: 1", 1));
     let ended = run(&lab, &[]);
-    assert_eq!(ended.code, Some(2), "somebody must mend it: {}", ended.stderr);
+    assert_eq!(ended.code, Some(2), "the user must fix it: {}", ended.stderr);
     assert!(
         ended.stderr.contains(
             "returns HTTP 404 for /healthy but lists its models: the path does not exist; correct `ready.path`"
@@ -321,7 +323,7 @@ fn a_command_that_hands_the_server_over_is_ended_by_its_stop() {
     nothing_left(&lab);
 }
 
-/// A run that is long enough to be killed under way.
+/// Returns a run that is long enough to be killed while running.
 fn long_plan(rest: &str) -> String {
     plan(&(mock() + rest), "batch_size: [1, 2], server.slots: [2, 4]", 1).replace("for: 300ms", "for: 700ms")
 }
@@ -359,7 +361,7 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
         assert!(!text.contains("hunter2"), "{text}");
         serde_json::from_str(&text).unwrap()
     };
-    // The supervisor first: it would end the server when the sweep goes.
+    // The supervisor first: it would stop the server when the sweep exits.
     let supervisor = rustix::process::Pid::from_raw(lease["supervisor"].as_i64().unwrap() as i32).unwrap();
     rustix::process::kill_process(supervisor, Signal::KILL).unwrap();
     running.signal(Signal::KILL);
@@ -375,13 +377,13 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
         "{}",
         ended.stderr
     );
-    // Once for the server that was left, once for the new one.
+    // Once for the server that was left behind, once for the new one.
     assert_eq!(fs::read_to_string(lab.path().join("stopped")).unwrap(), "hunter2-hunter2\nhunter2-hunter2\n");
     nothing_left(&lab);
     assert!(!holds(&lab.results(), "hunter2"), "a secret was written");
 }
 
-/// Whether some file below a folder holds a text.
+/// Returns whether any file below a folder contains a text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().flatten().any(|entry| match entry.file_type().unwrap().is_dir() {
         true => holds(&entry.path(), text),
@@ -455,7 +457,7 @@ fn two_servers_of_one_host_take_turns_and_two_resources_do_not() {
     let lab = lab(&two(""));
     let ended = run(&lab, &["--jobs", "4"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // At most one server is up: the next one starts when the runs of the one before have ended.
+    // At most one server is up: the next one starts after the runs of the previous one.
     let lines: Vec<&str> =
         ended.stderr.lines().filter(|line| line.contains(": starting ") || line.ends_with(" · valid")).collect();
     assert!(lines.len() >= 4 && lines[0].contains("starting") && !lines[1].contains("starting"), "{lines:#?}");
@@ -482,7 +484,7 @@ fn long_waits_end_when_the_user_wants_it() {
 
 #[timed_test]
 fn what_a_launched_server_leaves_dead_holds_nothing_up() {
-    // The shell ends at TERM before its child, which then is an orphan of the supervisor.
+    // The shell exits on TERM before its child, which then becomes an orphan of the supervisor.
     let slow_to_stop = script("serve & wait", ", stop: { within: 60s }").replace("exec ", "");
     let lab = lab(&plan(&slow_to_stop, "batch_size: 1", 1));
     let began = Instant::now();
@@ -589,7 +591,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         let cells: Vec<&str> = line.split(',').collect();
         let (ready, first): (f64, f64) = (cells[2].parse().unwrap(), cells[3].parse().unwrap());
         assert!((400.0..60_000.0).contains(&ready) && first > ready, "{table}");
-        // The one request behind it is no load.
+        // The only request after it is not a load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
     assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first response "), "{}", ended.stdout);
@@ -620,7 +622,8 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     };
     assert_eq!(versions(), ["0.11.0", "0.11.0"]);
 
-    // One setting is started for a new run; the results of the other were of the same release, which is gone.
+    // One setting is started for a new run; the results of the other setting came from the same release,
+    // which is no longer installed.
     lab.write("version", "0.12.0");
     let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
     assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
@@ -629,7 +632,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     assert_eq!(starts(&more), 3, "{}", more.stderr);
 
-    // Where the plan pins its servers nothing is measured on another one.
+    // If the plan pins its servers, nothing is measured on another one.
     lab.write("version", "0.13.0");
     lab.write("plan.yaml", &format!("environment: pin\n{text}"));
     let pinned = run(&lab, &[]);

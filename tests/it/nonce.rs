@@ -1,4 +1,5 @@
-//! The nonce: no attempt sends what another one sent, wherever its results lie, and what makes its bodies is kept with it.
+//! The nonce: no attempt sends the prompts of another attempt, in any results folder, and a record contains
+//! everything that generated its bodies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,10 +13,11 @@ use super::lab::{Lab, Run, Running};
 use super::mock::Mock;
 use super::sweeps::honest;
 
-/// Bodies by attempt (`run id-attempt`, counted on where the same comes again in another folder), in the order of requests.
+/// Bodies by attempt, in the order of requests. The key is `run id-attempt`, plus a counter if the same
+/// attempt exists in another folder.
 type Sent = BTreeMap<String, Vec<String>>;
 
-/// The measured requests that a server logged, in the order in which they arrived.
+/// Returns the measured requests that a server logged, in the order of arrival.
 fn requests(mock: &mut Mock) -> Vec<Value> {
     mock.terminate();
     let mut lines = mock.log_now();
@@ -31,7 +33,8 @@ fn sent(requests: &[Value]) -> Sent {
         let (attempt, number) = line["request_id"].as_str().unwrap().rsplit_once('-').unwrap();
         let number: u64 = number.parse().unwrap();
         let (before, round) = last.entry(attempt.to_owned()).or_insert((0, 0));
-        // One connection: requests of an attempt come in their order, and another attempt begins with 0 again.
+        // With one connection, the requests of an attempt arrive in order, and another attempt starts with
+        // 0 again.
         *round += usize::from(number == 0);
         assert!(number == 0 || number == *before + 1, "{attempt}: {number} after {before}");
         *before = number;
@@ -41,14 +44,14 @@ fn sent(requests: &[Value]) -> Sent {
     sent
 }
 
-/// Role and text of each message of a body.
+/// Returns the role and text of each message of a body.
 fn messages(body: &str) -> Vec<(String, String)> {
     let body: Value = serde_json::from_str(body).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     body["messages"].as_array().unwrap().iter().map(|one| (text(&one["role"]), text(&one["content"]))).collect()
 }
 
-/// The nonce that opens a body, and the texts behind it.
+/// Returns the nonce at the front of a body, and the texts after it.
 fn cut(body: &str) -> (String, Vec<String>) {
     let mut texts: Vec<String> = messages(body).into_iter().map(|(_, text)| text).collect();
     let (nonce, rest) = texts[0].split_once("] ").unwrap_or_else(|| panic!("no nonce: {body}"));
@@ -68,11 +71,12 @@ fn runs_of(lab: &Lab, folder: &str) -> BTreeMap<String, RunRecord> {
     records.map(|record| (record.id.clone(), record)).collect()
 }
 
-/// Two nights in two folders; none where the client of one stood still or was late.
+/// Runs two nights into two folders. `None` if one night's client stalled or was late.
 fn two_nights() -> Option<(Lab, Mock)> {
     let lab = Lab::new();
-    // Every second run is slowed down, those of the first night that are not of the second: so differences between nights
-    // have both signs, and no noise of a busy machine makes them look like one. With the first probe 1 to 81 are the first night.
+    // Every second run is slowed down. The slowed runs of the second night are those that were not slowed
+    // in the first. Differences between nights thus have both signs, and the noise of a busy machine cannot
+    // make them look like one. Including the first probe, requests 1 to 81 are the first night.
     let slowed = "slow:2@22-41,62-81,83-102,123-142";
     let flags = ["--ttft", "1ms", "--prefill", "0.05ms/token", "--prefix-cache", "10000000"];
     let mock = Mock::start(&[&flags[..], &["--no-cached-tokens", "--fault", slowed]].concat());
@@ -100,11 +104,11 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
     Some((lab, mock))
 }
 
-/// A night measured, and another: what the machine spoiled is measured anew from the beginning, for which requests are slowed down
-/// goes by their number.
+/// Measures one night, then another. Nights that the machine spoiled are repeated from the start, since
+/// slowed requests are chosen by number.
 #[timed_test]
 fn a_second_night_meets_nothing_of_the_first() {
-    let (lab, mut mock) = (0..8).find_map(|_| two_nights()).expect("two nights with a client that was awake");
+    let (lab, mut mock) = (0..8).find_map(|_| two_nights()).expect("two nights without a stalled client");
     let compare =
         ["compare", "plan.yaml", "--results", "second", "--against", "first", "--metrics", "ttft_p50", "--gate"];
     let gate = lab.run(&compare);
@@ -122,12 +126,12 @@ fn a_second_night_meets_nothing_of_the_first() {
     assert!(first.keys().eq(second.keys()) && first.len() == 4);
     let seeds: BTreeSet<String> =
         first.values().chain(second.values()).map(|run| run.nonce_seed.unwrap().to_string()).collect();
-    assert_eq!(seeds.len(), 8, "each attempt has bits of its own");
+    assert_eq!(seeds.len(), 8, "each attempt has its own nonce seed");
     for (id, run) in &first {
         assert_eq!((run.attempt, second[id].attempt), (1, 1));
         assert_eq!(run.generator_digest, second[id].generator_digest);
     }
-    // Nothing of a prompt was ever in the cache, and nobody could have told from the answers.
+    // No part of a prompt was ever in the cache, and the responses do not report cached tokens.
     let requests = requests(&mut mock);
     assert!(requests.iter().all(|line| line["cached_tokens"] == 0));
     let sent = sent(&requests);
@@ -139,12 +143,12 @@ fn a_second_night_meets_nothing_of_the_first() {
         assert_eq!(of(1).len().min(of(2).len()), 20);
         for ((one, texts), (other, others)) in of(1).zip(of(2)) {
             assert_ne!(one, other);
-            assert_eq!(texts, others, "behind the nonce both nights say the same");
+            assert_eq!(texts, others, "after the nonce, the texts of both nights are equal");
         }
     }
 }
 
-/// A small plan on one server.
+/// Returns a small plan for one server.
 fn small(mock: &Mock, rest: &str) -> String {
     format!(
         "sweepline: 1
@@ -158,7 +162,7 @@ phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 20ms, min_requests: 12, at_
     )
 }
 
-/// The bodies that a run sent, made again from its `run.json` alone.
+/// Rebuilds the bodies of a run from its `run.json` alone.
 fn made_again(record: &RunRecord, requests: u64) -> Vec<String> {
     let spec = &record.spec;
     let key = NonceKey::new(record.nonce_seed.unwrap()).under(spec.shaping.nonce, None);
@@ -187,7 +191,7 @@ fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
         let mut kept = Vec::new();
         for (round, force) in [(0, false), (1, true), (2, false)] {
             if round == 2 {
-                // As if it had never been there: attempts begin with 1 again.
+                // Without a trace of earlier results: attempts start with 1 again.
                 std::fs::remove_dir_all(lab.results()).unwrap();
             }
             let more = if force { &["--force"][..] } else { &[] };
@@ -205,7 +209,7 @@ fn forced_reruns_and_deleted_folders_send_new_bodies_which_can_be_made_again() {
             let others = sent.iter().filter(|(other, _)| *other != attempt);
             assert!(others.map(|(_, bodies)| nonces(bodies)).all(|other| own.is_disjoint(&other)), "{attempt}");
         }
-        // From the record alone the very bytes come again.
+        // The record alone reproduces the same bytes.
         for record in &kept {
             let again = made_again(record, 12);
             assert!(sent.values().any(|bodies| bodies.len() >= 12 && bodies[..12] == again[..]), "{}", again[0]);
@@ -226,7 +230,7 @@ fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     let killed_at = |point: &str| {
         let mut command = lab.command(&["run", "plan.yaml", "-q"]);
         let ended = Running::start(command.env("SWEEPLINE_FAILPOINT", point)).end();
-        assert_eq!(ended.code, None, "it was not killed at {point}: {}", ended.stderr);
+        assert_eq!(ended.code, None, "not killed at {point}: {}", ended.stderr);
         let left = std::fs::read_dir(lab.results().join("attempts")).unwrap();
         let mut left: Vec<_> = left.map(|entry| entry.unwrap().path()).collect();
         left.sort();
@@ -242,14 +246,15 @@ fn attempts_that_are_no_runs_keep_their_bits_and_a_finished_one_carries_them() {
     let seed = |record: &Value| record["nonce_seed"].as_str().unwrap().to_owned();
     assert_ne!(seed(&failed), seed(&run.json));
     assert!([&failed, &run.json].iter().all(|record| seed(record).len() == 32));
-    // A record of before there was one is read as ever.
+    // A record from before the seed existed is still readable.
     let mut old = run.json.clone();
     old.as_object_mut().unwrap().remove("nonce_seed");
     assert_eq!(serde_json::from_value::<RunRecord>(old).unwrap().nonce_seed, None);
-    assert_eq!(sent(&requests(&mut mock)).len(), 2, "what was whole was not measured again");
+    assert_eq!(sent(&requests(&mut mock)).len(), 2, "complete runs were not measured again");
 }
 
-/// Conversations of a log: all but the last begin with the same system message, and some with the same question.
+/// Conversations of a log: all but the last start with the same system message, and some with the same
+/// question.
 const LOG: &str = r#"[
 {"conversations": [{"from": "system", "value": "You are the clerk of a small hotel by the sea, kind and brief, and you know the house, its rooms and its kitchen well."}, {"from": "human", "value": "When is breakfast?"}, {"from": "gpt", "value": "From seven to ten."}]},
 {"conversations": [{"from": "system", "value": "You are the clerk of a small hotel by the sea, kind and brief, and you know the house, its rooms and its kitchen well."}, {"from": "human", "value": "Is there a boat to the island?"}, {"from": "gpt", "value": "At nine and at two."}]},
@@ -259,7 +264,7 @@ const LOG: &str = r#"[
 #[timed_test]
 fn one_nonce_for_a_run_leaves_what_recorded_texts_share() {
     let lab = Lab::new();
-    // A block of one token finds every leading token that two prompts have in common.
+    // A block of one token detects every leading token that two prompts share.
     let mut mock = Mock::start(&["--prefix-cache", "10000000", "--prefix-block", "1"]);
     lab.write("log.json", LOG);
     let rest = "scenarios:
@@ -287,22 +292,23 @@ sweeps:
         let (run, bodies) = of(name);
         assert_eq!(run.json["spec"]["shaping"]["nonce"], "run", "{name}");
         let own: BTreeSet<String> = bodies.iter().map(|body| cut(body).0).collect();
-        assert_eq!(own.len(), 1, "{name}: one for all requests, whatever their class");
-        assert!(bodies.iter().all(|body| body.matches("[ref ").count() == 1), "{name}: at the front and nowhere else");
+        assert_eq!(own.len(), 1, "{name}: one nonce for all requests of all classes");
+        assert!(bodies.iter().all(|body| body.matches("[ref ").count() == 1), "{name}: only at the front");
         heads.extend(own);
     }
-    assert_eq!(heads.len(), 5, "each run has its own");
+    assert_eq!(heads.len(), 5, "each run has its own nonce");
 
-    // Prose behind it is what it is behind a nonce of each request's own.
+    // The prose after it equals the prose after per-request nonces.
     let ((_, one), (own, each)) = (of("plain"), of("own"));
     assert_eq!(own.json["spec"]["shaping"]["nonce"], true);
     assert!(one.iter().zip(each).all(|(one, each)| cut(one).1 == cut(each).1 && cut(one).0 != cut(each).0));
-    // What the log's records begin with stands behind it, to the letter, in every request of them.
+    // The common beginning of the log's records follows it verbatim in every request.
     let (_, bodies) = of("log");
     let clerks = |body: &&String| cut(body).1[0].starts_with("You are the clerk of a small hotel by the sea");
     assert_eq!(bodies.iter().filter(clerks).count(), bodies.len() - bodies.len() / 3);
 
-    // All requests but the first have the nonce in common, and say so: no server's cache is warmer than declared.
+    // All requests except the first share the nonce, which the rows declare: no server's cache is warmer
+    // than declared.
     for name in ["plain", "docs", "talk"] {
         let (run, _) = of(name);
         assert_eq!(run.records[0].row.reusable_tokens, Some(0));
@@ -312,7 +318,7 @@ sweeps:
         let reasons = verdict.json()["verdict"]["reasons"].to_string();
         assert!(!reasons.contains("warm_cache"), "{name}: {reasons}");
     }
-    // The records come again and again, the second time as they were.
+    // The records are repeated, unchanged the second time.
     let (run, _) = of("log");
     for record in &run.records[3..] {
         assert_eq!(record.row.reusable_tokens, Some(record.row.intended_prompt_tokens));
@@ -359,13 +365,13 @@ sweeps: {{ all: {{ matrix: {{ scenario: [s, t], batch_size: 1{axis} }} }} }}
     assert_eq!(usual.iter().chain(&run).chain(&off).collect::<BTreeSet<_>>().len(), 6);
     assert_eq!(ids("", ", nonce: run", "")[0], run[0]);
     assert_eq!(ids("nonce: off", "", ", nonce: run"), run);
-    // One class of the mix alone is another run.
+    // Setting it for one class of the mix also changes the run.
     let one_class = ids("", ", nonce: run", "");
     assert!(!usual.contains(&one_class[1]) && !run.contains(&one_class[1]));
     let both: BTreeSet<String> = ids("", "", ", nonce: [on, run, off]").into_iter().collect();
     assert_eq!(both, usual.iter().chain(&run).chain(&off).cloned().collect());
 
-    // The frozen plan and `diff` say it.
+    // The frozen plan and `diff` show it.
     lab.write("usual.yaml", &plan("", "", ""));
     lab.write("plan.yaml", &plan("", ", nonce: run", ""));
     let frozen = lab.ok(&["freeze", "plan.yaml"]).stdout;
@@ -420,7 +426,7 @@ fn cold_prompts_need_a_nonce_for_each_request() {
         let ended = check(nonce, scenario, axes);
         assert_eq!(ended.code, Some(0), "{nonce} {scenario} {axes}: {}", ended.stderr);
     }
-    // What only the cells show, the expansion finds.
+    // Contradictions that only the cells reveal are found by the expansion.
     let more = ", cache: [warm, cold] }, extend: [{ when: { cache: cold }, with: { nonce: run } }";
     lab.write(
         "plan.yaml",

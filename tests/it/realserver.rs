@@ -1,6 +1,7 @@
-//! The rows against the bytes: a recording proxy stands before a server, and a naive reader of what it kept has to come
-//! to the same texts, counts and outcomes as the rows. Once against a real inference server, which other people wrote,
-//! and once against the mock, which keeps connections and sends chunks.
+//! Compares the rows with the bytes. A recording proxy stands in front of a server, and a simple
+//! independent parser of its recording must arrive at the same texts, counts and outcomes as the rows. Once
+//! against a real inference server, which is third-party code, and once against the mock, which keeps
+//! connections open and sends chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,35 +15,35 @@ use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::wire::{Exchange, Proxy};
 
-/// The script that starts it, with a port; it need not be there.
+/// Returns the script that starts the server on a port; it may be missing.
 pub fn up() -> PathBuf {
     let named = std::env::var_os("SWEEPLINE_REALSERVER").map(PathBuf::from);
     named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/realserver/up.sh"))
 }
 
-/// The real server. It and all that it started are killed when this goes.
+/// The real server. It and all its descendants are killed on drop.
 pub struct RealServer {
     child: Child,
     pub port: u16,
 }
 
 impl RealServer {
-    /// None, said aloud, where the server is not at hand.
+    /// Returns `None`, with a message, if the server is not installed.
     pub fn start(folder: &Path) -> Option<RealServer> {
         let up = up();
         if !up.is_file() {
             let required = std::env::var("SWEEPLINE_REQUIRE_REALSERVER").is_ok_and(|value| value == "1");
-            assert!(!required, "SWEEPLINE_REQUIRE_REALSERVER is set and there is no {}", up.display());
+            assert!(!required, "SWEEPLINE_REQUIRE_REALSERVER is set, but {} is missing", up.display());
             eprintln!("skipped: there is no {}", up.display());
             return None;
         }
         Some(RealServer::start_with(&up, folder))
     }
 
-    /// Started by a script that takes a port.
+    /// Starts the server with a script that takes a port.
     pub fn start_with(up: &Path, folder: &Path) -> RealServer {
         let complaints = folder.join("realserver.stderr");
-        // Somebody else may take the free port before the server does; then it ends, and another one is tried.
+        // Another process may take the free port first; the server then exits, and another port is tried.
         let started = (0..5).find_map(|_| RealServer::try_start(up, &complaints));
         started.unwrap_or_else(|| {
             panic!("the real server did not start: {}", std::fs::read_to_string(&complaints).unwrap_or_default())
@@ -56,7 +57,8 @@ impl RealServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(complaints).unwrap())
-            // A group of its own: the script installs the server the first time, by processes of its own.
+            // A separate process group: on its first run the script installs the server with further
+            // processes.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -78,7 +80,7 @@ impl Drop for RealServer {
     }
 }
 
-/// Closed and open loops, both APIs, single requests and conversations, streamed and not.
+/// Closed and open loops, both APIs, single requests and conversations, with and without streaming.
 fn plan(port: u16) -> String {
     format!(
         "
@@ -122,13 +124,13 @@ fn rows_tell_what_the_mock_said() {
     assert_eq!(versions, ["HTTP/1.1"].into());
 }
 
-/// Runs the plan against the server at `port` and holds the rows of all runs against the wire. Gives the exchanges of
-/// measured requests by their id.
+/// Runs the plan against the server at `port` and compares the rows of all runs with the wire. Returns the
+/// exchanges of measured requests by their id.
 fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
     let proxy = Proxy::start(port);
     lab.write("plan.yaml", &plan(proxy.port()));
     let ended = lab.run(&["run", "plan.yaml"]);
-    // 3: a run is not valid, which on a busy machine may be so and is not what this test is about.
+    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let mut wire = BTreeMap::new();
     let mut probes = 0;
@@ -139,7 +141,7 @@ fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
             panic!("{} was sent twice", twice.id());
         }
     }
-    assert!(probes > 0, "the probe goes the same way");
+    assert!(probes > 0, "the probe goes through the proxy too");
     let runs = lab.runs();
     assert_eq!(runs.len(), 10);
     let mut sent = BTreeSet::new();
@@ -147,7 +149,7 @@ fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
         for record in &run.records {
             let id = id(name, run, &record.row);
             if record.row.sent_ns.is_some() {
-                let exchange = wire.get(&id).unwrap_or_else(|| panic!("{id} was sent and never seen: {record:?}"));
+                let exchange = wire.get(&id).unwrap_or_else(|| panic!("{id} was sent, but never seen: {record:?}"));
                 agree(&id, run, &record.row, exchange);
                 assert!(sent.insert(id));
             }
@@ -158,7 +160,7 @@ fn measured(lab: &Lab, port: u16) -> BTreeMap<String, Exchange> {
         assert!(ok > 0 && ok == all, "{name}: {ok} of {all} requests of the window are ok");
     }
     let unknown: Vec<&String> = wire.keys().filter(|id| !sent.contains(*id)).collect();
-    assert!(unknown.is_empty(), "seen on the wire, and in no row as sent: {unknown:?}");
+    assert!(unknown.is_empty(), "seen on the wire, but not in any row that was sent: {unknown:?}");
     history(&runs, &wire);
     wire
 }
@@ -167,7 +169,7 @@ fn id(name: &str, run: &Run, row: &RequestRow) -> String {
     format!("{name}-{}-{}", run.json["attempt"], row.request)
 }
 
-/// One row and its bytes say the same.
+/// Asserts that a row and its bytes agree.
 fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
     let spec = &run.json["spec"];
     let path = if spec["endpoint"]["api"] == "chat" { "/v1/chat/completions" } else { "/v1/completions" };
@@ -179,7 +181,7 @@ fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
     let answer = exchange.answer();
     let heard = if row.outcome.is_ok() { answer.content.len() } else { row.events as usize };
     if row.outcome != Outcome::Ok {
-        // What was still under way at the end: the proxy may have kept more than the client still took.
+        // Requests in flight at the end: the proxy may have recorded more than the client still read.
         assert_eq!((row.outcome, row.phase), (Outcome::CutAtDrain, Phase::Drain), "{id}: {:?}", row.error);
         assert!(heard <= answer.content.len(), "{id}");
         assert_eq!(row.text_digest, answer.digest(heard), "{id}");
@@ -201,7 +203,7 @@ fn agree(id: &str, run: &Run, row: &RequestRow, exchange: &Exchange) {
     }
 }
 
-/// Each turn of a conversation carries what the server really answered to the turns before it.
+/// Each turn of a conversation contains the server's real responses to the earlier turns.
 fn history(runs: &BTreeMap<String, Run>, wire: &BTreeMap<String, Exchange>) {
     let mut answers = BTreeSet::new();
     for (name, run) in runs.iter().filter(|(_, run)| run.json["spec"]["scenario"]["reuse"] == "conversation") {
@@ -228,10 +230,13 @@ fn history(runs: &BTreeMap<String, Run>, wire: &BTreeMap<String, Exchange>) {
             } else if let Some(last) = before.last() {
                 let (prompt, last) = (asked["prompt"].clone(), last.json()["prompt"].clone());
                 let carried = format!("{}{}\nUser: ", last.as_str().unwrap(), said.last().unwrap());
-                assert!(prompt.as_str().unwrap().starts_with(&carried), "{name}: {prompt} does not carry {carried:?}");
+                assert!(
+                    prompt.as_str().unwrap().starts_with(&carried),
+                    "{name}: {prompt} does not contain {carried:?}"
+                );
             }
         }
-        assert_eq!(deepest, 2, "{name}: some conversation came to its last turn");
+        assert_eq!(deepest, 2, "{name}: some conversation reached its last turn");
     }
-    assert!(answers.len() > 2, "answers differ, so that the right one can be told from another: {answers:?}");
+    assert!(answers.len() > 2, "responses differ and can be told apart: {answers:?}");
 }

@@ -1,4 +1,5 @@
-//! `report`: one HTML file that asks nobody, with the numbers of `curves`, `compare`, `capacity` and `export`.
+//! `report`: one HTML file that sends no requests, with the numbers of `curves`, `compare`, `capacity` and
+//! `export`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,7 +34,7 @@ sweeps:
     phases: { measure: 4s }
 ";
 
-/// A page as it is read.
+/// A parsed page.
 pub(super) struct Page {
     pub(super) text: String,
 }
@@ -50,24 +51,24 @@ impl Page {
         Page { text: std::fs::read_to_string(lab.path().join(file)).unwrap() }
     }
 
-    /// What lies between two texts, each time that they come.
+    /// Returns the text between two texts, for each occurrence.
     pub(super) fn between<'p>(text: &'p str, from: &str, to: &str) -> Vec<&'p str> {
         text.split(from).skip(1).filter_map(|rest| rest.split_once(to)).map(|(inside, _)| inside).collect()
     }
 
-    /// The section of an anchor.
+    /// Returns the section of an anchor.
     pub(super) fn section(&self, id: &str) -> Option<&str> {
         let rest = self.text.split_once(&format!("<section id=\"{id}\""))?.1;
         rest.split_once("</section>").map(|(inside, _)| inside)
     }
 
-    /// The tables of a section.
+    /// Returns the tables of a section.
     pub(super) fn tables(&self, section: &str) -> Vec<Table> {
         let section = self.section(section).unwrap_or_else(|| panic!("no section {section}"));
         Page::between(section, "<table>", "</table>").into_iter().map(Table::of).collect()
     }
 
-    /// What a reader sees, in one line.
+    /// Returns the visible text, in one line.
     pub(super) fn words(&self) -> String {
         let mut out = String::new();
         let mut inside = false;
@@ -136,7 +137,7 @@ pub(super) fn measured(plan: &str) -> Lab {
     lab
 }
 
-/// Every figure of loads is that of `curves`.
+/// Every figure of the loads equals that of `curves`.
 fn loads_are_those_of_curves(page: &Page, curves: &Value) -> usize {
     let mut compared = 0;
     for table in page.tables("loads") {
@@ -419,7 +420,7 @@ sweeps:
     let nothing = lab.run(&["report", "plan.yaml"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
     assert!(
-        nothing.stderr.contains("results has no result of this plan: `sweepline run plan.yaml` measures them"),
+        nothing.stderr.contains("no results of this plan in results: run `sweepline run plan.yaml`"),
         "{}",
         nothing.stderr
     );

@@ -252,8 +252,11 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
     let lock = std::fs::read_to_string(lab.path().join("plan.lock")).unwrap();
     lab.write("edited.lock", &lock.replace("batch_size: [1, 4]", "batch_size: [1, 8]"));
     refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "edited.lock"]), &["edited.lock", "it was edited"]);
-    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is not a lock"]);
-    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]), &["cannot read the lock none.lock"]);
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is not a frozen plan"]);
+    refused(
+        &lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]),
+        &["cannot read the frozen plan none.lock"],
+    );
 }
 
 #[timed_test]

@@ -1,5 +1,5 @@
-//! What prompts share that nobody declared: recorded texts, traces, histories and classes that begin alike, against what a
-//! prefix cache gives back.
+//! Undeclared common beginnings of prompts: recorded texts, traces, histories and classes that begin alike,
+//! compared with the hits of a prefix cache.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,8 @@ use sweepline::rows::{Phase, RequestRow};
 
 use super::lab::{Lab, Run, Running};
 
-/// A plan on an embedded mock whose cache holds everything in the usual blocks. `rest` has scenarios and what else differs.
+/// Returns a plan for an embedded mock whose cache holds everything, in blocks of the usual size. `rest`
+/// contains scenarios and other differences.
 fn plan(api: &str, nonce: &str, rest: &str) -> String {
     format!(
         "sweepline: 1\nname: shared\nseed: 5\nnonce: {nonce}\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:\n  a: {{ engine: mock, api: {api}, \
@@ -18,13 +19,13 @@ fn plan(api: &str, nonce: &str, rest: &str) -> String {
     )
 }
 
-/// `count` words that say nothing, other ones for each `key`.
+/// Returns `count` meaningless words, different for each `key`.
 fn words(key: usize, count: usize) -> String {
     const WORDS: [&str; 8] = ["river", "lantern", "quiet", "seven", "market", "under", "copper", "early"];
     (0..count).fold(String::new(), |text, at| text + WORDS[(key * 31 + at * (key % 5 + 3) + at / 7) % 8] + " ")
 }
 
-/// A log of `count` records of `turns` questions behind one of two system messages.
+/// Returns a log of `count` records with `turns` questions after one of two system messages.
 fn log(count: usize, turns: usize) -> String {
     let one = |k: usize| {
         let system = format!("You answer for desk {}. {}", k % 2, words(k % 2, 900));
@@ -39,13 +40,14 @@ fn log(count: usize, turns: usize) -> String {
     (0..count).map(one).collect()
 }
 
-/// Of the window's requests: reusable of intended prompt tokens, and cached of the server's, in percent.
+/// Returns two shares of the window's requests, in percent: reusable of intended prompt tokens, and cached
+/// of the server's prompt tokens.
 fn shares(run: &Run) -> (f64, f64) {
     let rows = || {
         run.records.iter().map(|record| &record.row).filter(|row| row.phase == Phase::Measure && row.outcome.is_ok())
     };
     let sum = |of: fn(&RequestRow) -> Option<u32>| {
-        rows().map(|row| f64::from(of(row).unwrap_or_else(|| panic!("not known: {row:?}")))).sum::<f64>()
+        rows().map(|row| f64::from(of(row).unwrap_or_else(|| panic!("unknown: {row:?}")))).sum::<f64>()
     };
     let declared = sum(|row| row.reusable_tokens) / sum(|row| Some(row.intended_prompt_tokens));
     (100.0 * declared, 100.0 * sum(|row| row.cached_tokens) / sum(|row| row.prompt_tokens))
@@ -55,7 +57,7 @@ fn shown(lab: &Lab, run: &Run) -> Value {
     lab.ok(&["show", run.json["id"].as_str().unwrap(), "--format", "json"]).json()
 }
 
-/// What the verdict says of `warm_cache`: its state, or why it could not be looked at.
+/// Returns the verdict's state for `warm_cache`, or why it was not checked.
 fn warm_cache(shown: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
     let verdict = &shown["verdict"];
@@ -63,7 +65,8 @@ fn warm_cache(shown: &Value) -> Option<String> {
     found.map(|reason| text(&reason["state"])).or_else(|| verdict["not_checked"].get("warm_cache").map(text))
 }
 
-/// The runs of a plan: each declares what was cached, to within 2 points, and the verdict has nothing against it.
+/// Asserts for the runs of a plan that each declares the cached share to within 2 points, and that the
+/// verdict raises nothing.
 fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
     lab.write("plan.yaml", plan);
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -90,7 +93,8 @@ fn holds(lab: &Lab, plan: &str, least: f64) -> Vec<Run> {
 fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_own() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(500, 1));
-    // One request after the other: two that start together share by our count, and a server computes both.
+    // One request after the other: two that start together share a prefix by our count, but a server
+    // computes both.
     let rest = "scenarios: { log: { data: { file: log.jsonl }, output_tokens: 4 } }\n\
                 sweeps: { s: { matrix: { scenario: [log], batch_size: [1] } } }\n";
     for (api, nonce) in [("chat", "off"), ("completions", "off"), ("chat", "run")] {
@@ -98,7 +102,7 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
         lab.write("log.jsonl", &log(500, 1));
         holds(&lab, &plan(api, nonce, rest), 60.0);
     }
-    // Behind nonces of their own the same records share nothing.
+    // With a nonce for each request the same records share nothing.
     lab.write("plan.yaml", &plan("chat", "on", rest));
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(shares(&lab.only_run()), (0.0, 0.0));
@@ -107,7 +111,7 @@ fn a_log_whose_records_share_a_system_prompt_is_valid_without_nonces_of_their_ow
 #[timed_test]
 fn what_is_shared_may_count_otherwise_than_the_rest() {
     let lab = Lab::new();
-    // To us four letters are a token; to the server every word is one, however short or long.
+    // Our count assumes four letters per token; on this server every word is one token, however long.
     let (short, long) = (["a b c d e f g h"; 160].join(" "), "incomprehensibly");
     let question = |at: usize| format!("{at} {}", [long; 48].repeat(1 + at % 5).join(" "));
     let line = |at: usize| {
@@ -121,7 +125,10 @@ fn what_is_shared_may_count_otherwise_than_the_rest() {
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let (own, cached) = shares(&run);
-    assert!(cached > own + 10.0, "{own:.1} % by our count, {cached:.1} % by the server's: the texts are made for that");
+    assert!(
+        cached > own + 10.0,
+        "{own:.1} % by our count, {cached:.1} % by the server's: the texts are designed for this"
+    );
     let shown = shown(&lab, &run);
     assert_eq!(warm_cache(&shown), None, "{}", shown["verdict"]);
     let told = 100.0 * shown["metrics"]["declared_reuse"].as_f64().unwrap();
@@ -145,7 +152,7 @@ fn a_data_set_that_comes_again_is_known_then() {
 
 #[timed_test]
 fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with() {
-    // Each on a server of its own: without a nonce the second would meet what the first has left.
+    // Each on a separate server: without a nonce the second would hit what the first left in the cache.
     for history in ["real", "scripted"] {
         let lab = Lab::new();
         lab.write("log.jsonl", &log(40, 4));
@@ -156,7 +163,7 @@ fn conversations_with_real_and_with_scripted_histories_share_what_they_open_with
         let run = holds(&lab, &plan("chat", "off", &rest), 70.0).remove(0);
         let firsts = run.records.iter().map(|record| &record.row).filter(|row| row.turn == Some(0));
         let known = firsts.filter(|row| row.reusable_tokens.unwrap() > 300).count();
-        assert!(known > 5, "{known} conversations open with what an earlier one opened with");
+        assert!(known > 5, "{known} conversations start like an earlier one");
     }
 }
 
@@ -165,7 +172,8 @@ fn classes_of_a_mix_share_what_both_send() {
     let lab = Lab::new();
     lab.write("log.jsonl", &log(300, 1));
     lab.write("talks.jsonl", &log(30, 3));
-    // Two classes of one log, one of conversations that open like it, and two that draw the same texts.
+    // Two classes of one log, one class of conversations with the same opening, and two that draw the same
+    // texts.
     let rest = "scenarios:\n  brief: { data: { file: log.jsonl }, output_tokens: 2 }\n  longer: { base: brief, output_tokens: 8 }\n  \
                 talks: { base: D, data: { file: talks.jsonl }, output_tokens: 8 }\n  \
                 mixed: { mix: [{ scenario: brief, share: 1 }, { scenario: longer, share: 1 }, { scenario: talks, share: 2 }] }\n  \
@@ -178,7 +186,7 @@ fn classes_of_a_mix_share_what_both_send() {
 #[timed_test]
 fn a_trace_whose_texts_begin_alike_declares_it() {
     let lab = Lab::new();
-    // Blocks are named, in a place of their own or not: what counts is what stands before them.
+    // Blocks have names; only the blocks before them matter, not their position.
     let lines = (0..60u64).fold(String::new(), |mut lines, at| {
         let blocks = if at % 2 == 0 { vec![1, 2, 100 + at] } else { vec![2, 1, 100 + at] };
         let input = 512 * 3 - 100;
@@ -200,7 +208,7 @@ fn a_trace_whose_texts_begin_alike_declares_it() {
     let runs = holds(&lab, &whole, 60.0);
     let of =
         |request: u64| runs[0].records.iter().find(|record| record.row.request == request).unwrap().row.reusable_tokens;
-    // The second request has the first one's blocks, and none of them where they were.
+    // The second request has the first one's blocks, all at other positions.
     assert!(of(1).unwrap() < 8, "{:?}", of(1));
     assert!(of(2).unwrap() >= 1024 - 1024 / 128, "{:?}", of(2));
 }
@@ -212,7 +220,7 @@ fn beyond_the_bound_nothing_is_declared_and_nothing_judged() {
     let rest = "scenarios: { log: { data: { file: log.jsonl }, output_tokens: 4 } }\n\
                 sweeps: { s: { matrix: { scenario: [log], batch_size: [1] } } }\n";
     lab.write("plan.yaml", &plan("chat", "off", rest));
-    // Pages of the tree take 48 KiB at the least: so a few prompts fit.
+    // Pages of the tree take at least 48 KiB, so only a few prompts fit.
     Running::start(lab.command(&["run", "plan.yaml"]).env("SWEEPLINE_PREFIX_TREE_BYTES", "49500")).end();
     let run = lab.only_run();
     let unknown =
@@ -228,7 +236,7 @@ fn beyond_the_bound_nothing_is_declared_and_nothing_judged() {
     );
 }
 
-/// Takes from a committed run what versions before did not record.
+/// Removes from a committed run everything that earlier versions did not record.
 fn age(run: &Run) {
     let mut json = run.json.clone();
     assert_eq!(json["facts"]["reuse_count"], "sent");

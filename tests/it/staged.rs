@@ -1,4 +1,5 @@
-//! Sweeps that take what an earlier one found: staged runs, kills between the stages, gates and sweeps that are left out.
+//! Sweeps that use the result of an earlier one: staged runs, kills between the stages, gates and omitted
+//! sweeps.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -7,8 +8,9 @@ use super::lab::Lab;
 use super::optimize::spoil;
 use super::sweeps::{Talking, honest, names};
 
-/// A server with four slots: up to four requests in flight nobody waits, and with eight each waits for a whole answer, 60 ms. A window has so
-/// many answers that a busy machine, which makes them slow together, leaves enough of them to decide.
+/// A server with four slots: with up to four requests in flight none waits, and with eight each waits for a
+/// whole response, 60 ms. A window has so many responses that enough of them are left to decide even if a
+/// busy machine slows them down together.
 const HEAD: &str = "
 sweepline: 1
 name: staged
@@ -23,7 +25,7 @@ sweeps:
   ladder: { matrix: { scenario: short, batch_size: [2, 4, 8] }, stop: slo_missed }
 ";
 
-/// The ladder, and a sweep behind it.
+/// Returns the ladder, followed by a sweep.
 fn behind(sweep: &str) -> String {
     format!("{HEAD}{sweep}\n")
 }
@@ -37,7 +39,7 @@ fn preview(lab: &Lab, plan: &str) -> Value {
     preview
 }
 
-/// State and reason of the cells that are no runs.
+/// Returns state and reason of the cells that are not runs yet.
 fn pending(preview: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let cells = preview["pending"].as_array().cloned().unwrap_or_default();
@@ -65,7 +67,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
         drawn.contains("pending   sustained: ") && drawn.contains("0.8 × ladder.max_batch_size_under_slo"),
         "{drawn}"
     );
-    // What it will cost is not known, and no budget counts it; an optional one waits for nothing that the budget leaves out.
+    // The cost of these cells is unknown, and no budget counts it. An optional sweep does not wait for a
+    // sweep that the budget omits.
     lab.write("budget.yaml", &format!("{}budget: {{ time: 20s }}\n", behind(SUSTAINED)));
     assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
     let optional = SUSTAINED.replace("repeats: 2", "repeats: 2, optional: true");
@@ -75,7 +78,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert_eq!(left["budget"]["left_out"], serde_json::json!(["sustained", "ladder"]));
     assert_eq!(left["pending"][0]["state"], "left_out");
     lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
-    // Killed once the value is there, before anything was run at it.
+    // Killed once the value is known, before any run at it.
     let run = ["run", "plan.yaml", "--progress", "plain"];
     let talking = Talking::start(&mut lab.command(&run), lab.path().join("stderr"));
     talking.wait_to_say("× 0.8 → 3 in flight");
@@ -84,9 +87,10 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain", "--frozen", "plan.lock"]);
     honest(&ended);
     assert!(ended.stderr.contains("(a · m · short) × 0.8 → 3 in flight"), "{}", ended.stderr);
-    assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the 3 that follows");
+    assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the resulting 3");
     assert_eq!(pending(&preview(&lab, "plan.yaml")), []);
-    // Where the ladder is edited, its answer is open again: any load may follow from it, and no result at one is an orphan.
+    // If the ladder is edited, its result is open again: any load may follow from it, so no result at such
+    // a load is an orphan.
     lab.write("edited.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[2, 4, 6]"));
     let edited = preview(&lab, "edited.yaml");
     assert_eq!(
@@ -95,7 +99,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     );
     lab.write("fewer.yaml", &behind(""));
     assert_eq!(preview(&lab, "fewer.yaml")["totals"]["states"]["orphan"], 2, "3 in flight, twice, without that sweep");
-    // Its runs are those of the load written out, and say where the load is from.
+    // Its runs equal those of the same load written as a number, and record the source of the load.
     lab.write("written.yaml", &behind("  sustained: { matrix: { scenario: short, batch_size: 3 }, repeats: 2 }"));
     let written = preview(&lab, "written.yaml");
     let states: Vec<&Value> = written["runs"].as_array().unwrap().iter().map(|run| &run["state"]).collect();
@@ -110,7 +114,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert_eq!(taken["found"][0]["runs"].as_array().unwrap().len(), 3, "{taken:#}");
 }
 
-/// Before anything was run: cells of `sustained` have no ids, and are found by their sweep, by their values, and by an expression.
+/// Before any run: cells of `sustained` have no ids, and are found by their sweep, by their values, and by
+/// an expression.
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
@@ -119,7 +124,7 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
     assert_eq!((&seen["runs"], &seen["pending"][0]["repeats"]), (&serde_json::json!([]), &1.into()));
-    // A load that is not known is no number and no text.
+    // An unknown load is neither a number nor a text.
     let none = lab.run(&["run", "plan.yaml", "--only", "sweep == 'sustained' and batch_size > 0"]);
     assert!(none.code == Some(2) && none.stderr.contains("sweep is 'ladder', 'sustained'"), "{}", none.stderr);
     let table = lab.run(&[&["curves", "plan.yaml"][..], &only].concat());
@@ -163,7 +168,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let row =
         "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
     assert!(page.contains(row), "{page}");
-    // Both are stopped by the gate of the first, and the ladder decided.
+    // Both are stopped by the gate of the first, and the ladder is decided.
     for (sweep, why) in [("checked", "ladder: a"), ("behind", "gate of `checked`: ladder: a")] {
         let told = lab.ok(&["why", sweep, "--plan", "no.yaml", "--format", "json"]).json();
         let cell = &told["waiting"][0];
@@ -181,11 +186,11 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let told = lab.ok(&["why", "later", "--plan", "skip.yaml"]).stdout;
     assert!(told.contains("skipped by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
     assert!(told.contains("max_batch_size_under_slo of ladder: a · m · short: 4 in flight (runs "), "{told}");
-    // The ladder holds at its heaviest load: more than that is not known.
+    // The ladder holds at its heaviest load: the limit above that is unknown.
     lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
     let ended = lab.run(&["run", "unknown.yaml"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("cannot be decided"), "{:?}: {}", ended.code, ended.stderr);
-    // No load of this one meets the objective: there is none to take, and nothing is guessed.
+    // No load of this ladder meets the objective: there is none to use, and none is guessed.
     lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
     let ended = lab.run(&["run", "none.yaml"]);
     let why =
@@ -195,7 +200,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     assert_eq!(told["waiting"][0]["state"], "blocked", "{told:#}");
     assert!(told["waiting"][0]["decided_by"][0]["says"].as_str().unwrap().contains("8 in flight, the lightest"));
     let ended = lab.run(&["run", "none.yaml", "--only", "sweep == 'sustained'"]);
-    assert_eq!(ended.code, Some(3), "blocked cells that are asked for are missing: {}", ended.stderr);
+    assert_eq!(ended.code, Some(3), "requested cells that are blocked are missing: {}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "nothing was measured for any of them");
     lab.write("yes.yaml", &gate("at_least: 4"));
     honest(&lab.measured(&["run", "yes.yaml"]));
@@ -212,7 +217,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
              batch_size: 1 }}, gate: {{ sweep: smoke, {gate} }} }}\n"
         )
     };
-    // Each answer takes 60 ms, and no request fails.
+    // Each response takes 60 ms, and no request fails.
     lab.write("no.yaml", &plan("metric: e2e_p50, at_most: 30ms"));
     let ended = lab.run(&["run", "no.yaml", "--gate", "--markdown", "gate.md"]);
     let said = ended.stderr.split("\ngate: ").nth(1).unwrap_or_else(|| panic!("{}", ended.stderr));
@@ -225,7 +230,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let why = "stopped by the gate: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
-    // The interval of a share of none reaches further than this.
+    // The interval of a share of none extends further than this.
     lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
     let ended = lab.run(&["run", "few.yaml", "--gate"]);
     assert!(ended.stderr.contains("gate: nothing failed; 1 question is undecided"), "{}", ended.stderr);
@@ -236,10 +241,10 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
         ended.code,
         ended.stderr
     );
-    assert_eq!(names(&lab, "runs").len(), 3, "nothing behind either gate");
+    assert_eq!(names(&lab, "runs").len(), 3, "no run after either gate");
     lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
     honest(&lab.measured(&["run", "yes.yaml"]));
-    // Whether the objective holds in so short a window is open.
+    // It is undecided whether the objective holds in such a short window.
     let ended = lab.run(&["run", "yes.yaml", "--gate"]);
     let kept = "kept\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.stderr.contains(kept) && ended.stderr.contains(", at most 2s: yes"), "{}", ended.stderr);
@@ -287,7 +292,8 @@ fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code
     lab.write("no.yaml", &plan(16));
     let refused = lab.run(&["run", "no.yaml"]);
     assert!(refused.code == Some(4) && refused.stderr.contains(named), "{:?}: {}", refused.code, refused.stderr);
-    // What the search says nothing of stays an invalid run: asked for by another sweep, it is missing there.
+    // A run that the search does not decide on stays invalid: if another sweep requests it, it is missing
+    // there.
     let id = &line[named.len()..][..8];
     let record = lab.runs().into_iter().find(|(short, _)| short.starts_with(id)).expect("the run").1.json;
     let spec = &record["spec"];
@@ -352,7 +358,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define good requests");
     let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
     refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, but endpoint `a` has none");
-    // Some forty requests have no p99; whoever wants to run that may.
+    // About forty requests have no p99; running it anyway is possible.
     lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
     let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();
     let few = told["diagnostics"].as_array().unwrap().iter().find(|one| one["code"] == "M032").expect("a warning");

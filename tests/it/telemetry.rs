@@ -1,4 +1,5 @@
-//! Pages of metrics scraped beside a run: what they say is what the client saw, and nothing that a page does harms a run.
+//! Pages of metrics scraped during a run: they agree with the client's observations, and no page can harm a
+//! run.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -30,7 +31,7 @@ fn plan(url: &str, telemetry: &str) -> String {
     CLOSED.replace("URL", url).replace("TELEMETRY", telemetry)
 }
 
-/// A figure of a run; an error is why there is none.
+/// Returns a figure of a run, or the reason why it is missing.
 pub fn figure(shown: &Value, name: &str) -> Result<f64, String> {
     let all = shown["server"].as_array().unwrap_or_else(|| panic!("nothing was scraped: {shown}"));
     let found = all.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:#?}"));
@@ -43,7 +44,7 @@ pub fn shown(lab: &Lab, run: &Run) -> Value {
 
 fn is_near(what: &str, found: f64, wanted: f64, within: f64) {
     let apart = (found - wanted).abs() / wanted.abs();
-    assert!(apart <= within, "{what}: the server says {found}, the client {wanted}");
+    assert!(apart <= within, "{what}: {found} from the server, {wanted} from the client");
 }
 
 pub fn samples(run: &Run) -> Vec<Sample> {
@@ -93,7 +94,7 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let ok = run.records.iter().filter(|record| record.row.outcome.is_ok());
     assert_eq!(telemetry["counted"]["requests"], ok.clone().count() as f64, "{telemetry}");
     let tokens: u32 = ok.clone().map(|record| record.row.output_tokens.unwrap()).sum();
-    // Of a request that was cut at the end the server had made some of its 16 tokens.
+    // The server had generated some of the 16 tokens of a request that was cut at the end.
     let cut = run.records.len() - ok.count();
     let [least, most] = [tokens, tokens + 16 * cut as u32].map(f64::from);
     let counted = telemetry["counted"]["generation_tokens"].as_f64().unwrap();
@@ -103,18 +104,19 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     assert_eq!(of_server, 0, "{:#}", shown["verdict"]);
 
     let ups: Vec<u64> = samples(&run).iter().filter(|one| one.name == "up").map(|one| one.at_ns).collect();
-    assert_eq!(ups[0], 0, "one scrape comes before the load");
-    assert!(*ups.last().unwrap() >= run.window("end_ns"), "and one after it");
+    assert_eq!(ups[0], 0, "one scrape precedes the load");
+    assert!(*ups.last().unwrap() >= run.window("end_ns"), "and one follows it");
     for border in ["measure_start_ns", "measure_end_ns"].map(|name| run.window(name)) {
         let nearest = ups.iter().map(|up| up.abs_diff(border)).min().unwrap();
-        assert!(nearest < 120_000_000, "a scrape is {nearest} ns from the border at {border}: {ups:?}");
+        assert!(nearest < 120_000_000, "a scrape is {nearest} ns from the boundary at {border}: {ups:?}");
     }
     let text = lab.ok(&["show", run.json["id"].as_str().unwrap()]).stdout;
     assert!(text.contains("server in the window") && text.contains("requests running mean"), "{text}");
     let table = lab.ok(&["export", "--format", "csv", "--columns", "all"]).stdout;
     assert!(table.lines().next().unwrap().contains("server.queue_seconds_mean"), "{table}");
 
-    // It is no part of what a run is: without it nothing is to do, and the result is still read.
+    // Telemetry is not part of a run's identity: without it there is nothing to do, and the result is still
+    // read.
     lab.write("plan.yaml", &plan(&url, "on").replace(", telemetry: on", ""));
     assert_eq!(lab.run(&["preview", "plan.yaml", "--exit-code"]).code, Some(0));
     lab.ok(&["verify"]);
@@ -142,12 +144,12 @@ fn two_in_a_hundred_of_somebody_else_are_found() {
     let reason = reason.unwrap_or_else(|| panic!("{:#}{:#}", shown["verdict"], run.json["facts"]["telemetry"]));
     assert_eq!(reason["state"], "suspect");
     assert!(reason["text"].as_str().unwrap().contains("something else used it too"), "{reason}");
-    // Alone, the same plan finds nothing.
+    // With the server to itself, the same plan raises nothing.
     lab.ok(&["run", "plan.yaml", "--force"]);
     assert!(!reasons(&self::shown(&lab, &lab.only_run())).contains(&"server_counts"));
 }
 
-/// A request of the tests' own, and the answer's body.
+/// Sends a request from the test and returns the body of the response.
 fn ask(address: &str, line: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
@@ -158,7 +160,7 @@ fn ask(address: &str, line: &str, body: &str) -> String {
     text
 }
 
-/// Requests that the mock has answered.
+/// Returns the number of requests that the mock has answered successfully.
 fn succeeded(address: &str) -> f64 {
     let page = ask(address, "GET /metrics", "");
     let lines = page.lines().filter(|line| line.starts_with("vllm:request_success_total"));
@@ -168,7 +170,7 @@ fn succeeded(address: &str) -> f64 {
         .sum()
 }
 
-/// A page that answers as it is told: `answer` writes what the nth request of it gets.
+/// A page with configurable responses: `answer` writes the response to its nth request.
 pub struct FakePage {
     pub url: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -198,7 +200,7 @@ impl FakePage {
         FakePage { url, heads }
     }
 
-    /// One that answers with a text.
+    /// Creates a page that responds with a text.
     pub fn of(text: impl Fn(usize) -> String + Send + Sync + 'static) -> FakePage {
         FakePage::start(move |nth, stream| {
             let text = text(nth);
@@ -226,7 +228,7 @@ fn no_page_harms_a_run() {
         FakePage::start(|_, stream| drop(stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")));
     let cut =
         FakePage::start(|_, stream| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\n")));
-    // What grows by the millisecond, and begins anew in the middle of the window.
+    // Counters that grow every millisecond, and restart in the middle of the window.
     let since = OnceLock::new();
     let restarts = FakePage::of(move |_| {
         let passed = since.get_or_init(Instant::now).elapsed().as_millis();
@@ -255,13 +257,13 @@ fn no_page_harms_a_run() {
     assert!(errors[&0].is_empty() && errors[&6].is_empty(), "{errors:?}");
     let shown = shown(&lab, &run);
     assert!(figure(&shown, "preemptions").unwrap_err().contains("fell"), "{shown:#}");
-    assert!(figure(&shown, "generation_tokens").unwrap() > 0.0, "the other pages are read all the same");
+    assert!(figure(&shown, "generation_tokens").unwrap() > 0.0, "the other pages are still read");
     let raw: Vec<Sample> = samples(&run).into_iter().filter(|sample| sample.source == "raw").collect();
     assert!(raw.len() >= 4 && raw.iter().all(|sample| sample.name == "my_tokens" && sample.url == Some(6)));
-    assert!(!reasons(&shown).contains(&"server_counts"), "pages that never answered count nothing: {shown:#}");
+    assert!(!reasons(&shown).contains(&"server_counts"), "pages that never responded count nothing: {shown:#}");
 }
 
-/// The mock's answers do not tell what came from its prefix cache, as vLLM's do not; its metrics do.
+/// The mock's responses do not report its prefix cache hits, like vLLM's; its metrics do.
 #[timed_test]
 fn prefix_hits_are_held_against_what_prompts_share() {
     let lab = Lab::new();
@@ -283,7 +285,7 @@ fn prefix_hits_are_held_against_what_prompts_share() {
     let [hits, reusable] = ["prefix_hit_share", "prefix_reusable_share"].map(|name| figure(&clean, name).unwrap());
     assert!(hits > 0.3 && hits < reusable + 0.02, "{hits} were found of {reusable}");
     assert_eq!(reusable, clean["metrics"]["declared_reuse"].as_f64().unwrap());
-    // One that finds whatever it looks for has met these prompts before.
+    // A cache that hits every lookup has seen these prompts before.
     lab.write("plan.yaml", &text("{ every: 200ms, map: { prefix_cache_hits: 'vllm:prefix_cache_queries' } }"));
     lab.ok(&["run", "plan.yaml", "--force"]);
     let warm = shown(&lab, &lab.only_run());
@@ -299,10 +301,10 @@ fn prefix_hits_are_held_against_what_prompts_share() {
 #[timed_test]
 fn what_a_server_says_of_itself_speaks_against_a_run() {
     let lab = Lab::new();
-    // Eight requests hold more than the 64 tokens that it has room for.
+    // Eight requests need more than its 64 tokens of room.
     let flags = ["--ttft", "30ms", "--itl", "2ms", "--slots", "8", "--prefix-cache", "64"];
     let server = Mock::start(&flags);
-    // A replica that somebody else uses, which puts requests back, is hot, and is another process in the end.
+    // A replica with other users, which preempts requests, is hot, and is restarted at the end.
     let replica = FakePage::of(|nth| {
         let start = 1_764_000_000 + if nth < 8 { 0 } else { 90 };
         format!(
@@ -393,7 +395,7 @@ fn what_cannot_be_scraped_is_told_before_anything_runs() {
     }
 }
 
-/// The embedded mock has a page, too, at a port that nobody knows before.
+/// The embedded mock has a page, too, at a port that is unknown in advance.
 #[timed_test]
 fn the_embedded_mock_is_scraped() {
     let lab = Lab::new();
@@ -406,7 +408,8 @@ fn the_embedded_mock_is_scraped() {
     assert!(figure(&shown(&lab, &run), "generation_tokens").unwrap() > 0.0);
 }
 
-/// A node exporter of the system beside the server's own page: what it says of this machine is what the machine says.
+/// The system's node exporter next to the server's own page: its figures for this machine match the
+/// kernel's.
 #[timed_test]
 fn a_node_exporter_tells_of_the_host() {
     let program = "prometheus-node-exporter";
@@ -431,7 +434,7 @@ fn a_node_exporter_tells_of_the_host() {
     is_near("memory", figure(&shown, "host_memory_total_mean").unwrap(), total, 1e-6);
     let available = figure(&shown, "host_memory_available_mean").unwrap();
     assert!(available > 0.0 && available < total, "{available}");
-    // The load itself uses some of it.
+    // The load itself uses some CPU.
     let used = figure(&shown, "cpu_used_share").unwrap();
     assert!(used > 0.0 && used <= 1.0, "{used}");
 }

@@ -1,5 +1,6 @@
-//! Where the time went: each part of a mean latency against what the mock did and a way with a known delay, from a light load to one near
-//! the server's limit, and with a cap that lets requests wait in the client.
+//! Where the time went: each part of a mean latency compared with the mock's own times and a network path
+//! of known delay, from a light load to one near the server's limit, and with a cap that makes requests
+//! wait in the client.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -14,7 +15,7 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 use super::report::{Page, Table, is_sound};
 
-/// Four slots of 40 ms to the first token and 15 gaps of 2 ms serve 57 requests a second.
+/// Four slots with 40 ms to the first token and 15 gaps of 2 ms serve 57 requests per second.
 const FLAGS: [&str; 6] = ["--ttft", "40ms", "--itl", "2ms", "--slots", "4"];
 
 const PLAN: &str = "\
@@ -30,10 +31,11 @@ sweeps:
   capped: { matrix: { endpoint: one, model: m, scenario: short, qps: 50, batch_size: 3 } }
 ";
 
-/// How long the way takes, in each direction.
+/// The delay of the path in each direction.
 const WAY: Duration = Duration::from_millis(10);
 
-/// A way to a server of this machine on which every byte takes `WAY` in each direction; gives its port.
+/// Opens a path to a server on this machine on which every byte takes `WAY` in each direction; returns its
+/// port.
 fn way_to(port: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -50,7 +52,7 @@ fn way_to(port: u16) -> u16 {
     own
 }
 
-/// Carries bytes, each `WAY` behind its arrival however many come meanwhile.
+/// Forwards bytes, each `WAY` after its arrival, however many arrive in between.
 fn delayed(mut from: TcpStream, mut to: TcpStream) {
     let (sender, receiver) = channel::<(Instant, Vec<u8>)>();
     let writer = thread::spawn(move || {
@@ -77,7 +79,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What the mock did for the requests that it ended in the window: queue, to the first token, from there to the last; in ms.
+/// The mock's mean times for the requests that ended in the window: queue, to the first token, from there
+/// to the last; in ms.
 fn done(log: &[Value], run: &Run) -> [f64; 3] {
     let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| origin + run.window(name));
@@ -87,8 +90,8 @@ fn done(log: &[Value], run: &Run) -> [f64; 3] {
     [between("body_ns", "slot_ns"), between("slot_ns", "first_write_ns"), between("first_write_ns", "last_write_ns")]
 }
 
-/// What the client's rows say of the requests that ended in the window: schedule to sending without connecting, connecting, sending to the
-/// first token, the first token to the last; in ms.
+/// The client's mean times for the requests that ended in the window: schedule to send without connecting,
+/// connecting, send to first token, first token to last; in ms.
 fn seen(run: &Run) -> [f64; 4] {
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| run.window(name));
     let rows = run.records.iter().map(|record| &record.row);
@@ -104,7 +107,7 @@ fn seen(run: &Run) -> [f64; 4] {
     [waited, connecting, first, rest]
 }
 
-/// Within 5 % or 2 ms.
+/// Asserts equality within 5 % or 2 ms.
 fn is_near(what: &str, found: f64, wanted: f64) {
     assert!((found - wanted).abs() <= (0.05 * wanted).max(2.0), "{what}: {found} ms is not {wanted} ms");
 }
@@ -114,12 +117,12 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     let shown = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
     lab.follows("show", &shown);
     let ([queue, prefill, decode], [client, connection, first, rest]) = (done(log, run), seen(run));
-    // Tokens have absolute due times: what the first is late by, the others are not.
+    // Tokens have absolute due times: a late first token does not delay the others.
     let told = prefill >= 39.9 && prefill + decode >= 69.9;
-    assert!(told, "15 gaps of 2 ms behind 40 ms: {prefill} and {decode} ms");
+    assert!(told, "15 gaps of 2 ms after 40 ms: {prefill} and {decode} ms");
     let outside = first - queue - prefill;
     let way = 2.0 * WAY.as_secs_f64() * 1e3;
-    assert!(outside >= way - 0.5, "the way takes {way} ms, not {outside}");
+    assert!(outside >= way - 0.5, "the path takes {way} ms, not {outside}");
     let wholes = shown["parts"].as_array().unwrap_or_else(|| panic!("no parts: {shown:#}"));
     for (whole, more) in wholes.iter().zip([0.0, rest]) {
         let of = whole["of"].as_str().unwrap();
@@ -132,17 +135,17 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
         for (name, wanted) in wanted {
             is_near(&format!("{of} {name} of {id}"), part(name), wanted);
         }
-        // TCP ends at the near end of the way, on this machine: behind that nobody knows what is network.
+        // TCP ends at the near end of the path, on this machine: the network's share beyond it is unknown.
         is_near(&format!("{of} outside of {id}"), part("network") + part("outside_server"), outside);
         assert!(part("network") > 0.0 && part("outside_server") >= way - 2.0, "{whole:#}");
         if of == "e2e" {
-            // Where a busy machine keeps tokens back, that is in one of the two.
+            // If a busy machine delays tokens, one of the two contains the delay.
             is_near("decode", part("decode") + known("stalls").unwrap_or(0.0), decode);
         }
         let mean_ms = whole["mean_ms"].as_f64().unwrap();
         assert!((mean_ms - (client + connection + first + more)).abs() < 0.01, "{of}: {mean_ms} ms");
         let sum: f64 = whole["parts"].as_array().unwrap().iter().filter_map(|part| part["ms"].as_f64()).sum();
-        assert!((sum - mean_ms).abs() < 0.001, "{of}: the parts come to {sum} ms, the whole is {mean_ms} ms");
+        assert!((sum - mean_ms).abs() < 0.001, "{of}: the parts sum to {sum} ms, the total is {mean_ms} ms");
         assert!(whole["assigned_share"].as_f64().unwrap() >= 0.95, "{whole:#}");
     }
     assert_eq!(wholes.len(), 2);
@@ -153,7 +156,8 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     [client, queue]
 }
 
-/// `diagnose` names what was made to be slow: the cap in the client, the way outside the server; and no more than was measured.
+/// `diagnose` names the deliberate delays: the cap in the client and the path outside the server, and no
+/// more than was measured.
 fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
     let found = lab.ok(&["diagnose", "plan.yaml", "--format", "json"]).json();
     lab.follows("diagnose", &found);
@@ -162,8 +166,8 @@ fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
         all.iter().find(|one| one["symptom"] == key).unwrap_or_else(|| panic!("no {key}: {found:#}"))
     };
     let outside = symptom("outside_the_server");
-    assert_eq!(outside["found"], "seen", "a way of 20 ms beside 40 ms of prefill: {found:#}");
-    // Of the capped load, too: there it is the client.
+    assert_eq!(outside["found"], "seen", "a path of 20 ms next to 40 ms of prefill: {found:#}");
+    // In the capped load, too, where the delay is in the client.
     let capped = runs.values().find(|run| run.json["facts"]["batch_size"].is_u64()).unwrap();
     let named = outside["evidence"].as_array().unwrap().iter().find(|one| one["runs"][0] == capped.json["id"]).unwrap();
     let text = named["text"].as_str().unwrap();
@@ -177,7 +181,8 @@ fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
     assert!(unmeasured.contains("GPU use") && !unmeasured.contains("time in the queue"), "{unmeasured}");
 }
 
-/// The report has the numbers of `show`: in a figure for each curve and sum, and on the part of each run.
+/// The report contains the numbers of `show`: in a figure for each curve and sum, and on each run's part of
+/// the page.
 fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = Page::of(lab, "report.html");
@@ -204,10 +209,10 @@ fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
             }
         }
         let drawn = figure.matches("<title>").count();
-        assert!(drawn >= 3 * table.rows.len(), "{drawn} stripes say their value: {figure}");
+        assert!(drawn >= 3 * table.rows.len(), "{drawn} stripes show their value: {figure}");
         assert!(figure.contains("What is TTFT from schedule?") || figure.contains("What is E2E from schedule?"));
     }
-    // Two sums of three loads and of the capped one.
+    // Two sums of three loads and of the capped load.
     assert!(compared >= 4 * (8 + 9), "{compared} numbers");
     for run in runs.values() {
         let id = run.json["id"].as_str().unwrap();
@@ -249,7 +254,7 @@ fn the_parts_of_a_mean_are_what_happened() {
         let qps = run.json["facts"]["qps"].as_f64().unwrap_or_else(|| panic!("{open}"));
         waits.push((qps, run.json["facts"]["batch_size"].is_u64(), checked(&lab, run, &log)));
     }
-    // The loads are what they are meant to be: the queue grows, and the cap moves it into the client.
+    // The loads are as intended: the queue grows, and the cap moves it into the client.
     waits.sort_by(|a, b| a.0.total_cmp(&b.0));
     let open: Vec<f64> = waits.iter().filter(|one| !one.1).map(|(.., [_, queue])| *queue).collect();
     assert!(open[0] < 3.0 && open[0] < open[2] && open[1] < open[2], "{waits:?}");

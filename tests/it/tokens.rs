@@ -1,5 +1,5 @@
-//! Prompts of exact lengths: what is made is encoded again by the tokenizer library itself, with the chat written out by
-//! hand, and has as many tokens as were asked for.
+//! Prompts of exact lengths: each generated prompt is encoded again by the tokenizer library itself, with
+//! the chat template written out by hand, and has the requested number of tokens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,15 @@ fn specials() -> Vec<AddedToken> {
     ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"].map(|text| AddedToken::from(text, true)).into()
 }
 
-/// Text to train on: our own prose and the words of a chat.
+/// Returns text to train on: our own prose and the words of a chat.
 fn text() -> Vec<String> {
     let content = Content { prompt_tokens: 500, ..Content::default() };
     let generator = Generator::new(&content, Seed(3), 0, Some(NonceKey::new(NonceSeed([7; 16]))));
     (0..200).map(|k| generator.request(k).user).chain(["user\nassistant\nsystem\n".to_owned()]).collect()
 }
 
-/// Byte-level BPE, as the models of GPT's kin have it, with what is sent for a text that is no chat put in front.
+/// Returns a byte-level BPE tokenizer, as in GPT-like models, which puts a token in front of text that is
+/// not a chat.
 pub fn bpe() -> Library {
     let mut library = Library::new(BPE::default());
     library.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
@@ -50,7 +51,7 @@ pub fn bpe() -> Library {
     library
 }
 
-/// Unigram over words whose space is a mark, as SentencePiece has it.
+/// Returns a unigram tokenizer over words whose space is a mark, as in SentencePiece.
 fn unigram() -> Library {
     let mut library = Library::new(Unigram::default());
     library.with_pre_tokenizer(Some(Metaspace::new('▁', PrependScheme::Always, true)));
@@ -62,7 +63,7 @@ fn unigram() -> Library {
     library
 }
 
-/// The folder of a tokenizer with a chat template.
+/// Writes the folder of a tokenizer with a chat template.
 pub fn folder(lab: &Lab, library: &Library) -> PathBuf {
     lab.write("model/tokenizer_config.json", CONFIG);
     lab.write("model/chat_template.jinja", CHATML);
@@ -73,7 +74,7 @@ fn load(path: &Path) -> Tokenizer {
     Tokenizer::new(&TokenizerFiles::read(&Disk, path).unwrap()).unwrap()
 }
 
-/// What the library itself counts, the chat written out by hand.
+/// Returns the library's own count, with the chat template written out by hand.
 fn counted(library: &Library, api: Api, prompt: &Prompt) -> usize {
     let text = match (api.protocol().framing(), &prompt.system) {
         (Framing::Text, None) => prompt.user.clone(),
@@ -87,12 +88,12 @@ fn counted(library: &Library, api: Api, prompt: &Prompt) -> usize {
     library.encode_fast(text, api == Api::Completions).unwrap().len()
 }
 
-/// How many prompts each tokenizer makes.
+/// Returns the number of prompts per tokenizer.
 fn prompts() -> u64 {
     std::env::var("SWEEPLINE_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
-/// Lengths of 16 to 8 192 tokens, every one from 16 to 79 among them and one in thirty above 4 096.
+/// Lengths of 16 to 8 192 tokens, including each from 16 to 79, with one in thirty above 4 096.
 fn length(k: u64) -> u32 {
     match k {
         0..64 => 16 + k as u32,
@@ -104,13 +105,13 @@ fn length(k: u64) -> u32 {
     }
 }
 
-/// Makes prompts of all lengths, chats where the template leaves room for one token at least.
+/// Generates prompts of all lengths, as chats if the template leaves room for at least one token.
 fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
     let tokenizer = Arc::new(tokenizer);
     let (mut making, mut tokens, mut smallest_chats) = (0.0, 0, 0);
     let smallest = smallest_chat(library);
     for k in 0..prompts() {
-        // A third of the chats is as short as a chat can be, or a few tokens longer.
+        // A third of the chats is as short as possible, or a few tokens longer.
         let asked = if k % 6 == 2 { smallest.max(16) + (k / 6 % 24) as u32 } else { length(k) };
         let api = if k % 2 == 0 && asked >= smallest { Api::Chat } else { Api::Completions };
         smallest_chats += u64::from(api == Api::Chat && asked == smallest.max(16));
@@ -135,7 +136,7 @@ fn every_prompt_is_as_long_as_asked(library: &Library, tokenizer: Tokenizer) {
     );
 }
 
-/// The tokens of the shortest chat: its template's and one.
+/// Returns the tokens of the shortest chat: those of the template plus one.
 fn smallest_chat(library: &Library) -> u32 {
     let empty = Prompt {
         system: None,
@@ -165,7 +166,7 @@ fn unigram_prompts_are_exact() {
     every_prompt_is_as_long_as_asked(&library, tokenizer);
 }
 
-/// The model that the real server runs, where it was made; None, said aloud, elsewhere.
+/// Returns the model of the real server if it is installed; otherwise prints a message and returns `None`.
 pub fn real_model() -> Option<PathBuf> {
     let model = Path::new(&std::env::var_os("HOME")?).join(".cache/sweepline-realserver/model");
     if !model.join("tokenizer.json").is_file() {
@@ -182,7 +183,8 @@ fn a_real_models_prompts_are_exact() {
     every_prompt_is_as_long_as_asked(&library, load(&model));
 }
 
-/// The plan: lengths of 16 to 3 500 tokens on both APIs of one server, with a model whose tokenizer lies beside it.
+/// Returns the plan: lengths of 16 to 3 500 tokens on both APIs of one server, with a model whose tokenizer
+/// is next to it.
 fn on_a_server(port: u16, lengths: &str) -> String {
     format!(
         "
@@ -202,8 +204,8 @@ sweeps:
     )
 }
 
-/// The server itself counts what we meant to send: to the token, for both APIs. With SWEEPLINE_PROMPTS there are more
-/// lengths than the few that show it.
+/// The server's own count equals the intended length to the token, for both APIs. With SWEEPLINE_PROMPTS
+/// there are more lengths than the few needed to show it.
 #[timed_test]
 fn a_real_server_counts_what_we_meant_to_send() {
     let lab = Lab::new();
@@ -239,13 +241,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A server that counts otherwise than its model's tokenizer is found out: the mock knows no tokenizer.
+/// A server that counts differently from its model's tokenizer is detected: the mock has no tokenizer.
 #[timed_test]
 fn a_server_of_another_tokenizer_is_told() {
     let (lab, library) = (Lab::new(), bpe());
     folder(&lab, &library);
     let mock = Mock::start(&[]);
-    // Words and the tokens of a small vocabulary differ by little: this plan wants every difference told.
+    // Words and the tokens of a small vocabulary differ only slightly, so this plan reports every
+    // difference.
     let plan = on_a_server(mock.port, "[400]").replace("validity: {", "validity: { prompt_length: { suspect: 0% },");
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -271,9 +274,9 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
     assert_ne!(exact, estimated);
     lab.write("elsewhere/tokenizer.json", "{}");
     std::fs::rename(lab.path().join("model"), lab.path().join("elsewhere/model")).unwrap();
-    assert_eq!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its place does not count");
+    assert_eq!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its path does not matter");
     lab.write("elsewhere/model/chat_template.jinja", "{{ messages[0].content }}");
-    assert_ne!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its template does");
+    assert_ne!(ids(&with.replace("tokenizer: model", "tokenizer: elsewhere/model")), exact, "its template does matter");
     for (path, expected) in [
         ("nowhere", "the file `nowhere` cannot be read"),
         ("..", "is not in the plan's folder"),
@@ -284,7 +287,8 @@ fn a_tokenizer_is_a_part_of_what_a_run_is() {
         assert_eq!(ended.code, Some(2), "{path}: {}{}", ended.stdout, ended.stderr);
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(expected), "{}{}", ended.stdout, ended.stderr);
     }
-    // Files that are no tokenizer are met when the first run needs one: a plan is checked without a vocabulary.
+    // Files that are not a tokenizer are reported when the first run needs one: `check` does not read the
+    // vocabulary.
     let mock = Mock::start(&[]);
     lab.write("plan.yaml", &on_a_server(mock.port, "[64]").replace(": model", ": elsewhere"));
     let ended = lab.run(&["run", "plan.yaml"]);
@@ -326,12 +330,12 @@ fn what_cannot_be_reached_is_told_as_it_is() {
     let generator =
         Generator::counted(&content, (Seed(1), 0), Some(NonceKey::new(NonceSeed([1; 16]))), counting).unwrap();
     let prompt = generator.request(0);
-    assert!(prompt.intended_prompt_tokens > 16, "the template alone has more");
+    assert!(prompt.intended_prompt_tokens > 16, "the template alone is longer");
     assert_eq!(prompt.intended_prompt_tokens as usize, counted(&library, Api::Chat, &prompt));
 }
 
-/// One message of each kind costs what the template makes of it: `expected` is what Hugging Face's library (transformers
-/// 5.23, jinja2 3.1.6) rendered of the same template.
+/// One message of each kind costs as many tokens as the rendered template has: `expected` is the output of
+/// Hugging Face's library (transformers 5.23, jinja2 3.1.6) for the same template.
 #[timed_test]
 fn a_template_is_rendered_as_hugging_faces_library_does() {
     let (lab, library) = (Lab::new(), bpe());
@@ -384,7 +388,7 @@ fn hostile_templates_end() {
         assert!(error.contains(expected) && !error.contains('\u{1b}'), "{template}: {error}");
     }
     let date = |text: &str| of_template(&library, "{}", Some(text)).unwrap().rendered(&chat).unwrap().unwrap();
-    assert_eq!(date("{{ strftime_now('%d %b %Y') }}"), "26 Jul 2024", "the clock stands still");
+    assert_eq!(date("{{ strftime_now('%d %b %Y') }}"), "26 Jul 2024", "the clock is fixed");
 }
 
 #[timed_test]
@@ -398,7 +402,7 @@ fn what_stands_beside_the_vocabulary_counts() {
         text(r#"{ "bos_token": "<s>", "eos_token": "</s>", "add_bos_token": true, "add_eos_token": true }"#),
         plain + 2
     );
-    assert_eq!(text(r#"{ "add_bos_token": true }"#), plain, "there is none to add");
+    assert_eq!(text(r#"{ "add_bos_token": true }"#), plain, "there is no token to add");
     let chat = |config: &str| {
         let tokenizer = of_template(&library, config, None)?;
         assert_eq!(tokenizer.has_template(), config.contains("chat_template"));
@@ -407,13 +411,13 @@ fn what_stands_beside_the_vocabulary_counts() {
     assert_eq!(
         chat(r#"{ "add_bos_token": true, "bos_token": "<s>" }"#),
         Ok(plain),
-        "what stands around it is not known"
+        "the surrounding tokens are unknown"
     );
     assert_eq!(chat(r#"{ "chat_template": "{{ bos_token }}Why?", "bos_token": "<s>" }"#), Ok(plain + 1));
     let named =
         r#"{ "chat_template": [{ "name": "tool_use", "template": "x" }, { "name": "default", "template": "Why?" }] }"#;
     assert_eq!(chat(named), Ok(plain));
-    // A special token that only the configuration names is one token.
+    // A special token that only the configuration defines is one token.
     assert_eq!(chat(r#"{ "chat_template": "{{ eos_token }}", "eos_token": "<|of_the_answer_end|>" }"#), Ok(1));
     for (config, expected) in [
         ("{", "tokenizer_config.json"),

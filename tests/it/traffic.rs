@@ -1,6 +1,8 @@
-//! What was sent, from the servers' own logs: the same to everyone it is compared between, and nothing twice by accident.
+//! The requests that were sent, from the servers' own logs: the same for all compared sides, and nothing
+//! twice by accident.
 //!
-//! Texts are read from the bodies that the mock wrote down, and cut and compared by code of the tests' own.
+//! Texts are read from the bodies that the mock logged, and cut and compared by code that belongs to the
+//! tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +12,7 @@ use sweepline::rows::{Phase, RequestRow};
 use super::lab::{Lab, Run};
 use super::mock::Mock;
 
-/// What a chat template puts before the first text of the mock: a mark, the role, a mark.
+/// Tokens that the chat template puts before the first text of the mock: a mark, the role, a mark.
 const TEMPLATE: usize = 3;
 /// `[`, `ref`, four numbers.
 const NONCE: usize = 6;
@@ -29,8 +31,8 @@ struct Sent {
     body: Value,
 }
 
-/// The requests that servers logged, the probes left out. Every request of an attempt is there: none is missing between the
-/// first and the last.
+/// Returns the requests that the servers logged, without the probes. Every request of an attempt is there:
+/// none is missing between the first and the last.
 fn traffic(mocks: &mut [Mock]) -> Traffic {
     let mut traffic = Traffic::new();
     for mock in mocks {
@@ -50,7 +52,7 @@ fn traffic(mocks: &mut [Mock]) -> Traffic {
     }
     for (attempt, sent) in &mut traffic {
         sent.sort_by_key(|sent| sent.number);
-        assert!(sent.iter().map(|sent| sent.number).eq(0..sent.len() as u64), "{attempt} left requests out");
+        assert!(sent.iter().map(|sent| sent.number).eq(0..sent.len() as u64), "requests of {attempt} are missing");
     }
     traffic
 }
@@ -63,18 +65,19 @@ fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|record| &record.row)
 }
 
-/// When each request was to be sent, in nanoseconds since the run's start.
+/// Returns the scheduled instant of each request, in nanoseconds since the start of the run.
 fn offsets(run: &Run) -> BTreeMap<u64, u64> {
     rows(run).map(|row| (row.request, row.scheduled_ns)).collect()
 }
 
-/// Runs the plan. 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
+/// here.
 fn run(lab: &Lab, more: &[&str]) {
     let ended = lab.run(&[&["run", "plan.yaml"], more].concat());
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// A plan whose endpoints `a`, `b`, … are these mocks.
+/// Returns a plan whose endpoints `a`, `b`, … are these mocks.
 fn plan(mocks: &[Mock], rest: &str) -> String {
     let mut plan =
         "sweepline: 1\nname: traffic\nseed: 5\nmodels: { m: { id: tiny }, n: { id: small } }\nendpoints:\n".to_owned();
@@ -84,7 +87,7 @@ fn plan(mocks: &[Mock], rest: &str) -> String {
     plan + rest
 }
 
-/// A text and the nonce that opened it.
+/// Splits a text from the nonce at its front.
 fn cut_nonce(text: &str) -> (&str, Option<&str>) {
     match text.strip_prefix("[ref ").and_then(|rest| rest.split_once("] ")) {
         Some((nonce, rest)) => {
@@ -95,7 +98,7 @@ fn cut_nonce(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A body without model and nonces, and the nonces.
+/// Returns a body without model and nonces, and the nonces.
 fn without_nonces(body: &Value) -> (Value, Vec<String>) {
     let (mut body, mut nonces) = (body.clone(), Vec::new());
     body["model"] = json!(null);
@@ -108,7 +111,7 @@ fn without_nonces(body: &Value) -> (Value, Vec<String>) {
     (body, nonces)
 }
 
-/// A prompt as tokens: the template's marks, runs of letters and digits, single marks.
+/// Splits a prompt into tokens: the template's marks, runs of letters and digits, single marks.
 fn tokens(body: &Value) -> Vec<String> {
     let mut tokens = Vec::new();
     for message in body["messages"].as_array().unwrap() {
@@ -149,7 +152,7 @@ sweeps:
     assert_eq!((traffic.len(), runs.len()), (16, 16));
     let of = |run: &Run| &traffic[&attempt(run)];
 
-    // Request k is the same for both endpoints, both models and both loads, but for the nonce.
+    // Request k is the same for both endpoints, both models and both loads, except for the nonce.
     for scenario in ["s", "p"] {
         let group: Vec<&Run> = runs.values().filter(|run| self::scenario(run) == scenario).collect();
         assert_eq!(group.len(), 8);
@@ -160,7 +163,7 @@ sweeps:
             for (one, other) in pairs {
                 let ((one, nonces), (other, others)) = (without_nonces(&one.body), without_nonces(&other.body));
                 assert_eq!(one, other);
-                // One in front of everything; behind a shared text the question has one of its own, too.
+                // One nonce at the front; after a shared text the question has its own nonce, too.
                 assert_eq!((nonces.len(), others.len()), if scenario == "s" { (1, 1) } else { (2, 2) });
                 assert!(nonces.iter().zip(&others).all(|(one, other)| one != other), "{nonces:?} {others:?}");
             }
@@ -172,14 +175,14 @@ sweeps:
     for run in runs.values() {
         let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
         if run.json["spec"]["load"]["open"].is_object() {
-            // The same offsets, and nothing arrives before its own.
+            // The offsets are equal, and no request arrives before its own.
             let schedule = offsets(run);
             for other in open.iter().filter(|other| scenario(other) == scenario(run)) {
                 assert!(schedule.iter().zip(&offsets(other)).all(|(one, other)| one == other));
             }
             delays.extend(of(run).iter().map(|sent| sent.arrival as i64 - (origin + schedule[&sent.number]) as i64));
         } else {
-            assert!(of(run).is_sorted_by_key(|sent| sent.arrival), "one at a time comes in order");
+            assert!(of(run).is_sorted_by_key(|sent| sent.arrival), "requests sent one at a time arrive in order");
             closed += 1;
         }
     }
@@ -211,7 +214,7 @@ sweeps:
     lab.write("plan.yaml", &plan(&mocks, rest));
     run(&lab, &[]);
     let first: BTreeMap<String, String> = lab.runs().values().map(|run| (attempt(run), scenario(run))).collect();
-    // A second attempt at each run says the same texts again.
+    // A second attempt at each run sends the same texts again.
     run(&lab, &["--force"]);
     let second = lab.runs().values().map(|run| (attempt(run), scenario(run))).collect::<BTreeMap<_, _>>();
     let scenarios: BTreeMap<String, String> = first.into_iter().chain(second).collect();
@@ -240,10 +243,10 @@ sweeps:
     }
     println!("{pairs} pairs of requests of {} attempts: {longest} tokens in common at most", prompts.len());
     assert!(pairs > 10_000 && longest >= TEMPLATE + 2);
-    assert!(longest < TEMPLATE + NONCE, "a nonce came twice");
+    assert!(longest < TEMPLATE + NONCE, "a nonce occurred twice");
 
-    // What the cache found says the same: nothing where nothing is shared, and of the first request of an attempt nothing
-    // ever, however many attempts said the same before.
+    // The cache hits confirm it: none if nothing is shared, and never any for the first request of an
+    // attempt, even if earlier attempts sent the same texts.
     for (attempt, sent) in &traffic {
         assert_eq!(sent[0].cached, 0, "{attempt}, a run of {}", scenarios[attempt]);
         if nothing_declared(attempt) {
@@ -262,7 +265,8 @@ fn scenario(run: &Run) -> String {
     run.json["spec"]["labels"]["scenario"].as_str().unwrap().to_owned()
 }
 
-/// Σ reusable / Σ intended of a run's window, and Σ cached / Σ prompt tokens of the same requests by the server's log.
+/// Returns Σ reusable / Σ intended of a run's window, and Σ cached / Σ prompt tokens of the same requests
+/// from the server's log.
 fn shares(run: &Run, traffic: &Traffic) -> (f64, f64) {
     let log = &traffic[&attempt(run)];
     let (mut reusable, mut intended, mut cached, mut prompts) = (0, 0, 0, 0);
@@ -279,7 +283,7 @@ fn shares(run: &Run, traffic: &Traffic) -> (f64, f64) {
     (reusable as f64 / intended as f64, cached as f64 / prompts as f64)
 }
 
-/// What the verdict of a run says of its cache, if anything.
+/// Returns the verdict's remark about the cache of a run, if any.
 fn warm_cache(lab: &Lab, run: &Run) -> Option<Value> {
     let id = &run.json["id"].as_str().unwrap()[..16];
     let verdict = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json()["verdict"].clone();
@@ -289,7 +293,7 @@ fn warm_cache(lab: &Lab, run: &Run) -> Option<Value> {
 #[timed_test]
 fn the_cache_gives_back_what_scenarios_declare() {
     let lab = Lab::new();
-    // A tile is three times what the cache holds; everything else fits in.
+    // A tile is three times the size of the cache; everything else fits in.
     let flags = ["--ttft", "1ms", "--slots", "64", "--prefix-cache", "100000"];
     let mut mocks = [Mock::start(&flags)];
     let rest = "scenarios:
@@ -326,7 +330,7 @@ sweeps:
 fn a_leak_between_runs_is_a_warm_cache() {
     let lab = Lab::new();
     let mocks = [Mock::start(&["--ttft", "1ms", "--prefix-cache", "10000000"])];
-    // Without nonces the second attempt finds what the first has left in the server.
+    // Without nonces the second attempt hits what the first one left in the server's cache.
     let rest = "nonce: off
 scenarios: { leak: { base: B2, output_tokens: 4 } }
 phases: { fill: 20ms, stabilize: 0s, measure: { for: 200ms, min_requests: 20 }, drain: 30s }

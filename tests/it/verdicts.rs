@@ -1,4 +1,4 @@
-//! Each reason of the verdict, provoked through the program by a server that misbehaves or by a generator that is held up,
+//! Each reason of the verdict, provoked through the program by a misbehaving server or a stalled generator,
 //! and named wherever results are shown.
 
 use std::time::{Duration, Instant};
@@ -10,14 +10,15 @@ use super::lab::{Ended, Lab, Run};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// A plan with one sweep `s` over endpoint `a`: its load, what stands in the sweep beside the matrix, the phases, and more.
+/// Returns a plan with one sweep `s` over endpoint `a`: its load, the sweep's keys next to the matrix, the
+/// phases, and the rest.
 fn one(port: u16, load: &str, sweep: &str, phases: &str, more: &str) -> String {
     let matrix = format!("endpoint: [a], model: [m], scenario: [short], {load}");
     let rest = format!("{more}phases: {{ {phases} }}\nsweeps: {{ s: {{ matrix: {{ {matrix} }}{sweep} }} }}\n");
     plan(&[("a", port)], &rest)
 }
 
-/// What a run is worth, by each way to ask for it.
+/// The verdict of a run, from each command that shows it.
 struct Judged {
     ended: Ended,
     run: Run,
@@ -51,7 +52,7 @@ fn judged(lab: &Lab, ended: Ended) -> Judged {
 }
 
 impl Judged {
-    /// The run has the reason, with this weight or a greater one.
+    /// Asserts that the run has the reason, with at least this weight.
     fn has(&self, reason: &str, weight: &str) {
         assert!(self.reasons.iter().any(|name| name == reason), "no {reason}: {}\n{}", self.text, self.ended.stderr);
         assert!(self.state == weight || self.state == "invalid", "{reason} makes it {weight}: {}", self.text);
@@ -64,7 +65,7 @@ fn run(lab: &Lab, plan: &str) -> Judged {
     judged(lab, ended)
 }
 
-/// Whether the facts of a run, apart from its verdict, show that its generator was kept from its work.
+/// Returns whether the facts of a run, apart from its verdict, show that its generator was stalled.
 fn was_stalled(run: &Run) -> bool {
     let observed = &run.json["facts"]["observed"];
     let stalled = |name: &str| observed[name]["p99_ns"].as_u64().is_some_and(|p99| p99 > 9_500_000);
@@ -79,7 +80,8 @@ fn a_clean_run_has_no_reason() {
     let lab = Lab::new();
     let phases = "fill: 300ms, stabilize: 300ms, measure: { for: 4s, min_requests: 80, at_most: 90s }, drain: 60s";
     let judged = run(&lab, &one(mock.port, "batch_size: [4]", "", phases, "slo: { ttft: { p90: 10s } }\n"));
-    // Tests share the machine: the generator may honestly be late or stalled, and say so; what it saw of itself backs it.
+    // Tests share the machine, so the generator may really be late or stalled and report that; its own
+    // observations must confirm it.
     let honest = |name: &String| match name.as_str() {
         "client_late" => true,
         "client_saturated" => was_stalled(&judged.run),
@@ -98,7 +100,7 @@ fn errors_are_suspect_and_then_invalid() {
         let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, ""));
         judged.has("errors", weight);
         let outcome = if weight == "suspect" { "http_503" } else { "reset" };
-        assert!(judged.text.contains(outcome), "the reason says which: {}", judged.text);
+        assert!(judged.text.contains(outcome), "the reason names the outcome: {}", judged.text);
     }
 }
 
@@ -110,7 +112,7 @@ fn another_length_than_asked_for_is_suspect() {
         let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, ""));
         judged.has("output_length", "suspect");
     }
-    // Where `ignore_eos` is not sent any length is right, and the reason says that it was not looked at.
+    // Without `ignore_eos` any length is correct, and the reason states that lengths were not checked.
     let mock = Mock::start(&["--ttft", "2ms", "--fault", "short@all"]);
     let lab = Lab::new();
     let judged = run(&lab, &one(mock.port, "batch_size: [2]", "", SHORT, "").replace("engine: mock", "engine: openai"));
@@ -120,7 +122,7 @@ fn another_length_than_asked_for_is_suspect() {
 
 #[timed_test]
 fn a_server_that_gets_slower_is_unsteady() {
-    // 100 requests and then 25 that take 4 times as long: the change comes in the middle of the window.
+    // 100 requests, then 25 that take 4 times as long: the change occurs in the middle of the window.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@102-"]);
     let lab = Lab::new();
     let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 125, at_most: 90s }, drain: 60s";
@@ -129,7 +131,7 @@ fn a_server_that_gets_slower_is_unsteady() {
 
 #[timed_test]
 fn a_server_that_is_cold_at_first_is_warming_up() {
-    // Of 150 requests of the window the first 30 take 4 times as long.
+    // The first 30 of 150 requests in the window take 4 times as long.
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "3ms", "--fault", "slow:4@2-32"]);
     let lab = Lab::new();
     let phases = "fill: 0s, stabilize: 0s, measure: { for: 500ms, min_requests: 150, at_most: 90s }, drain: 60s";
@@ -137,7 +139,7 @@ fn a_server_that_is_cold_at_first_is_warming_up() {
     judged.has("warming_up", "suspect");
 }
 
-/// Silence on all streams, in both loops, once in the window.
+/// Silence on all streams, in both loops, once within the window.
 #[timed_test]
 fn a_server_that_pauses_is_told() {
     for load in ["batch_size: [4]", "qps: [40]"] {
@@ -181,14 +183,14 @@ fn too_few_requests_for_the_slo_are_suspect() {
 
 #[timed_test]
 fn more_arrivals_than_the_server_serves_are_saturated() {
-    // 10 requests per second come out of one slot, and 60 come in.
+    // One slot serves 10 requests per second, and 60 arrive.
     let mock = Mock::start(&["--ttft", "100ms", "--slots", "1"]);
     for load in ["qps: [60]", "qps: [60], batch_size: [2]"] {
         let lab = Lab::new();
         let phases = "fill: 0s, stabilize: 0s, measure: 3s, drain: 100ms";
         let judged = run(&lab, &one(mock.port, load, ", arrivals: constant", phases, ""));
         assert!(judged.reasons.iter().any(|name| name == "saturated"), "{}", judged.text);
-        // It is a result, and cuts are its consequence.
+        // Saturation is a result, and cut requests follow from it.
         assert!(
             judged.reasons.iter().all(|name| ["saturated", "client_late"].contains(&name.as_str())),
             "{}",
@@ -201,7 +203,7 @@ fn more_arrivals_than_the_server_serves_are_saturated() {
 
 #[timed_test]
 fn a_window_without_a_request_is_invalid_cached_and_redone() {
-    // The only request begins in fill and outlasts the window; the probe's is answered.
+    // The only request starts in fill and outlasts the window; the probe's request gets its response.
     let mock = Mock::start(&["--fault", "stall-headers@2,4"]);
     let lab = Lab::new();
     let phases = "fill: 100ms, stabilize: 100ms, measure: 200ms, drain: 1s";
@@ -209,10 +211,11 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     judged.has("empty_window", "invalid");
     assert_eq!(judged.state, "invalid");
 
-    // The probe's two requests, two for what the server is, five for the way to it, its gauge, the run's, and two for the version behind it.
+    // The probe's two requests, two to identify the server, five for the round trip, one for the gauge, the
+    // run's own, and two for the version after the run.
     let before = mock.log(13).len();
     let again = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(again.code, Some(3), "an invalid run stays one: {}", again.stderr);
+    assert_eq!(again.code, Some(3), "an invalid run stays invalid: {}", again.stderr);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
     assert_eq!(again.stdout, judged.ended.stdout);
 
@@ -222,10 +225,10 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     assert_eq!(redone.code, Some(3), "{}", redone.stderr);
     assert!(redone.stderr.contains("its verdict is invalid"), "{}", redone.stderr);
     let superseded = lab.results().join("superseded").join(format!("{name}.1"));
-    assert_eq!(std::fs::read(superseded.join("requests.parquet")).unwrap(), old, "the old run is whole");
+    assert_eq!(std::fs::read(superseded.join("requests.parquet")).unwrap(), old, "the old run is intact");
     let run = lab.only_run();
     assert_eq!(run.json["attempt"], 2);
-    // Were there more, the second run in between, which had nothing to do, would have sent one.
+    // If there were more, the second run, which had nothing to do, must have sent one.
     assert_eq!(mock.log(2 * before).len(), 2 * before);
 }
 
@@ -243,15 +246,15 @@ fn redo_invalid_leaves_the_others_alone() {
     assert!(!lab.results().join("superseded").read_dir().is_ok_and(|mut dir| dir.next().is_some()));
 }
 
-/// Starts the plan, stops the process (SIGSTOP) when the server has seen the first `seen` requests, and lets it go on
-/// after `pause`.
+/// Starts the plan, stops the process (SIGSTOP) once the server has seen the first `seen` requests, and
+/// resumes it after `pause`.
 fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> Judged {
     lab.write("plan.yaml", plan);
     let running = lab.start(&["run", "plan.yaml"]);
     mock.log_of_runs(seen);
     running.signal(Signal::STOP);
     let stopped = Instant::now();
-    // The pause is the very thing under test.
+    // The pause is what this test is about.
     std::thread::sleep(pause);
     assert!(stopped.elapsed() >= pause);
     running.signal(Signal::CONT);
@@ -263,7 +266,7 @@ fn hold_up(lab: &Lab, mock: &Mock, plan: &str, seen: usize, pause: Duration) -> 
 fn a_generator_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "2ms"]);
     let lab = Lab::new();
-    // 1.5 of 5 seconds are lost, wherever in the window.
+    // 1.5 of 5 seconds are lost, anywhere in the window.
     let phases = "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s";
     let plan = one(mock.port, "qps: [40]", ", arrivals: constant", phases, "");
     let judged = hold_up(&lab, &mock, &plan, 3, Duration::from_millis(1500));
@@ -274,17 +277,18 @@ fn a_generator_that_is_held_up_is_late() {
         .records
         .iter()
         .filter(|record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 200_000_000);
-    assert!(late.count() >= 40, "late requests are sent late, not left out");
+    assert!(late.count() >= 40, "late requests are sent late, not skipped");
 }
 
 #[timed_test]
 fn a_closed_loop_that_is_held_up_is_late() {
     let mock = Mock::start(&["--ttft", "80ms"]);
     let lab = Lab::new();
-    // Four slots with some forty requests each: those that came to their ends in the pause are followed two seconds late.
+    // Four slots with some forty requests each: those that ended during the pause are followed two seconds
+    // late.
     let plan = one(mock.port, "batch_size: [4]", "", "fill: 0s, stabilize: 0s, measure: 5s, drain: 60s", "");
     let judged = hold_up(&lab, &mock, &plan, 8, Duration::from_secs(2));
-    // A second and more of five: that it stood still is said whatever its requests had of it.
+    // More than one second of five: the pause is reported regardless of its effect on requests.
     judged.has("client_paused", "invalid");
     let late =
         |record: &&sweepline::rows::Record| record.row.sent_ns.unwrap_or(0) > record.row.scheduled_ns + 500_000_000;
@@ -300,6 +304,6 @@ fn a_generator_that_is_held_up_to_the_end_misses_the_rate() {
     let judged = hold_up(&lab, &mock, &plan, 1, Duration::from_millis(2600));
     judged.has("rate_missed", "invalid");
     let never = judged.run.records.iter().filter(|record| record.row.sent_ns.is_none()).count();
-    assert!(never > 0, "what was never sent is a row too");
+    assert!(never > 0, "requests that were never sent are rows too");
     assert_eq!(judged.run.json["facts"]["never_sent"].as_u64().map(|missed| missed > 0), Some(true));
 }
