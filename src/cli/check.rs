@@ -13,6 +13,7 @@ use crate::cli::{budget, lints, output, stderr};
 use crate::lint::{self, Lint};
 use crate::plan::{Code, DataNote, Report, Severity, data_notes};
 use crate::report::format::{fill, plain};
+use crate::units::text::counted;
 
 /// The arguments of `check`.
 #[derive(Debug, Args)]
@@ -90,9 +91,9 @@ fn text(linted: &[Linted], colour: bool) -> String {
     }
     let all: Vec<Lint> = linted.iter().flat_map(|(_, lints, _)| lints.clone()).collect();
     if let (Some(counts), Some(first)) = (lint::counts(&all), all.first()) {
-        let code = first.code;
+        let (code, lints) = (first.code, counted(all.len(), "lint"));
         text.push_str(&format!(
-            "{counts}; details: sweepline explain {code}; to accept one: allow: [{{ code: {code}, because: … }}]\n"
+            "{lints} ({counts}); details: sweepline explain {code}; to accept one: allow: [{{ code: {code}, because: … }}]\n"
         ));
     }
     text

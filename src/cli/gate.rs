@@ -211,8 +211,8 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
 }
 
 impl Gate {
-    /// Returns the report, for people.
-    pub(super) fn told(&self) -> String {
+    /// Returns the report, for people; `is_complete` if nothing is missing, invalid or undecided.
+    pub(super) fn told(&self, is_complete: bool) -> String {
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let saying_no = self.gates_that_say(GateAnswer::No);
         let missed = [&saying_no[..], &self.missed].concat();
@@ -224,12 +224,14 @@ impl Gate {
         };
         let head = match (missed.len(), &self.untested) {
             (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
+            (0, None) if is_complete => "gate: passed".to_owned(),
             (0, None) => format!("gate: nothing failed{undecided}"),
             (count, _) => format!("gate: {count} failed{undecided}"),
         };
         let undecided = [&self.open_gates()[..], &self.undecided].concat();
-        let kept = self.gates_that_say(GateAnswer::Yes);
-        let parts = [("undecided", undecided), ("excluded", self.excluded.clone()), ("kept", kept)].into_iter();
+        let met = self.gates_that_say(GateAnswer::Yes);
+        let parts =
+            [("undecided", undecided), ("excluded", self.excluded.clone()), ("conditions met", met)].into_iter();
         let parts = parts.filter(|(_, lines)| !lines.is_empty());
         let parts: String = parts.map(|(what, lines)| format!("\n{what}{}", listed(&lines))).collect();
         format!("{head}{}{parts}", listed(&missed))

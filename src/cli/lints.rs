@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::changes::Changes;
 use crate::analysis::calibration::Pressure;
 use crate::cli::options::Folder;
 use crate::expand::Load;
@@ -9,6 +10,7 @@ use crate::lint::{Calibrated, Held, Lint, Scope, lint};
 use crate::plan::{Connections, Finding, Loaded};
 use crate::server::client_environment;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
+use crate::units::text::{counted, quoted};
 
 /// Returns every lint of a plan. The results folder may contain an earlier `calibrate` of this host.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
@@ -22,12 +24,12 @@ pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     lint(loaded, calibrated.as_ref())
 }
 
-/// Returns the summary line `3 lints: sweepline check PLAN`; `None` without lints.
-pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
+/// Returns the summary line `3 lints: sweepline check PLAN`, with the flags that make `check` report the same
+/// lints; `None` without lints.
+pub(super) fn one_line(loaded: &Loaded, folder: &Folder, (plan, changes): (&Path, &Changes)) -> Option<String> {
     let found = of(loaded, folder).len();
-    let lints = if found == 1 { "lint" } else { "lints" };
-    (found > 0)
-        .then(|| format!("{found} {lints}: sweepline check {}", crate::units::text::quoted(&plan.to_string_lossy())))
+    let command = || format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed());
+    (found > 0).then(|| format!("{}: sweepline check {}", counted(found, "lint"), command()))
 }
 
 /// Returns one lint in the JSON format of `check`.

@@ -5,7 +5,7 @@ use crate::sweep::resume::{Action, Decision};
 
 use super::workspace::Workspace;
 
-/// Reports results that were measured before the plan asked for their texts, and the command to measure
+/// Reports results that were measured before the plan requested their texts, and the command to measure
 /// them again; `None` if no result lacks them. Their numbers are valid, so they are not measured again
 /// automatically.
 pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {

@@ -128,7 +128,7 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Write a first, fully commented plan from flags and from the server's self-description
+    /// Write a first, fully commented plan from flags and from what the server reports
     New(new::NewArgs),
     /// Find the highest load that meets an objective: write the plan of a search, and run it
     Search(search::SearchArgs),
@@ -142,7 +142,7 @@ pub enum Command {
     Freeze(freeze::FreezeArgs),
     /// Draw the dependencies between runs
     Graph(graph::GraphArgs),
-    /// Submit the open runs of a plan to Slurm or Kubernetes
+    /// Submit the missing runs of a plan to Slurm or Kubernetes
     Submit(cluster::batch::SubmitArgs),
     /// Show the state of a submitted plan: its jobs and its results
     Status(cluster::status::StatusArgs),
@@ -154,7 +154,7 @@ pub enum Command {
     Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
-    /// List the results folder
+    /// List the runs in the results folder
     List(list::ListArgs),
     /// Show which arm is better, by how much, and which differences would have been detected
     Compare(compare::CompareArgs),
@@ -168,13 +168,14 @@ pub enum Command {
     Capacity(capacity::CapacityArgs),
     /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),
-    /// Compare decode speed with the bound by memory bandwidth, and look for symptoms
+    /// Find out why a server is slow: symptoms, likely causes, and decode speed next to the
+    /// memory-bandwidth limit
     Diagnose(diagnose::DiagnoseArgs),
     /// Inspect, convert and sample data sets and traces, or make anonymous profiles of them
     Dataset(dataset::DatasetArgs),
     /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
-    /// Measure the load generator's own error on this machine, by load
+    /// Measure the load generator's own error on this machine, and the highest load at which it stays small
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),

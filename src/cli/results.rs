@@ -244,12 +244,12 @@ pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Fai
     let asked = typed(plan, changes, folder);
     let others = folder.store().is_ok_and(|store| store.list().is_ok_and(|runs| !runs.is_empty()));
     let why = if others {
-        format!("; `sweepline preview {asked}` shows which edits separate them from the results there")
+        format!("; `sweepline preview {asked}` shows how the results there differ from the plan")
     } else {
         String::new()
     };
     let shown = folder.results.display();
-    Failure::Usage(format!("{shown} has no result of this plan: `sweepline run {asked}` measures them{why}"))
+    Failure::Usage(format!("no results of this plan in {shown}: run `sweepline run {asked}`{why}"))
 }
 
 impl Readings {

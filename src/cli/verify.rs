@@ -10,6 +10,7 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::report::format::plain;
 use crate::store::{Deleted, Entered, Entry, FileReport, Moment, RunReport, State, Store, Verified, short};
+use crate::units::text::counted;
 
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
@@ -163,7 +164,12 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
         0 => {}
         count => parts.push(format!("{count} not covered: an earlier sweepline wrote run.json without a digest")),
     }
-    lines.push(format!("{} runs in {}: {}", verified.runs.len(), folder.results.display(), parts.join("; ")));
+    lines.push(format!(
+        "{} in {}: {}",
+        counted(verified.runs.len(), "run"),
+        folder.results.display(),
+        parts.join("; ")
+    ));
     lines.extend(remedies(store, verified, &folder.typed())?);
     Ok(lines.join("\n"))
 }

@@ -264,7 +264,7 @@ impl<'a> Stream<'a> {
         Ok(if self.job.keep_alive { End::Keep } else { End::Close })
     }
 
-    /// Executes the fault of this response if it is its turn; returns an end if it ends the response.
+    /// Applies the fault of this response if it is due; returns how the response ended if the fault ended it.
     async fn strike(&mut self) -> Result<Option<End>, Gone> {
         let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
         let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };

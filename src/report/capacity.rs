@@ -285,16 +285,21 @@ pub(super) fn doubts(
 
 pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 
-/// Columns dropped on a narrow screen, the first one first.
-const LESS_NEEDED: [&str; 3] = ["tok per joule", "tok per money", "actual req/s"];
-
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
+    let currency = configurations.first().and_then(|one| one.currency);
+    let money = currency.map_or_else(|| "money".to_owned(), |currency| currency.to_string());
+    let a_month = format!("{money}\na month");
+    let per_million = format!("{money}\nper M tok");
+    let tokens_per = format!("tok per\n{money}");
+    let in_one_line = tokens_per.replace('\n', " ");
+    // Columns dropped on a narrow screen, the first one first.
+    let less_needed = ["tok per joule", in_one_line.as_str(), "actual req/s"];
     let mut headings = vec!["configuration", "max qps\n(misses)", "actual\nreq/s", "output\ntok/s"];
     if target.is_some() {
-        headings.extend(["instances\n(at least)", "GPUs", "money\na month"]);
+        headings.extend(["instances\n(at least)", "GPUs", a_month.as_str()]);
     }
-    headings.extend(["money\nper M tok", "tok per\nmoney", "tok per\njoule"]);
-    grid::text_of_fewer(&LESS_NEEDED, (1, &[0]), |left_out| {
+    headings.extend([per_million.as_str(), tokens_per.as_str(), "tok per\njoule"]);
+    grid::text_of_fewer(&less_needed, (1, &[0]), |left_out| {
         let places = grid::places(headings.iter().copied(), left_out);
         let aligned = |at: usize, text: &str| if at == 0 { Cell::new(text) } else { right(text) };
         let mut table = grid::table();

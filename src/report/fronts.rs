@@ -37,7 +37,7 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
-        // A single rung is no choice; for several, state what is missing.
+        // One rung offers no choice; with several, state what is missing.
         return match all().count() {
             0 | 1 => String::new(),
             rungs => {

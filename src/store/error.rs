@@ -163,7 +163,7 @@ pub enum StoreError {
         prefix: String,
     },
     /// The only run with this prefix was tried and has no result.
-    #[error("run {id} was tried and has no result in {dir}: see `sweepline why {id}`", dir = dir.display())]
+    #[error("run {id} was attempted but has no result in {dir}: see `sweepline why {id}`", dir = dir.display())]
     OnlyTried {
         /// The results folder.
         dir: PathBuf,

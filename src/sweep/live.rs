@@ -62,8 +62,8 @@ pub fn target<'a>(
     }
 }
 
-/// Returns the address as it is displayed: it may contain the key. A key that can be read only once is left
-/// to the sender.
+/// Returns the address for display, with the key redacted. A key file that can be read only once (a pipe)
+/// is not opened here: the sender needs it.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,

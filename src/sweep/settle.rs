@@ -240,8 +240,9 @@ impl Server {
             let since = last.filter(|(before, _)| *before == load).map_or_else(Instant::now, |(_, since)| since);
             last = Some((load, since));
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
-                // vLLM updates its gauges when it works; after the last request was cancelled they stay
-                // as they were. Once only: SGLang writes an idle gauge 30 s after its last work.
+                // vLLM updates its gauges only while it works: after the last request is cancelled they are
+                // stale, and one token refreshes them. Only once, because SGLang writes an idle gauge 30 s
+                // after its last work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;
                 continue;

@@ -42,7 +42,7 @@ impl Dice {
         &list[*last]
     }
 
-    /// Returns the topic of a text.
+    /// Draws the topic of a text.
     pub(super) fn topic(&mut self) -> &'static Topic {
         let topics = &VOCABULARY.topics;
         &topics[self.below(topics.len())]

@@ -49,7 +49,7 @@ fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -
         let showing = |(_, all): &&(&Rung, Vec<Shown>)| all.iter().all(|one| one.is_there);
         let weight = |(_, all): &&(&Rung, Vec<Shown>)| all.iter().map(|one| one.weight).sum::<f64>() / all.len() as f64;
         let said = |rung: &Rung, run: &Run, shown: &Shown| {
-            format!("{}: at {} {} (run {})", names.run(run), at(curve, rung), shown.text, short(run))
+            format!("{}: at {}, {} (run {})", names.run(run), at(curve, rung), shown.text, short(run))
         };
         let count = rungs.iter().filter(showing).count();
         if let Some((rung, all)) = rungs.iter().filter(showing).max_by(|a, b| weight(a).total_cmp(&weight(b))) {
@@ -102,7 +102,7 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         let waiting = clause(run, "requests_waiting_mean", |waiting| format!("{waiting:.1} requests wait there"));
         let running = clause(run, "requests_running_max", |running| format!("at most {running:.0} run"));
         let text = format!(
-            "{queue:.1} of {mean:.1} ms of mean {} are spent in the server's queue ({}){waiting}{running}",
+            "{queue:.1} of the {mean:.1} ms of mean {} are spent in the server's queue ({}){waiting}{running}",
             whole.name.to_uppercase(),
             percent(queue / mean)
         );

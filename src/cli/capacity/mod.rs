@@ -27,7 +27,7 @@ pub struct CapacityArgs {
     /// Requests per second to be served by all instances together; without it, the load that one instance sustains
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
-    /// Spare share on top of the target, like 20%
+    /// Headroom on top of the target, like 20%
     #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps", allow_hyphen_values = true)]
     headroom: Share,
     #[command(flatten)]

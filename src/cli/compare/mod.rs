@@ -59,7 +59,7 @@ pub struct CompareArgs {
     /// Compare the results with earlier ones instead: a results folder, or a file written by --write-baseline
     #[arg(long, value_name = "EARLIER", conflicts_with = "by")]
     against: Option<PathBuf>,
-    /// Write the plan's results as a file for --against, and compare nothing
+    /// Write the plan's results to FILE, as a baseline for --against; compares nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "by", "gate"])]
     write_baseline: Option<PathBuf>,
     #[command(flatten)]

@@ -306,13 +306,13 @@ impl Earlier {
         match (baseline.sweepline_baseline, baseline.analysis) {
             (FORMAT, ANALYSIS) => Ok(Earlier::File { samples: baseline.runs, given_up: baseline.given_up }),
             (FORMAT, other) if other > ANALYSIS => Err(Failure::Usage(format!(
-                "{shown} was written with analysis version {other}, and this sweepline uses version {ANALYSIS}: a \
-                 newer sweepline wrote it; use that one, or name the results folder that it was made from instead"
+                "{shown} was written by a newer sweepline (analysis version {other}; this one has {ANALYSIS}): \
+                 upgrade, or name the results folder that it was made from"
             ))),
             (FORMAT, other) => Err(Failure::Usage(format!(
-                "{shown} was written with analysis version {other}, and this sweepline uses version {ANALYSIS}: the \
-                 same requests may yield different numbers; name the results folder that it was made from instead, or \
-                 write it again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
+                "{shown} was written with analysis version {other}; this sweepline has {ANALYSIS}, which may compute \
+                 different numbers from the same requests; name the results folder that it was made from, or write it \
+                 again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
             ))),
             (other, _) => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
         }

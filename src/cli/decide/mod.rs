@@ -40,7 +40,7 @@ pub struct DecideArgs {
     /// Name of the decider
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     by: Option<String>,
-    /// The record; by default PLAN with the ending .decision.md
+    /// The record; by default the plan's name with the suffix .decision.md
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write nothing; exit with 4 if the record differs from the current results

@@ -171,13 +171,13 @@ impl Costs {
     fn notes(&self) -> Vec<String> {
         let [before, after] = [&self.before.cost, &self.after.cost];
         let mut notes = Vec::new();
-        let unknown = [before.runs_with_unknown_requests, after.runs_with_unknown_requests];
-        if unknown != [0, 0] {
-            notes.push(format!(
-                "`+ ?`: the requests of {} before and {} after are unknown: closed loops without an earlier result",
-                counted(unknown[0], "run"),
-                counted(unknown[1], "run")
-            ));
+        let unknown = [(before, "before"), (after, "after")];
+        let unknown = unknown.map(|(cost, when)| (cost.runs_with_unknown_requests, when)).into_iter();
+        let unknown = unknown.filter(|(count, _)| *count > 0);
+        let unknown: Vec<String> = unknown.map(|(count, when)| format!("{} {when}", counted(count, "run"))).collect();
+        if !unknown.is_empty() {
+            let runs = unknown.join(" and ");
+            notes.push(format!("`+ ?`: the requests of {runs} are unknown: closed loops without an earlier result"));
         }
         let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
         let named: BTreeSet<&str> = named.map(String::as_str).collect();

@@ -166,8 +166,8 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());
         let selection = args.selection.typed(quoted);
         stderr::complain(&format!(
-            "note: {missing} of the plan's {} runs have no result yet: `sweepline run \
-             {plan}{changes}{selection}{folder}` measures them",
+            "note: {missing} of the plan's {} runs have no result yet: run `sweepline run \
+             {plan}{changes}{selection}{folder}`",
             picked.len()
         ));
     }

@@ -37,10 +37,13 @@ impl Lock {
     pub(crate) fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Usage(format!("cannot read the lock {shown}: {error}")))?;
+            .map_err(|error| Failure::Usage(format!("cannot read the frozen plan {shown}: {error}")))?;
         let version = text.lines().find_map(|line| line.strip_prefix(VERSION)?.split_whitespace().next());
         let Some(version) = version.map(|version| version.trim_end_matches(',').to_owned()) else {
-            return Err(Failure::Usage(format!("{shown} is not a lock: sweepline freeze PLAN -o {shown} writes one")));
+            return Err(Failure::Usage(format!(
+                "{shown} is not a frozen plan: sweepline freeze PLAN -o {shown} writes \
+                                               one"
+            )));
         };
         let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();
         let ids = text.lines().filter_map(id).collect();

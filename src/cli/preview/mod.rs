@@ -86,7 +86,7 @@ pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     let ready = asked.as_deref().map_or(Exit::Done, probe::exit);
     let view = View { format: args.format, all: args.all, asked, jobs: args.jobs };
     let work = show(&workspace, &args.selection, args.again.wishes(), view)?;
-    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan) {
+    if let Some(line) = lints::one_line(&workspace.loaded, &args.folder, (&args.plan, &args.changes)) {
         stderr::complain(&line);
     }
     Ok(match ready {

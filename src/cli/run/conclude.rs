@@ -8,6 +8,7 @@ use super::args::RunArgs;
 use super::decisions::decided;
 use super::others;
 use crate::cli::failure::{Exit, Failure};
+use crate::cli::gate::Gate;
 use crate::cli::{answers, gate, gate_page, shared, stages};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
@@ -82,13 +83,10 @@ pub(super) fn conclude(
         gate_page::write(path, workspace, (gate, &waiting))?;
     }
     let gate = gate.filter(|_| args.gate);
-    if let Some(gate) = &gate {
-        screen.line(&format!("\n{}", gate.told()));
-    }
     // Runs that were not requested are not missing.
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     // Exit codes that are more specific about the next step come first.
-    Ok(if left_out.any() {
+    let exit = if left_out.any() {
         Exit::Store
     } else if summary.refused > 0 {
         Exit::Usage
@@ -98,11 +96,15 @@ pub(super) fn conclude(
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) || is_so(Waits::Stopped) {
         Exit::Gate
-    } else if gate.is_some_and(|gate| gate.is_undecided()) || is_so(Waits::Undecided) {
+    } else if gate.as_ref().is_some_and(Gate::is_undecided) || is_so(Waits::Undecided) {
         Exit::Usage
     } else {
         Exit::Done
-    })
+    };
+    if let Some(gate) = &gate {
+        screen.line(&format!("\n{}", gate.told(matches!(exit, Exit::Done))));
+    }
+    Ok(exit)
 }
 
 /// Returns a line for each of these invalid runs that a search or `optimize` replaced with another one, or

@@ -119,7 +119,7 @@ fn lock(
 
 /// Other notes before the first stage: missing texts, and lint findings.
 fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
-    let lints = || lints::one_line(&workspace.loaded, &args.folder, &args.plan);
+    let lints = || lints::one_line(&workspace.loaded, &args.folder, (&args.plan, &args.changes));
     let lints = any_work(&stage.decisions).then(lints).flatten();
     let notes = missing_texts::missing(workspace, &stage.decisions).into_iter().chain(lints);
     notes.for_each(|line| args.screen().with_times().line(&line));

@@ -19,8 +19,8 @@ const MOST_FETCHED: u64 = 64 * 1024 * 1024;
 /// Longest pause between two polls.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Waits until one of these runs is open again, or all are committed. Returns false if the user ends the
-/// wait.
+/// Waits until one of these runs is open again, or all are committed. Returns `false` if the user
+/// interrupts the wait.
 pub(super) fn wait_for_others(
     args: &RunArgs,
     runs: &[RunId],
@@ -29,7 +29,7 @@ pub(super) fn wait_for_others(
     if runs.is_empty() {
         return Ok(true);
     }
-    // Other workers also wait for the runs that this worker took and did not commit.
+    // Release runs that this worker claimed but did not commit: other workers wait for them too.
     writer.release();
     args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
     let mut left: Vec<RunId> = runs.to_vec();

@@ -27,7 +27,7 @@ const HOLDING: [&str; 10] = [
     "vllm serve m --api-key KEY",
     "curl -H X-Api-Key:KEY http://h",
 ];
-/// The number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
+/// Number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 60;
 
 /// The result, so that a change of it is visible.

@@ -35,7 +35,7 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         first.at.clone(),
         format!(
-            "prompts of {} should differ, but without a nonce every load point repeats those of the one before",
+            "prompts of {} should differ, but without a nonce every load point repeats those of the previous one",
             listed(&names)
         ),
         "write nonce: on, the default, or nonce: run to keep what recorded texts share; to repeat one prompt on \

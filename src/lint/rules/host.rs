@@ -122,7 +122,11 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
             "`{}` exceeds every load that held in the last calibration of this host: at most {what}",
             worst.written()
         ),
-        format!("run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if it fails", least.max(1)),
+        format!(
+            "run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if calibration shows that \
+                 this host cannot sustain it",
+            least.max(1)
+        ),
     ))
 }
 

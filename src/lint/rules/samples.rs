@@ -152,7 +152,7 @@ fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -
         // contain.
         return format!("write phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}");
     }
-    format!("write phases: {{ measure: {time} }}, or qps of {} and more", rate_above(most / duration.secs()))
+    format!("write phases: {{ measure: {time} }}, or qps: {} or more", rate_above(most / duration.secs()))
 }
 
 /// The highest percentile that the plan's `slo` and the sweep's `compare` use, including the percentiles

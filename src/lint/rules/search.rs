@@ -31,9 +31,8 @@ pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
     if confirm == Nanos::ZERO || confirm > window {
         return None;
     }
-    let message = format!(
-        "`confirm: {confirm}` is no longer than an ordinary run, {window}: it adds nothing to the runs before it"
-    );
+    let message =
+        format!("`confirm: {confirm}` is not longer than the other runs of the search ({window}): it adds nothing");
     let longer = Nanos(window.0.saturating_mul(5));
     let remedy = format!("write confirm: {longer}, five times the window, or confirm: 0s to disable it");
     let at = match search.confirm {

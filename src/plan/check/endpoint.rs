@@ -32,8 +32,8 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
         return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
     }
     if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
-        let message = format!("the quotes of `{url}` are typographic and part of the text");
-        return Err((message, "write plain ones: \"http://127.0.0.1:8000/v1\"".to_owned()));
+        let message = format!("the typographic quotes of `{url}` are part of the text");
+        return Err((message, "write straight quotes: \"http://127.0.0.1:8000/v1\"".to_owned()));
     }
     // `localhost:8000` parses as the scheme `localhost`.
     if let (false, Ok(whole)) = (url.contains(":/"), reqwest::Url::parse(&format!("http://{url}"))) {

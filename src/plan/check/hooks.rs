@@ -70,7 +70,7 @@ impl Checker<'_> {
         if let Some(command) = &hook.command {
             let command_at = [at, &steps!["command"]].concat();
             if command.first().is_none_or(|program| program.trim().is_empty()) {
-                let message = format!("this {point} hook runs nothing: `command` names no program");
+                let message = format!("this {point} hook has no program: `command` is empty");
                 self.empty(
                     &command_at,
                     message,

@@ -32,7 +32,7 @@ impl Checker<'_> {
             let at = steps!["endpoints", name.as_str(), "launch"];
             self.reserved(&at);
             if launch.command.first().is_none_or(|program| program.trim().is_empty()) {
-                let message = format!("endpoint `{name}` launches nothing: `command` names no program");
+                let message = format!("endpoint `{name}` has no program to launch: `command` is empty");
                 let remedy = "write the program and its arguments: command: [vllm, serve, \"{{ model.id }}\"]";
                 self.empty(&[&at[..], &steps!["command"]].concat(), message, remedy);
             }

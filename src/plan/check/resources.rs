@@ -9,13 +9,13 @@ use crate::units::Nanos;
 
 /// Options of sbatch that `submit` writes itself, with the plan's alternative.
 const OWN: [(&str, &str); 14] = [
-    ("--array", "the plan determines the elements"),
-    ("--dependency", "write `after`"),
+    ("--array", "array elements follow from the plan's resources"),
+    ("--dependency", "dependencies follow from `after`"),
     ("--job-name", "`status` and `cancel` find jobs by it"),
-    ("--output", "logs are next to the scripts"),
-    ("--error", "logs are next to the scripts"),
+    ("--output", "logs are written next to the scripts"),
+    ("--error", "logs are written next to the scripts"),
     ("--chdir", "jobs run where `submit` was called"),
-    ("--signal", "the script needs it for a clean shutdown"),
+    ("--signal", "the script needs it to shut down cleanly"),
     ("--wrap", "the script is the job"),
     ("--gpus", "write `gpus`"),
     ("--cpus-per-task", "write `cpus`"),

@@ -18,7 +18,7 @@ use Here::{Axis, Key, Said};
 
 const RATE: Here = Axis("qps");
 const IN_FLIGHT: Here = Axis("batch_size");
-const WINDOW: Here = Said("the length of the measurement is phases: { measure: 120s }");
+const WINDOW: Here = Said("set the length of the window with phases: { measure: 120s }");
 const RISE: Here = Said("the load rises in `fill` and settles in `stabilize`: phases: { fill: 30s, stabilize: 60s }");
 const COUNT: Here = Said(
     "a run has a fixed duration; to wait for a number of requests write \

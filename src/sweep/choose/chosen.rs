@@ -148,15 +148,20 @@ impl Part {
         let of = binds.map(|binds| format!(" ({})", binds.name())).unwrap_or_default();
         let missed = outcome.misses.map(|load| match is_miss_shown {
             true => format!("{load} misses it{of}"),
-            false => format!("a run at {load} missed it{of}, which is not shown"),
+            false => format!("{load} missed it{of} as observed"),
         });
         // Without a run that shows it, a search derives it from the curve through all its runs.
-        let is_shown = !outcome.caveats.iter().any(|caveat| matches!(caveat, Caveat::NotShown { .. }));
-        let meets = if is_shown { format!("meets {what}") } else { format!("met {what} as observed") };
+        let is_of_answer = |caveat: &Caveat| matches!(caveat, Caveat::NotShown { .. });
+        let is_shown = !outcome.caveats.iter().any(is_of_answer);
+        let meets =
+            if is_shown { format!("meets {what}") } else { format!("met {what} as observed, not shown at 95 %") };
+        let and = if is_shown { "," } else { ";" };
         let mut said = match (outcome.found, outcome.end, missed) {
-            (Some(found), _, Some(missed)) => format!("{found} {unit} {meets}, {missed}"),
-            (Some(found), End::AboveRange, None) => format!("{found} {unit} {meets}, the heaviest load of the range"),
-            (Some(found), _, None) => format!("{found} {unit} {meets}, and no heavier run missed it"),
+            (Some(found), _, Some(missed)) => format!("{found} {unit} {meets}{and} {missed}"),
+            (Some(found), End::AboveRange, None) => {
+                format!("{found} {unit} {meets}{and} the heaviest load of the range")
+            }
+            (Some(found), _, None) => format!("{found} {unit} {meets}; no heavier run missed it"),
             (None, End::BelowRange, _) => {
                 let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
                 format!("no load of the range meets {what}{missed}")
@@ -166,7 +171,7 @@ impl Part {
             (None, End::OutOfProbes, _) => "not found within the run limit".to_owned(),
             (None, ..) => format!("no load is shown to meet {what}"),
         };
-        for caveat in &outcome.caveats {
+        for caveat in outcome.caveats.iter().filter(|caveat| !is_of_answer(caveat)) {
             said.push_str(&format!("; {caveat}"));
         }
         said

@@ -149,7 +149,7 @@ impl Settings {
                     counted(setting.requests as usize, "request")
                 )),
                 (Meets::SeemsNot, _) if is_named => Some(format!(
-                    "{name} missed the objective as observed, which is not shown by {}",
+                    "{name} missed the objective as observed, not shown by {}",
                     counted(setting.requests as usize, "request")
                 )),
                 _ => None,
