@@ -1,4 +1,5 @@
-//! The grid of queues, loads and windows behind the tables of intervals and objectives, and what comes out of each cell.
+//! The grid of queues, loads and windows behind the tables of intervals and objectives, and the results of
+//! each cell.
 
 use sweepline::analysis::worth::{Answer, Sample, Turns};
 use sweepline::analysis::{flight::Flight, series::PARTS};
@@ -12,15 +13,15 @@ pub const LOADS: [f64; 4] = [0.5, 0.7, 0.86, 0.95];
 /// Mean service times in seconds, by name.
 pub const SERVICES: [(&str, f64); 2] = [("20 ms", 0.02), ("1 s", 1.0)];
 pub const WINDOWS: [f64; 4] = [10.0, 30.0, 120.0, 600.0];
-/// Percentiles whose intervals are looked at.
+/// Percentiles whose intervals are examined.
 pub const QUANTILES: [f64; 5] = [0.5, 0.75, 0.9, 0.95, 0.99];
 /// Shares that objectives allow.
 pub const ALLOWED: [f64; 3] = [0.1, 0.05, 0.01];
 
-/// Index of a service time, and of a window.
+/// Indexes of a service time and of a window.
 pub type Place = (usize, usize);
 
-/// What is true of every queue of the grid.
+/// Returns the true values of every queue of the grid.
 pub fn truths(args: &Args) -> Vec<Truth> {
     let queues: Vec<Queue> = LOADS.into_iter().flat_map(Queue::all).collect();
     let seeded: Vec<(usize, Queue)> = queues.into_iter().enumerate().collect();
@@ -28,30 +29,31 @@ pub fn truths(args: &Args) -> Vec<Truth> {
     pool::each("truths", args.threads, &seeded, |(at, queue)| Truth::of(*queue, requests, 1_000_000 + *at as u64))
 }
 
-/// Requests from which the truth is known: more than any cell has, and enough where a cell stops early.
+/// Returns the number of requests that determine the true values: more than any cell has, and enough for
+/// cells that stop early.
 pub fn known(args: &Args) -> u64 {
     (2 * args.requests).max(50_000_000)
 }
 
-/// How often an interval was given, and held the truth.
+/// How often an interval was available, and contained the true value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given {
     pub runs: u64,
     pub given: u64,
-    /// Of these, with both ends.
+    /// Intervals with both ends.
     pub both: u64,
     pub holds: u64,
 }
 
 impl Given {
-    /// Takes whether an interval held the truth, where there was one.
+    /// Records whether an interval, if available, contained the true value.
     pub fn take(&mut self, holds: Option<bool>) {
         self.runs += 1;
         self.given += u64::from(holds.is_some());
         self.holds += u64::from(holds == Some(true));
     }
 
-    /// Takes the interval of a sample.
+    /// Records the interval of a sample.
     pub fn add(&mut self, sample: &Sample, share: f64, truth: f64) {
         let Some(span) = sample.interval(share) else { return self.take(None) };
         let rising = sample.rising();
@@ -62,7 +64,7 @@ impl Given {
     }
 }
 
-/// How often a limit was said to hold and to be missed, and how the share above it differed between runs.
+/// How often a limit was reported as met and as missed, and how the share above it varied between runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Answers {
     pub runs: u64,
@@ -71,15 +73,16 @@ pub struct Answers {
     shares: f64,
     squares: f64,
     requests: u64,
-    /// Runs worth [`ENOUGH`] and more, and those of them that hold.
+    /// Runs with an effective size of [`ENOUGH`] or more, and how many of them hold.
     pub worth: (u64, u64),
 }
 
-/// Effective requests × allowed share from which a limit kept by half is told.
+/// Effective requests × allowed share from which a limit with half the allowed share above it can be
+/// decided.
 pub const ENOUGH: f64 = 30.0;
 
 impl Answers {
-    /// Takes what a sample says of a limit.
+    /// Records a sample's answer about a limit.
     pub fn add(&mut self, sample: &Sample, limit: f64, allowed: f64) {
         let evidence = sample.evidence(limit, allowed);
         let answer = evidence.answer(allowed);
@@ -93,19 +96,20 @@ impl Answers {
         self.squares += evidence.share().powi(2);
     }
 
-    /// Takes an answer.
+    /// Records an answer.
     pub fn take(&mut self, answer: Answer) {
         self.runs += 1;
         self.holds += u64::from(answer == Answer::Holds);
         self.misses += u64::from(answer == Answer::Misses);
     }
 
-    /// Whether a run was worth enough to tell a limit that is kept by half.
+    /// Returns whether a run was large enough to decide a limit with half the allowed share above it.
     pub fn is_enough(&self, allowed: f64) -> bool {
         self.runs > 0 && self.effective() * allowed >= ENOUGH
     }
 
-    /// How many independent requests a run was worth: by how much the share differed from run to run.
+    /// Returns the number of independent requests that a run is equivalent to, from the variation of the
+    /// share between runs.
     pub fn effective(&self) -> f64 {
         let runs = self.runs as f64;
         let (mean, square) = (self.shares / runs, self.squares / runs);
@@ -114,18 +118,18 @@ impl Answers {
     }
 }
 
-/// Answers about three limits, where the queue has such.
+/// Answers about three limits, for queues that have such limits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Objective {
-    /// 1.2 × the allowed share lies above.
+    /// 1.2 × the allowed share is above the limit.
     pub beyond: Answers,
-    /// Exactly the allowed share does.
+    /// Exactly the allowed share is above the limit.
     pub exact: Answers,
-    /// Half of it does.
+    /// Half the allowed share is above the limit.
     pub half: Answers,
 }
 
-/// Limits with 1.2 ×, exactly and half of what is allowed above.
+/// Limits with 1.2 ×, exactly and half of the allowed share above them.
 pub struct Limits([Option<f64>; 3]);
 
 impl Limits {
@@ -143,14 +147,14 @@ impl Objective {
     }
 }
 
-/// What came out of one cell.
+/// The results of one cell.
 pub struct Cell<'a> {
     pub truth: &'a Truth,
     pub place: Place,
     pub runs: u64,
     /// Mean requests of a run.
     pub requests: f64,
-    /// Window over relaxation time.
+    /// Ratio of window to relaxation time.
     pub relaxations: f64,
     pub given: [Given; QUANTILES.len()],
     pub objectives: [Objective; ALLOWED.len()],
@@ -162,20 +166,21 @@ impl Cell<'_> {
         format!("{}, load {}, service {service}, {window} s", self.truth.queue.name(), self.truth.queue.load)
     }
 
-    /// Windows of 200 relaxation times and 1 000 requests, and more.
+    /// Returns whether a window has at least 200 relaxation times and 1 000 requests.
     pub fn is_long(&self) -> bool {
         self.relaxations >= 200.0 && self.requests >= 1_000.0
     }
 }
 
-/// What a part of the bench looks at in the runs of the grid.
+/// The quantities that a part of the benchmark examines in the runs of the grid.
 #[derive(Clone, Copy)]
 pub struct Looks {
     pub intervals: bool,
     pub objectives: bool,
 }
 
-/// All cells: of each queue those of the first service time by rising window, then those of the second.
+/// Runs all cells: for each queue those of the first service time by increasing window, then those of the
+/// second.
 pub fn cells<'a>(args: &Args, truths: &'a [Truth], looks: Looks) -> Vec<Cell<'a>> {
     let place = |truth| (0..SERVICES.len()).flat_map(move |s| (0..WINDOWS.len()).map(move |w| (truth, (s, w))));
     let mut jobs: Vec<(usize, (&Truth, Place))> = truths.iter().flat_map(place).enumerate().collect();
@@ -214,7 +219,7 @@ fn cell(truth: &Truth, place: Place, runs: u64, looks: Looks, seed: u64) -> Cell
     Cell { truth, place, runs, requests, relaxations, given, objectives }
 }
 
-/// The next window of a chain, far enough behind the last one to know nothing of it.
+/// Returns the next window of a chain, far enough from the previous one to be independent of it.
 pub fn apart(chain: &mut Chain, queue: &Queue, length: f64) -> (Flight, Vec<f64>) {
     chain.window(3.0 * queue.relaxation() + 20.0, length)
 }

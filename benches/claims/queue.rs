@@ -1,16 +1,17 @@
-//! Queues that never were: Poisson arrivals, first come first served, simulated request by request by the workload recursion of
-//! Kiefer and Wolfowitz (On the theory of queues with many servers, 1955). Time is in units of the mean service time, so a service
-//! of 20 ms in a window of 10 s is the same queue as one of 1 s in a window of 500 s.
+//! Simulated queues: Poisson arrivals, first come first served, simulated request by request with the
+//! workload recursion of Kiefer and Wolfowitz (On the theory of queues with many servers, 1955). Time is in
+//! units of the mean service time, so a service of 20 ms in a window of 10 s is the same queue as one of 1
+//! s in a window of 500 s.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use sweepline::analysis::flight::Flight;
 
-/// How long requests are served; the mean is 1.
+/// The distribution of service times; the mean is 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Service {
-    /// All alike.
+    /// Constant.
     Fixed,
     /// Lognormal with a coefficient of variation; the logarithms of successive requests are correlated by `phi`.
     Lognormal { cv: f64, phi: f64 },
@@ -21,12 +22,12 @@ pub enum Service {
 pub struct Queue {
     pub service: Service,
     pub servers: usize,
-    /// Arrivals over what the servers can serve.
+    /// Ratio of the arrival rate to the servers' capacity.
     pub load: f64,
 }
 
 impl Queue {
-    /// The queues of the tables, at one load.
+    /// Returns the queues of the tables, at one load.
     pub fn all(load: f64) -> Vec<Queue> {
         let plain = |cv| Service::Lognormal { cv, phi: 0.0 };
         let correlated = |phi| Service::Lognormal { cv: 1.0, phi };
@@ -36,7 +37,7 @@ impl Queue {
         queues
     }
 
-    /// Its name in Kendall's notation; `AR` with the correlation where the service is correlated.
+    /// Returns its name in Kendall's notation; `AR` with the correlation if service times are correlated.
     pub fn name(&self) -> String {
         let k = self.servers;
         match self.service {
@@ -46,14 +47,16 @@ impl Queue {
         }
     }
 
-    /// Arrivals in a service time.
+    /// Returns the arrivals per service time.
     pub fn rate(&self) -> f64 {
         self.load * self.servers as f64
     }
 
-    /// The relaxation time: that of the reflected Brownian motion that the queue is like near saturation, 2 σ² / θ² with the
-    /// variance σ² and the drift θ of what comes less what is served (Abate and Whitt, Transient behavior of regulated Brownian
-    /// motion, 1987); and that of what is in service, E[S²] / E[S], twice the integral of its autocorrelation where nobody waits.
+    /// Returns the relaxation time, the sum of two parts. The first is that of the reflected Brownian
+    /// motion that approximates the queue near saturation, 2 σ² / θ², with the variance σ² and the drift θ
+    /// of arrivals minus service (Abate and Whitt, Transient behavior of regulated Brownian motion, 1987).
+    /// The second is that of the requests in service, E[S²] / E[S], twice the integral of its
+    /// autocorrelation if no request waits.
     pub fn relaxation(&self) -> f64 {
         let (cv, phi) = match self.service {
             Service::Fixed => (0.0, 0.0),
@@ -90,7 +93,7 @@ impl Draw {
     }
 }
 
-/// When servers will be free, the earliest first.
+/// The instants at which the servers become free, the earliest first.
 #[derive(Debug, Clone)]
 pub struct Servers(Vec<f64>);
 
@@ -99,12 +102,12 @@ impl Servers {
         Servers(vec![0.0; count])
     }
 
-    /// The earliest instant at which one is free.
+    /// Returns the earliest instant at which a server is free.
     pub fn first(&self) -> f64 {
         self.0[0]
     }
 
-    /// Keeps the one that is free first busy until an instant, no earlier than the present.
+    /// Keeps the server that is free first busy until an instant, which is not before the present.
     pub fn take(&mut self, until: f64) {
         let mut at = 0;
         while let Some(next) = self.0.get(at + 1).copied().filter(|next| *next < until) {
@@ -123,19 +126,19 @@ pub struct Request {
     pub took: f64,
 }
 
-/// A queue on its way.
+/// A running simulation of a queue.
 pub struct Chain {
     rate: f64,
     rng: ChaCha8Rng,
     draw: Draw,
     servers: Servers,
     now: f64,
-    /// Drawn, and not taken yet.
+    /// Drawn, but not used yet.
     ahead: Option<Request>,
 }
 
 impl Chain {
-    /// An empty one.
+    /// Creates an empty queue.
     pub fn empty(queue: &Queue, seed: u64) -> Chain {
         Chain {
             rate: queue.rate(),
@@ -147,14 +150,14 @@ impl Chain {
         }
     }
 
-    /// One in stationarity, as far as a start from empty shows after so long.
+    /// Creates a queue in its stationary state, as closely as a start from empty allows after this time.
     pub fn warm(queue: &Queue, seed: u64) -> Chain {
         let mut chain = Chain::empty(queue, seed);
         chain.pass(20.0 * queue.relaxation());
         chain
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub fn next(&mut self) -> Request {
         if let Some(request) = self.ahead.take() {
             return request;
@@ -167,7 +170,7 @@ impl Chain {
         Request { arrived: self.now, took: wait + service }
     }
 
-    /// Lets so much time go by; says what was in flight then.
+    /// Advances by this time; returns arrival and end of the requests in flight.
     fn pass(&mut self, time: f64) -> Vec<(f64, f64)> {
         let until = self.now + time;
         let mut held = Vec::new();
@@ -183,7 +186,8 @@ impl Chain {
         }
     }
 
-    /// A window after some time that is not looked at: what was in flight, and what its requests took.
+    /// Returns a window after some unobserved time: the requests in flight, and the times that its requests
+    /// took.
     pub fn window(&mut self, after: f64, length: f64) -> (Flight, Vec<f64>) {
         let from = self.now + after;
         let to = from + length;

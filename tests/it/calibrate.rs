@@ -1,5 +1,5 @@
-//! `calibrate`: what it measures, keeps and says. How large an error is on this machine is not judged; that it is told
-//! truly is.
+//! `calibrate`: its measurements, files and output. The size of errors on this machine is not judged, only
+//! that they are reported correctly.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ sweeps:
   s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [2] } }
 ";
 
-/// Windows so short that a test can wait for them.
+/// Windows short enough for a test.
 const SHORT: [&str; 4] = ["--for", "150ms", "--within", "60s"];
 
 fn calibrated(lab: &Lab, args: &[&str]) -> Value {
@@ -50,10 +50,10 @@ fn kept(lab: &Lab) -> Vec<PathBuf> {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// What must hold of every load, whatever the machine.
+/// Asserts properties of every load, on any machine.
 fn is_consistent(measured: &Value) {
     let errors = &measured["errors"];
     let requests = errors["requests"].as_u64().unwrap();
@@ -63,14 +63,14 @@ fn is_consistent(measured: &Value) {
     }
     for name in ["ttft", "lateness", "late", "server_delay"] {
         let spread = &errors[name];
-        assert_eq!(spread["n"], requests, "every request is matched with its line: {name} in {measured}");
+        assert_eq!(spread["n"], requests, "every request has its line: {name} in {measured}");
         let parts = ["p50_ms", "p99_ms", "max_ms"].map(|part| spread[part].as_f64());
         assert!(parts.iter().flatten().is_sorted(), "{name} in {measured}");
         assert_eq!((parts[0].is_some(), parts[1].is_some()), (requests >= 6, requests >= 368), "{measured}");
         assert!(parts[2].unwrap() >= number(&spread["mean_ms"]).abs(), "{name} in {measured}");
     }
-    // A request is sent before it arrives, and its first token is written before it comes; with room for the kernel's
-    // stamps, which are converted between two clocks.
+    // A request is sent before it arrives, and its first token is written before it is received, with
+    // tolerance for the kernel's timestamps, which are converted between two clocks.
     assert!(number(&errors["lateness"]["mean_ms"]) < 0.1 && number(&errors["late"]["mean_ms"]) > -0.1, "{measured}");
     assert!(number(&errors["ttft"]["mean_ms"]) > -0.1, "{measured}");
     for part in ["in_flight", "requests_per_second", "events_per_second"] {
@@ -87,8 +87,8 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     let said = calibrated(&lab, &["plan.yaml", "--no-search"]);
     let calibration = &said["calibration"];
     let loads = calibration["loads"].as_array().unwrap();
-    // Four loads, whatever they are called, on however many endpoints, however often; the real server's timing is not
-    // known, and the rates come to 9 tokens each.
+    // Four loads, whatever their names, on any number of endpoints and repeats. The real server's timing is
+    // unknown, and the rates amount to 9 tokens each.
     let level = |load: &Value| match &load["load"]["load"] {
         Value::Object(kind) if kind.contains_key("closed") => number(&kind["closed"]["batch_size"]),
         kind => number(&json!(kind["open"]["qps"].as_str().map_or(kind["open"]["qps"].as_f64(), |t| t.parse().ok()))),
@@ -106,11 +106,11 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     assert!(number(&calibration["environment"]["client_cores"]) >= 1.0);
 
     let files = kept(&lab);
-    assert_eq!(files.len(), 1, "nothing but the calibration stays: {files:?}");
+    assert_eq!(files.len(), 1, "only the calibration remains: {files:?}");
     assert_eq!(lab.path().join(said["file"].as_str().unwrap()), files[0]);
     let file: Value = serde_json::from_slice(&std::fs::read(&files[0]).unwrap()).unwrap();
     assert_eq!(&file, calibration);
-    assert!(lab.ok(&["list", "--attempts"]).stdout.starts_with("no runs"), "a calibration is no run");
+    assert!(lab.ok(&["list", "--attempts"]).stdout.starts_with("no runs"), "a calibration is not a run");
     lab.ok(&["verify"]);
     let text =
         lab.ok(&[&["calibrate", "plan.yaml", "--no-search", "--ttft", "2ms", "--itl", "1ms"], &SHORT[..]].concat());
@@ -122,7 +122,7 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
     );
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 110), "{}", text.stdout);
     assert!(text.stderr.contains("kept as results/calibrations/"), "{}", text.stderr);
-    assert_eq!(kept(&lab).len(), 2, "earlier ones stay");
+    assert_eq!(kept(&lab).len(), 2, "earlier calibrations remain");
 }
 
 #[timed_test]
@@ -159,7 +159,7 @@ fn flags_say_a_load_too() {
     refused(&["--for", "2h"], "shorten --for, or raise --within");
     refused(&["--for", "0s"], "a window must be longer than 0s");
     refused(&["nowhere.yaml"], "nowhere.yaml");
-    assert!(!lab.results().exists(), "nothing was begun");
+    assert!(!lab.results().exists(), "nothing was started");
 }
 
 #[timed_test]
@@ -170,13 +170,13 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
         lab.ok(&[&["calibrate"], &flags[..], &["--for", "100ms", "--within", "0s", "--format", "json"]].concat());
     let calibration = &ended.json()["calibration"];
     let (loads, left) = (calibration["loads"].as_array().unwrap(), calibration["unmeasured"].as_array().unwrap());
-    assert_eq!((loads.len(), left.len()), (1, 1), "one is measured however little time there is: {calibration}");
+    assert_eq!((loads.len(), left.len()), (1, 1), "one load is measured however short the time: {calibration}");
     // 290 ms after the first token, one each 2 ms.
     assert_eq!(loads[0]["load"]["content"]["output_tokens"], 146);
     assert_eq!((&left[0]["failed"], &left[0]["reason"]), (&false.into(), &"no time left; raise --within".into()));
     let search = &calibration["searches"][0];
     assert!(search["steps"].as_array().unwrap().is_empty() && search["ended_early"].is_string(), "{search}");
-    // Once in ten seconds: most windows are empty, and nothing is wrong.
+    // One request in ten seconds: most windows are empty, which is not an error.
     let rare = ["calibrate", "--qps", "0.1", "--qps", "20", "--output-tokens", "2", "--no-search", "--verbose"];
     let ended = lab.ok(&[&rare[..], &SHORT].concat());
     let words =
@@ -191,7 +191,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
 #[timed_test]
 fn nothing_is_kept_of_what_measured_nothing() {
     let lab = Lab::new();
-    // Once in a hundred thousand seconds: no request falls into the window.
+    // One request in a hundred thousand seconds: none falls into the window.
     let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stdout.contains("no request fell into its window"), "{ended:?}");
@@ -218,7 +218,7 @@ fn the_search_ends_between_what_held_and_what_did_not() {
         assert_eq!(
             tried,
             if failed == 2 { 0 } else { 2 },
-            "a step that fails is tried twice, the load itself was measured before: {search}"
+            "a step that fails is tried twice; the load itself was measured before: {search}"
         );
     } else {
         assert!(search["ended_early"].is_string() || held == Some(16_384), "{search}");
@@ -243,9 +243,9 @@ fn a_stopped_client_shows_as_error() {
     let measured = &ended.json()["calibration"]["loads"][0];
     is_consistent(measured);
     let late = &measured["errors"]["late"];
-    assert!(number(&late["max_ms"]) > 300.0, "requests that were due meanwhile went out late: {measured}");
-    assert!(number(&late["p99_ms"]) > 100.0, "and they were more than one in a hundred: {measured}");
-    // The rows confess it: they say the same lateness as the server saw, but for the way there.
+    assert!(number(&late["max_ms"]) > 300.0, "requests that came due meanwhile were sent late: {measured}");
+    assert!(number(&late["p99_ms"]) > 100.0, "and more than one in a hundred: {measured}");
+    // The rows show it too: the same lateness as at the server, except for the network.
     assert!(number(&measured["errors"]["lateness"]["mean_ms"]).abs() < number(&late["mean_ms"]), "{measured}");
 }
 
@@ -285,7 +285,7 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     let measured: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let with = |change: &dyn Fn(&mut Value)| {
         let mut changed = measured.clone();
-        // The figures of this machine are not what is tested.
+        // The values of this machine are not tested.
         let load = &mut changed["loads"][0];
         load["pressure"] = json!({ "in_flight": 64.0, "requests_per_second": 1e6, "events_per_second": 1e6 });
         load["errors"]["ttft"] = json!({ "n": 400, "mean_ms": 0.02, "p50_ms": 0.02, "p99_ms": 0.04, "max_ms": 2.5 });
@@ -328,5 +328,5 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
         assert!(said.contains(" and is ignored\n") && hint(&said), "{said}");
     }
     std::fs::write(&file, "{").unwrap();
-    assert!(hint(&talk()), "a damaged one hides no result");
+    assert!(hint(&talk()), "a damaged calibration does not hide results");
 }

@@ -1,4 +1,5 @@
-//! Runs that send a data set's own texts, as the servers' logs tell them, and runs whose lengths are drawn from one.
+//! Runs that send a data set's own texts, as seen in the servers' logs, and runs whose lengths are drawn
+//! from a data set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +10,10 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 use super::tokens::{bpe, folder};
 
-/// What one server saw: the bodies of its requests, by the request's number.
+/// The request bodies that one server saw, by request number.
 type Log = BTreeMap<u64, Value>;
 
-/// A run and what its server saw.
+/// A run and its server's log.
 struct Told {
     run: Run,
     log: Log,
@@ -23,7 +24,7 @@ impl Told {
         self.run.records.iter().map(|record| &record.row)
     }
 
-    /// The first message of each request without its nonce, by number.
+    /// Returns the first message of each request without its nonce, by number.
     fn texts(&self) -> Vec<String> {
         self.log.values().map(|body| bare(&said(body)[0].1).to_owned()).collect()
     }
@@ -33,20 +34,20 @@ impl Told {
     }
 }
 
-/// Role and text of each message of a body.
+/// Returns the role and text of each message of a body.
 fn said(body: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     body["messages"].as_array().unwrap().iter().map(|one| (text(&one["role"]), text(&one["content"]))).collect()
 }
 
-/// A text behind its nonce.
+/// Returns a text without its nonce.
 fn bare(text: &str) -> &str {
     let (nonce, rest) = text.split_once("] ").unwrap_or_else(|| panic!("no nonce: {text}"));
     assert!(nonce.starts_with("[ref ") && nonce.len() == "[ref 482 773 194 205".len(), "{text}");
     rest
 }
 
-/// The runs of a plan on two mocks of their own, `a` and `b`; `plan` is what comes after models and endpoints.
+/// Returns the runs of a plan on two separate mocks, `a` and `b`; `plan` follows models and endpoints.
 fn told(lab: &Lab, plan: &str) -> Vec<Told> {
     told_of(lab, "{ m: { id: tiny } }", plan)
 }
@@ -61,7 +62,7 @@ fn told_of(lab: &Lab, models: &str, plan: &str) -> Vec<Told> {
     let all = format!("sweepline: 1\nname: texts\nseed: 3\nmodels: {models}\n{head}{urls}{plan}");
     lab.write("plan.yaml", &all);
     let ended = lab.run(&["run", "plan.yaml"]);
-    // 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+    // Exit code 3: some run is invalid, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let lines: BTreeMap<&str, Vec<Value>> = mocks
         .iter_mut()
@@ -81,7 +82,8 @@ fn told_of(lab: &Lab, models: &str, plan: &str) -> Vec<Told> {
     lab.runs().into_values().map(of).collect()
 }
 
-/// A ShareGPT file of `count` conversations, the k-th with 1 + k % 3 exchanges and each fourth with a system message.
+/// Returns a ShareGPT file of `count` conversations, the k-th with 1 + k % 3 exchanges and each fourth with
+/// a system message.
 fn sharegpt(count: usize) -> String {
     let one = |k: usize| {
         let mut said = Vec::new();
@@ -101,12 +103,12 @@ fn question(k: usize, turn: usize) -> String {
     format!("Question {turn} of visitor {k}: é, \"quotes\" and\nlines?")
 }
 
-/// An answer of 1 + k + turn estimated tokens.
+/// Returns a response of 1 + k + turn estimated tokens.
 fn answer(k: usize, turn: usize) -> String {
     "word".repeat(1 + k + turn)
 }
 
-/// The record that a question belongs to.
+/// Returns the number of the record that contains a question.
 fn number(text: &str) -> usize {
     let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
     let rest = text.split_once("visitor ").or_else(|| text.split_once("clerk ")).unwrap_or_else(|| panic!("{text}")).1;
@@ -133,22 +135,22 @@ fn both_servers_get_the_texts_of_the_data_set_in_one_order() {
             assert_eq!(messages.len(), if k.is_multiple_of(4) { 2 } else { 1 });
             assert_eq!(messages.last().unwrap().0, "user");
             assert!(messages.last().unwrap().1.ends_with(&question(k, 0)), "{messages:?}");
-            assert_eq!(body["max_tokens"], 1 + k, "as many tokens as the answer has");
+            assert_eq!(body["max_tokens"], 1 + k, "as many tokens as the recorded response");
             assert_eq!((row.requested_tokens, row.reusable_tokens), (1 + k as u32, Some(0)));
         }
     }
-    // Every record comes once before any comes again, each time in another order.
+    // Every record is used once before any is repeated, each time in another order.
     let passes: Vec<Vec<usize>> =
         longest.chunks(12).map(|pass| pass.iter().map(|text| number(text)).collect()).collect();
     for pass in passes.iter().filter(|pass| pass.len() == 12) {
         assert_eq!(pass.iter().copied().collect::<BTreeSet<_>>(), (0..12).collect());
     }
     assert!(passes[0] != passes[1] && passes[0] != (0..12).collect::<Vec<_>>(), "{passes:?}");
-    // The same text twice, and nothing that a cache could know: nonces differ.
+    // The same text occurs twice, but a cache has no hits: nonces differ.
     let heads: BTreeSet<String> =
         all.iter().flat_map(|one| one.log.values().map(|body| said(body)[0].1[..24].to_owned())).collect();
     assert_eq!(heads.len(), all.iter().map(|one| one.log.len()).sum::<usize>());
-    // No text is stored with the results, but how many there were, and of which file.
+    // No text is stored with the results, only the number of records and the file.
     let stored = std::fs::read_to_string(all[0].run.dir.join("run.json")).unwrap();
     assert!(!stored.contains("visitor"));
     assert_eq!(all[0].spec("/scenario/data/records"), 12);
@@ -171,10 +173,10 @@ fn the_order_of_the_file_is_kept_where_it_is_asked_for_and_texts_stand_alone_wit
         let messages = said(body);
         assert_eq!(messages.last().unwrap().1, question(k, 0));
         assert_eq!(messages.len() == 2, k.is_multiple_of(4));
-        assert_eq!(body["max_tokens"], 3, "as many as the scenario says");
+        assert_eq!(body["max_tokens"], 3, "the number in the scenario");
         let row = rows[at];
         let again = if *at < 5 { 0 } else { row.intended_prompt_tokens };
-        assert_eq!(row.reusable_tokens, Some(again), "what comes again is known by then");
+        assert_eq!(row.reusable_tokens, Some(again), "repeated texts are in the cache by then");
     }
 }
 
@@ -195,7 +197,7 @@ fn conversations_carry_their_own_turns() {
             let mut messages = said(body);
             let first = bare(&messages[0].1).to_owned();
             let k = number(&first);
-            assert_eq!(*records.entry(conversation).or_insert(k), k, "one conversation is of one record");
+            assert_eq!(*records.entry(conversation).or_insert(k), k, "one conversation belongs to one record");
             messages[0].1 = first;
             if k.is_multiple_of(4) {
                 assert_eq!(messages.remove(0), ("system".to_owned(), format!("You are clerk {k}.")));
@@ -206,15 +208,15 @@ fn conversations_carry_their_own_turns() {
                 assert_eq!(role, if is_user { "user" } else { "assistant" });
                 match (is_user, scenario.as_str()) {
                     (true, _) => assert_eq!(*text, question(k, own)),
-                    (false, "real") => assert_ne!(*text, answer(k, own), "what the server said"),
-                    (false, _) => assert_eq!(*text, answer(k, own), "what was recorded"),
+                    (false, "real") => assert_ne!(*text, answer(k, own), "the server's response"),
+                    (false, _) => assert_eq!(*text, answer(k, own), "the recorded response"),
                 }
             }
             assert_eq!(body["max_tokens"], 1 + k + turn as usize);
             let most = turns.entry(conversation).or_default();
             *most = turn.max(*most);
         }
-        // A conversation has as many turns as its record, where it was not still under way at the end.
+        // A conversation has as many turns as its record, unless it was still in flight at the end.
         let most = if scenario == "two" { 1 } else { 2 };
         let whole =
             turns.iter().filter(|(conversation, last)| **last as usize == (records[conversation] % 3).min(most));
@@ -244,7 +246,8 @@ fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
             if class == "asked" {
                 records.push(number(&messages[0].1));
             }
-            // Each turn of a cold conversation opens with a nonce of its own, and else those of one share it.
+            // Each turn of a cold conversation starts with a separate nonce; the turns of other
+            // conversations share one.
             if is_cold || row.turn.unwrap_or(0) == 0 {
                 assert!(firsts.insert(messages[0].1[..24].to_owned()), "{class}: {messages:?}");
             }
@@ -257,7 +260,7 @@ fn a_data_set_may_be_a_class_of_a_mix_and_have_a_cold_twin() {
         assert_eq!(
             records[..9].iter().copied().collect::<BTreeSet<_>>(),
             (0..9).collect(),
-            "a class counts for itself"
+            "each class counts separately"
         );
     }
 }
@@ -281,6 +284,6 @@ fn texts_and_answers_are_counted_by_the_tokenizer_of_the_model() {
         let ours = rows[at].intended_prompt_tokens as usize;
         assert_eq!(ours, count(&format!("{chat}<|im_start|>assistant\n")), "{messages:?}");
         let k = number(&messages[0].1);
-        assert_eq!(body["max_tokens"], count(&answer(k, 0)), "an answer is counted as its text is");
+        assert_eq!(body["max_tokens"], count(&answer(k, 0)), "a response is counted as its text");
     }
 }

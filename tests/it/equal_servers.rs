@@ -1,9 +1,9 @@
-//! Are two arms of the same server told apart in five of a hundred comparisons, as the level says, and are arms that differ
-//! told apart as often as is promised? Thousands of comparisons of servers that never were, their runs in the order in
-//! which the expansion puts them, tested as `compare` does.
+//! Two arms of the same server must be reported as different in five of a hundred comparisons, as the level
+//! states, and arms that differ as often as promised. Thousands of comparisons of simulated servers, with
+//! runs in the order of the expansion, tested as in `compare`.
 //!
-//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --test it equal_servers -- --nocapture` makes more of them and prints
-//! what comes out; without it there are 2 000, as in the issue that asked for them.
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --test it equal_servers -- --nocapture` makes more
+//! comparisons and prints the results; the default is 2 000, the number in the issue.
 
 use std::sync::OnceLock;
 
@@ -22,11 +22,11 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// Most rounds of a comparison.
+/// The largest number of rounds of a comparison.
 const MOST: u32 = 20;
 
-/// In which rounds of the `number`th comparison the second arm comes first, by the expansion; fewer rounds are the first of
-/// these.
+/// Returns the rounds of the `number`th comparison in which the second arm comes first, by the expansion;
+/// shorter comparisons use the first of these rounds.
 fn turned(number: usize) -> &'static [bool] {
     static TURNED: OnceLock<Vec<Vec<bool>>> = OnceLock::new();
     let of = |seed| {
@@ -40,7 +40,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// A standard normal series in which each value depends on the one before.
+/// Returns a standard normal series in which each value depends on the previous one.
 fn drifting(rng: &mut ChaCha8Rng, length: usize, memory: f64) -> Vec<f64> {
     let mut at = normal(rng);
     let mut next = || {
@@ -55,13 +55,13 @@ fn drifting(rng: &mut ChaCha8Rng, length: usize, memory: f64) -> Vec<f64> {
 #[derive(Debug, Clone, Copy)]
 struct Arms {
     rounds: usize,
-    /// How much a run remembers of the one before.
+    /// Correlation of a run with the previous one.
     memory: f64,
-    /// How much of a run's deviation is the drift; the rest is its own.
+    /// The share of the drift in a run's deviation; the rest is independent noise.
     drift: f64,
-    /// What the machine slows down from run to run, in deviations.
+    /// The machine's slowdown from run to run, in deviations.
     trend: f64,
-    /// By how much the second arm is slower, on the log scale.
+    /// The slowdown of the second arm, on the log scale.
     slower: f64,
 }
 
@@ -75,7 +75,8 @@ impl Default for Arms {
 const DEVIATION: f64 = 0.02;
 
 impl Arms {
-    /// The differences of the rounds, runs in the order in which the expansion puts those of the `number`th comparison.
+    /// Returns the differences of the rounds, with runs in the order of the expansion for the `number`th
+    /// comparison.
     fn differences(&self, rng: &mut ChaCha8Rng, number: usize) -> Vec<f64> {
         let drift = drifting(rng, 2 * self.rounds, self.memory);
         let own = (1.0 - self.drift).sqrt();
@@ -93,7 +94,7 @@ impl Arms {
         (0..self.rounds).map(round).collect()
     }
 
-    /// In what share of comparisons a difference is shown.
+    /// Returns the share of comparisons that show a difference.
     fn found(&self, seed: u64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let shows = |number: &usize| t_test(&self.differences(&mut rng, *number)).is_some_and(|test| test.p <= 0.05);
@@ -123,7 +124,8 @@ fn equal_servers_are_told_apart_in_five_of_a_hundred() {
 
 #[test]
 fn the_worst_drift_stays_near_the_level() {
-    // Half of a run's state remembered, or a little less, and nothing else: what neighbours of two rounds share is most of what there is.
+    // Half of a run's state persists, or a little less, and there is no other noise: most of the noise is
+    // shared by neighbors of two rounds.
     for (rounds, memory) in [(3, 0.5), (5, 0.5), (10, 0.3), (10, 0.5), (10, 0.7), (20, 0.5)] {
         let worst = Arms { rounds, memory, drift: 1.0, ..Arms::default() };
         let false_alarms = worst.found(3);
@@ -134,7 +136,8 @@ fn the_worst_drift_stays_near_the_level() {
 
 #[test]
 fn percentiles_of_equal_servers_are_not_told_apart_either() {
-    // The whole way from requests: a slow server stays slow for dozens of them, and drifts from run to run.
+    // The full path from requests: a slow server stays slow for dozens of requests, and drifts from run to
+    // run.
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let (rounds, requests) = (6, 60);
     let mut run = |state: f64| {
@@ -166,7 +169,8 @@ fn a_detectable_difference_is_found_in_four_of_five() {
         let found = arms.found(5 + rounds as u64);
         println!("power at the detectable difference of the true deviation, {rounds} rounds: {:.1} %", 100.0 * found);
         assert!((0.77..0.83).contains(&found), "{rounds} rounds: {found}");
-        // What is told comes from the deviation that one comparison measured; another one then looks for it.
+        // The promise uses the deviation that one comparison measured; another comparison then looks for
+        // the difference.
         let told = detectable_as_measured(rounds, LEVEL);
         let mut rng = ChaCha8Rng::seed_from_u64(rounds as u64);
         let is_found = |number: &usize| {

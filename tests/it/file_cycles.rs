@@ -1,15 +1,17 @@
-//! No circle of files: who reads one file must not have to read the next to understand the first.
+//! No cycle of files: to understand one file, readers must not have to read a second one that depends on
+//! the first.
 //!
-//! An arrow goes from a file to the one that defines an item which it names by path: by `use`, also through a `pub use` of a third
-//! file, or in the middle of its code. Parent and child count as files of their own. Tests are left out, and so is `mod name;` alone.
+//! An arrow goes from a file to the one that defines an item which it names by path: in a `use`, also
+//! through a `pub use` of a third file, or inside its code. Parent and child count as separate files. Tests
+//! are excluded, and so is a bare `mod name;`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Rooms inside modules, each with those that its files may name items of: the table of ARCHITECTURE.md. What lies in the module
-/// itself may use every room, and no room uses it.
+/// Rooms inside modules, each with the rooms whose items its files may name: the table of ARCHITECTURE.md.
+/// Files directly in the module may use every room, and no room may use them.
 const ROOMS: [(&str, &str, &[&str]); 10] = [
     ("plan", "text", &[]),
     ("plan", "diagnostic", &["text"]),
@@ -31,7 +33,7 @@ enum Token {
     Other(char),
 }
 
-/// The tokens of a source without comments, strings and characters.
+/// Returns the tokens of a source without comments, strings and characters.
 fn tokens(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();
     let at = |index: usize| chars.get(index).copied().unwrap_or('\0');
@@ -102,7 +104,7 @@ fn after_raw(chars: &[char], mut i: usize, hashes: usize) -> usize {
     i + 1 + hashes
 }
 
-/// The index behind the bracket that closes the one at `open`.
+/// Returns the index after the bracket that closes the one at `open`.
 fn closed(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate().skip(open) {
@@ -118,7 +120,7 @@ fn closed(tokens: &[Token], open: usize) -> usize {
     tokens.len()
 }
 
-/// Without the items that are compiled for tests alone.
+/// Removes the items that are compiled for tests only.
 fn without_tests(tokens: &[Token]) -> Vec<Token> {
     let name = |index: usize, name: &str| matches!(tokens.get(index), Some(Token::Name(found)) if found == name);
     let other = |index: usize, other: char| tokens.get(index) == Some(&Token::Other(other));
@@ -142,7 +144,7 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
     kept
 }
 
-/// A name that a file brings in: `use path as name`, `*` for all of a module.
+/// A name that a file imports: `use path as name`, or `*` for a whole module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
     is_public: bool,
@@ -150,7 +152,7 @@ struct Import {
     name: String,
 }
 
-/// What a file brings in, names by path, and defines.
+/// The names that a file imports, mentions by path, and defines.
 #[derive(Debug, Default)]
 struct Source {
     imports: Vec<Import>,
@@ -195,7 +197,7 @@ impl Source {
     }
 }
 
-/// Whether what follows is preceded by `pub` or `pub(…)`.
+/// Returns whether the next item is preceded by `pub` or `pub(…)`.
 fn is_public(before: &[Token]) -> bool {
     let is_pub = |token: Option<&Token>| matches!(token, Some(Token::Name(name)) if name == "pub");
     if before.last() == Some(&Token::Other(')')) {
@@ -205,7 +207,7 @@ fn is_public(before: &[Token]) -> bool {
     is_pub(before.last())
 }
 
-/// Reads a tree of imports and tells each path of it with the name that it gets; the index behind it.
+/// Reads a tree of imports and reports each path with its local name; returns the index after it.
 fn tree(tokens: &[Token], mut i: usize, before: &[String], tell: &mut impl FnMut(Vec<String>, String)) -> usize {
     let mut path = before.to_vec();
     loop {
@@ -250,13 +252,13 @@ fn whole(mut path: Vec<String>) -> Vec<String> {
     path
 }
 
-/// The modules of a crate, by their paths from its root.
+/// The modules of a crate by their paths from its root.
 struct Crate {
     modules: BTreeMap<Vec<String>, (String, Source)>,
 }
 
 impl Crate {
-    /// Of the files in a folder; `root` is the file of the crate itself.
+    /// Reads the files in a folder; `root` is the file of the crate itself.
     fn read(folder: &Path, root: &str) -> Crate {
         let mut files = Vec::new();
         super::architecture::sources(folder, &mut files);
@@ -275,7 +277,7 @@ impl Crate {
         Crate { modules }
     }
 
-    /// A path as it stands in a module, from the root of the crate; none where it leads out of it.
+    /// Resolves a path written in a module to one from the root of the crate; `None` if it leads out of it.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let (mut base, mut rest) = (module.to_vec(), path);
         match path.first()?.as_str() {
@@ -300,7 +302,7 @@ impl Crate {
         Some(base)
     }
 
-    /// The module that defines what a path from the root names.
+    /// Returns the module that defines the item at a path from the root.
     fn defining(&self, path: &[String], depth: usize) -> Vec<String> {
         let length = (0..=path.len()).rev().find(|length| self.modules.contains_key(&path[..*length])).unwrap_or(0);
         let (module, rest) = path.split_at(length);
@@ -309,7 +311,7 @@ impl Crate {
         if source.defines.contains(name) {
             return module.to_vec();
         }
-        // What is brought in for the module itself its children may name too.
+        // Children may also name the private imports of their module.
         for import in source.imports.iter().filter(|import| import.name == *name) {
             if let Some(mut target) = self.absolute(module, &import.path).filter(|target| target != path) {
                 target.extend(rest[1..].iter().cloned());
@@ -327,7 +329,7 @@ impl Crate {
         module.to_vec()
     }
 
-    /// The files that each file names items of, each with such a path.
+    /// Returns the files whose items each file names, each with such a path.
     fn arrows(&self) -> BTreeMap<&str, BTreeMap<&str, String>> {
         let mut arrows: BTreeMap<&str, BTreeMap<&str, String>> = BTreeMap::new();
         for (module, (file, source)) in &self.modules {
@@ -336,7 +338,7 @@ impl Crate {
             for import in &source.imports {
                 if let Some(target) = self.absolute(module, &import.path) {
                     named.insert(&import.name, target.clone());
-                    // What is only handed on is no arrow.
+                    // A re-export is not an arrow.
                     if !import.is_public {
                         targets.push(target);
                     }
@@ -358,7 +360,7 @@ impl Crate {
     }
 }
 
-/// Sets of files that all reach each other, the smallest first.
+/// Returns sets of files that all reach each other, the smallest first.
 fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeMap<&'a str, String>>) -> Vec<BTreeSet<&'a str>> {
     let reached = |from: &'a str| {
         let (mut found, mut next) = (BTreeSet::new(), vec![from]);
@@ -382,7 +384,7 @@ fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeMap<&'a str, String>>) -> Vec<BTr
     found
 }
 
-/// The folder that all files have in common.
+/// Returns the folder that all files share.
 fn common(files: &BTreeSet<&str>) -> String {
     let folders = |file: &str| file.split('/').map(str::to_owned).collect::<Vec<_>>();
     let mut files = files.iter().map(|file| folders(file));
@@ -450,7 +452,7 @@ fn the_rooms_are_those_in_the_architecture_page() {
     for (module, room, may) in ROOMS {
         let may = if may.is_empty() { "nothing".to_owned() } else { may.join(", ") };
         let row = format!("| {module}/{room} | {may} |");
-        assert!(page.contains(&row), "ARCHITECTURE.md lacks the row `{row}`");
+        assert!(page.contains(&row), "ARCHITECTURE.md has no row `{row}`");
     }
 }
 
@@ -514,7 +516,7 @@ fn arrows_lead_to_where_an_item_is_defined() {
     let of = |file: &str| arrows[file].keys().copied().collect::<Vec<_>>();
     assert_eq!(of("b.rs"), ["a/deep.rs", "a/inner.rs"]);
     assert_eq!(of("a/inner.rs"), ["a.rs"]);
-    assert_eq!(of("a.rs"), [] as [&str; 0], "what is only handed on is no arrow");
+    assert_eq!(of("a.rs"), [] as [&str; 0], "a re-export is not an arrow");
     let circles = circles(&arrows);
     assert_eq!(circles, [BTreeSet::from(["a/deep.rs", "b.rs"])]);
     assert_eq!(common(&circles[0]), "");

@@ -1,4 +1,5 @@
-//! Runs that were given up, as everything that shows results reads them: a load that is not met, named, and never a number.
+//! Runs that were given up, in every command that shows results: a load that is not met, named, and never a
+//! number.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use super::lab::{Lab, Run};
 use super::sweeps::honest;
 
-/// A ladder that a mock bears with ease, and two arms.
+/// A ladder that a mock sustains easily, and two arms.
 const PLAN: &str = "\
 sweepline: 1
 name: limited
@@ -29,11 +30,11 @@ sweeps:
     compare: { by: endpoint, baseline: a, metrics: [ttft_p50] }
 ";
 
-/// What servers say, and that it comes out as it is.
+/// A server's error text, which is shown unchanged.
 const SAID: &str = "HTTP 429 Too Many Requests: limit of 5 requests/s";
 
-/// The plan, measured. The mock bears the whole ladder with ease; where it seems not to, the machine was too busy to show it, and all of it
-/// is measured again, three times at most.
+/// Measures the plan. The mock sustains the whole ladder easily. If it appears not to, the machine was too
+/// busy, and everything is measured again, at most three times.
 fn measured() -> Lab {
     let once = || {
         let lab = Lab::new();
@@ -51,7 +52,7 @@ fn measured() -> Lab {
     once().0
 }
 
-/// The committed run with this load, of an endpoint, and its repeat.
+/// Returns the committed run of an endpoint with this load and repeat.
 fn find(lab: &Lab, endpoint: &str, load: (&str, f64), repeat: u64) -> Run {
     let is = |run: &Run| {
         let spec = &run.json["spec"];
@@ -61,13 +62,13 @@ fn find(lab: &Lab, endpoint: &str, load: (&str, f64), repeat: u64) -> Run {
     lab.runs().into_values().find(is).unwrap_or_else(|| panic!("no {endpoint} at {load:?}"))
 }
 
-/// As if the run had been spoiled with its first attempt and with each of the three that were made again: what `attempt.json`
-/// says of the last.
+/// Makes the run look as if its first attempt and all three retries had been spoiled, with the last
+/// `attempt.json` naming the cause.
 fn give_up(lab: &Lab, run: &Run, cause: &str) -> Value {
     give_up_saying(lab, run, cause, SAID)
 }
 
-/// The same, with what the server said.
+/// Does the same, with the server's error text.
 pub fn give_up_saying(lab: &Lab, run: &Run, cause: &str, said: &str) -> Value {
     let id = run.dir.file_name().unwrap().to_str().unwrap();
     std::fs::remove_dir_all(&run.dir).unwrap();
@@ -137,7 +138,8 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert_eq!((&answer["missing"], &entry["run"], &entry["qps"]), (&json!(0), &id, &json!(80.0)), "{answer:#}");
     assert_eq!([&entry["cause"], &entry["detail"]], ["rate_limited", SAID]);
     assert_eq!(entry["missed"], true);
-    // The heavier load, which came through, is no step of the curve any longer: it ends at the one that is not met.
+    // The heavier load, which succeeded, is no longer a step of the curve: the curve ends at the load that
+    // is not met.
     assert_eq!((&curve["knee"]["load"], &curve["knee"]["between"]), (&json!(60.0), &json!([40.0, 80.0])), "{curve:#}");
     let text = said(&lab, &asked("curves", &[]));
     assert!(text.contains("holds up to qps 60, misses at 80; holds again at 100"), "{text}");
@@ -151,7 +153,7 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     let wide = lab.ok(&asked("curves", &[])).stdout;
     assert!(wide.lines().all(|line| line.chars().count() <= 100), "{wide}");
 
-    // 60 a second hold, so that 100 take two instances; 80 would, if they were met.
+    // 60 per second hold, so that 100 need two instances; so would 80, if it were met.
     let answer = json(&lab, &asked("capacity", &["--target-qps", "100"]));
     let found = ladder(&answer, "configurations");
     let counted = [&found["max_qps"]["holds"], &found["max_qps"]["misses"], &found["fleet"]["instances"]];
@@ -179,7 +181,7 @@ fn a_gate_names_a_load_that_was_given_up() {
     assert!(ended.stdout.contains("retried only with --redo given-up:") && ended.stdout.contains(listed), "{ended:?}");
     assert!(!ended.stdout.lines().any(|line| line.contains("80") && line.contains("n/a")), "it has no row of numbers");
     assert_eq!(lab.runs().len(), 9, "nothing was measured");
-    // Of a model that is not there nothing is known.
+    // No figures are known for an unknown model.
     give_up(&lab, &find(&lab, "a", ("qps", 100.0), 0), "unknown_model");
     let ended = gate(&lab);
     assert!(ended.stderr.contains("gate: 1 failed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
@@ -204,7 +206,7 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
         assert_eq!((&row["run_id"], &row["verdict"], &row["attempt"]), (&json!(id), &json!("given_up"), &json!(4)));
         assert_eq!((&row["given_up"], &row["first_error"]), (&json!("503 (3 of 3)"), &json!(SAID)));
         assert_eq!((&row["started"], &row["qps"]), (&attempt["started"], &json!(100.0)));
-        // What the plan declares of it is known; what would have been measured is not.
+        // The values that the plan declares are known; measured values are missing.
         assert_eq!((&row["engine"], &row["objective"]), (&json!("mock"), &Value::Null));
         let behind = row.keys().position(|name| name == "requests").unwrap();
         assert!(row.values().skip(behind).all(Value::is_null), "no number: {row:?}");
@@ -227,14 +229,14 @@ fn exports_name_what_was_given_up_and_give_it_no_number() {
     assert_eq!((&rung["runs"], &rung["given_up"], &rung["objective"]), (&json!(0), &json!(1), &json!("misses")));
     assert_eq!((&rung["given_up_reason"], &rung["e2e_p99_ms"]), (&json!("503 (3 of 3)"), &Value::Null));
 
-    // What holds measured rows alone stays what it is.
+    // Exports of measured rows alone are unchanged.
     let requests = lab.ok(&["export", "plan.yaml", "--rows", "requests", "--columns", "run_id"]).stdout;
     assert!(requests.lines().count() > 9 * 40 && !requests.contains(&id));
     lab.ok(&["export", "--format", "parquet"]);
     let runs = std::fs::File::open(lab.results().join("runs.parquet")).unwrap();
     let reader = parquet::file::reader::SerializedFileReader::new(runs).unwrap();
     let rows = parquet::file::reader::FileReader::metadata(&reader).file_metadata().num_rows();
-    assert_eq!(rows, 9, "a row for each result");
+    assert_eq!(rows, 9, "one row for each result");
     lab.ok(&["export", "plan.yaml", "-o", "book.xlsx"]);
     assert!(Path::new(&lab.path().join("book.xlsx")).exists());
 }
@@ -254,7 +256,7 @@ fn an_unknown_model_says_nothing_of_the_load() {
     let answer = json(&lab, &asked("capacity", &[]));
     assert_eq!(ladder(&answer, "configurations")["max_qps"]["misses"], Value::Null);
 
-    // Where nothing else is left, that is the answer: it is no mistake of the call.
+    // If nothing else is left, that is the result: the call is not an error.
     for load in [40.0, 60.0, 100.0] {
         give_up(&lab, &find(&lab, "a", ("qps", load), 0), "unknown_model");
     }
@@ -280,7 +282,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     let answer = json(&lab, &["curves", "plan.yaml", "--only", "sweep == 'arms' and endpoint == 'b'"]);
     let rung = &answer["curves"][0]["rungs"][0];
     assert_eq!((rung["runs"].as_array().unwrap().len(), &rung["slo"]), (2, &json!("misses")));
-    assert!(rung["figures"]["ttft_p50_ms"]["value"].is_number(), "of the two that are there: {rung:#}");
+    assert!(rung["figures"]["ttft_p50_ms"]["value"].is_number(), "from the two remaining runs: {rung:#}");
 
     let reason = json!({ "arm": "b", "repeat": 1, "reason": "given up: connection refused (3 of 3)" });
     let cell = json(&lab, &["compare", "plan.yaml"])["families"][0]["cells"][0].clone();
@@ -289,7 +291,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     assert!(text.contains("excluded: repeat 1 of b: given up: connection refused (3 of 3)"), "{text}");
     assert!(text.contains("`b` does not meet this load in 1 of 3 repeats, where it was given up"), "{text}");
 
-    // Now against then, and then against now, by folder and by file.
+    // Current results compared with earlier ones, and vice versa, by folder and by file.
     let arms = ["--only", "sweep == 'arms' and endpoint == 'b'"];
     let text = said(&lab, &[&["compare", "plan.yaml", "--against", "then"], &arms[..]].concat());
     assert!(text.contains("excluded: repeat 1 of now: given up: connection refused (3 of 3)"), "{text}");
@@ -308,7 +310,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
 #[timed_test]
 fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let lab = measured();
-    // A result stays what it is, whatever became of its repetition; so does one that came after all.
+    // A result is unaffected by a failed repetition, and so is one that succeeded in the end.
     let repeated = find(&lab, "a", ("qps", 40.0), 0);
     write_attempt(&lab, &repeated, (7, "refused", SAID), Some(3));
     let run = find(&lab, "a", ("qps", 60.0), 0);
@@ -321,7 +323,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let is = |verdict: &str| rows.as_array().unwrap().iter().filter(|row| row["verdict"] == verdict).count();
     assert_eq!((is("given_up"), rows.as_array().unwrap().len()), (1, 10));
 
-    // A plan that allows more goes on with it, and one that gives nothing up has nothing to tell.
+    // A plan that allows more retries continues, and a plan that never gives up has nothing to report.
     for retries in [5, 0] {
         let more = format!("a: {{ engine: mock, retries: {{ runs: {retries} }}");
         lab.write("more.yaml", &PLAN.replace("a: { engine: mock", &more));
@@ -329,7 +331,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
         assert_eq!((&answer["given_up"], &answer["missing"]), (&json!([]), &json!(1)), "{retries}");
     }
 
-    // The user asked for it again, and was interrupted: it is missing, as any other.
+    // The user requested it again and interrupted it: it is missing, like any other run.
     let mut afresh = write_attempt(&lab, &run, (5, "refused", SAID), None);
     let object = afresh.as_object_mut().unwrap();
     object.shift_remove("spoiled");

@@ -1,6 +1,7 @@
-//! `check` takes little time and memory on any plan of a megabyte, whatever it is: refused or not, it answers. Each text
-//! goes through the built program, whose peak of memory the kernel tells. Bounds: 500 MB; time is printed, and bounded
-//! far above what a release build on an idle machine takes (2 s), because this one is neither.
+//! `check` needs little time and memory for any plan of one megabyte, valid or not. Each text goes through
+//! the built program, whose peak memory comes from the kernel. The memory limit is 500 MB. Times are
+//! printed, and limited far above those of a release build on an idle machine (2 s), because this is
+//! neither.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,22 +14,22 @@ use super::lab::Lab;
 /// The largest plan that is read, in bytes.
 pub(super) const MEGABYTE: usize = 1 << 20;
 
-/// The most memory that `check` may take, in bytes.
+/// The most memory that `check` may use, in bytes.
 const MOST_MEMORY: u64 = 500_000_000;
 
-/// What tells a slow machine and a debug build from work that grows with the square of the text.
+/// Distinguishes a slow machine and a debug build from work that grows quadratically with the text.
 const MOST_TIME: Duration = Duration::from_secs(300);
 
-/// What comes before the part of a plan that is hostile.
+/// The part of a plan before the hostile part.
 pub(super) const HEAD: &str =
     "sweepline: 1\nname: hostile\nendpoints: { e: { engine: mock } }\nmodels: { m: { id: m } }\n";
 
-/// A whole plan but for `axes`, in its one matrix.
+/// Returns a whole plan whose only matrix has these `axes`.
 pub(super) fn matrix(axes: &str) -> String {
     format!("{HEAD}sweeps: {{ s: {{ matrix: {{ {axes} }} }} }}\n")
 }
 
-/// `one` with 0, 1, 2, … in place of `#`, as often as fits into `bytes`.
+/// Returns `one` with 0, 1, 2, … in place of `#`, as often as fits into `bytes`.
 pub(super) fn many(one: &str, bytes: usize) -> String {
     let mut text = String::new();
     for at in 0.. {
@@ -41,12 +42,12 @@ pub(super) fn many(one: &str, bytes: usize) -> String {
     text
 }
 
-/// `open`, repeated, something, and `close` as often.
+/// Returns repeated `open`, a middle, and `close` equally often.
 fn nested(before: &str, open: &str, close: &str, depth: usize) -> String {
     format!("{before}{}x{}\n", open.repeat(depth), close.repeat(depth))
 }
 
-/// Blocks that indent one more space each, as deep as fits.
+/// Returns nested blocks, each indented by one more space, as deep as fits.
 fn deep_block(line: &str) -> String {
     let mut text = String::new();
     let mut depth = 0;
@@ -57,21 +58,22 @@ fn deep_block(line: &str) -> String {
     text
 }
 
-/// What the program took for one text.
+/// The resources that the program used for one text.
 struct Taken {
     time: Duration,
     memory: u64,
-    /// The beginning of what it said of mistakes.
+    /// The beginning of its error output.
     said: String,
 }
 
-/// Waits for a child and asks the kernel how much memory it had at most, in bytes.
+/// Waits for a child and returns its status and its peak memory from the kernel, in bytes.
 #[expect(unsafe_code, reason = "no safe call gives the memory that one child took")]
 fn wait(child: &Child) -> (ExitStatus, u64) {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to memory of ours of the right type; the child is ours and nobody else waits for it.
+    // SAFETY: both pointers are to our memory of the right type; the child is ours and nothing else waits
+    // for it.
     let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
     assert_eq!(waited, pid);
     // SAFETY: zeroed, and filled by the call above; every bit pattern is a `rusage`.
@@ -79,7 +81,7 @@ fn wait(child: &Child) -> (ExitStatus, u64) {
     (ExitStatus::from_raw(status), u64::try_from(kib).unwrap() * 1024)
 }
 
-/// Checks a text and says what that took. A panic, an overflow of the stack or a kill fails the test.
+/// Checks a text and returns the resources used. A panic, a stack overflow or a kill fails the test.
 fn check(name: &str, text: &[u8], more: &[&str]) -> Taken {
     let lab = Lab::new();
     let file = if name.starts_with("toml") { "plan.toml" } else { "plan.yaml" };
@@ -97,7 +99,7 @@ fn check(name: &str, text: &[u8], more: &[&str]) -> Taken {
     Taken { time, memory, said }
 }
 
-/// Checks each text, prints what it took, and holds the bounds.
+/// Checks each text, prints the resources used, and asserts the limits.
 fn bounded(texts: &[(&str, String)]) {
     for (name, text) in texts {
         for more in [&[][..], &["--format", "json"]] {
@@ -106,15 +108,15 @@ fn bounded(texts: &[(&str, String)]) {
     }
 }
 
-/// [`bounded`] for texts that are small enough to be looked at whole.
+/// [`bounded`] for texts that are small enough to be read completely.
 pub(super) fn bounded_and_read(texts: &[(&str, String)]) {
     for (name, text) in texts {
         let said = taken(name, text, &[]);
-        assert!(!said.contains("more values than any plan"), "{name} is refused for its size: {said}");
+        assert!(!said.contains("more values than any plan"), "{name} is rejected for its size: {said}");
     }
 }
 
-/// What `check` says of a text, within the bounds.
+/// Checks a text within the limits, and returns the resources used.
 fn taken(name: &str, text: &str, more: &[&str]) -> String {
     assert!(text.len() <= MEGABYTE, "{name} has {} bytes", text.len());
     let Taken { time, memory, said } = check(name, text.as_bytes(), more);
@@ -269,7 +271,7 @@ fn texts_with_many_names() {
     ]);
 }
 
-/// [`many`] from 1, with the number before in place of `@`.
+/// [`many`] from 1, with the previous number in place of `@`.
 fn chain(one: &str, bytes: usize) -> String {
     let mut text = String::new();
     for at in 1usize.. {
@@ -282,7 +284,7 @@ fn chain(one: &str, bytes: usize) -> String {
     text
 }
 
-/// Sweeps that each wait for all before them.
+/// Returns sweeps that each wait for all sweeps before them.
 fn after_all(count: usize) -> String {
     let sweep = |at: usize| {
         let before: Vec<String> = (0..at).map(|other| format!("s{other}")).collect();

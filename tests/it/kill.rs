@@ -1,4 +1,5 @@
-//! Sweeps that are killed or told to stop: no committed run is touched, and the same command goes on to the same set.
+//! Sweeps that are killed or stopped: no committed run is touched, and the same command completes the same
+//! set.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -13,20 +14,22 @@ use super::sweeps::{
     Talking, children, end, files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt, wait_until_gone,
 };
 
-/// Runs in the plan.
+/// Number of runs in the plan.
 const RUNS: usize = 5;
 
-/// Starts the program with a failpoint and waits until it has killed itself there; its server is gone then, too.
+/// Starts the program with a failpoint and waits until it has killed itself there; its server is gone then,
+/// too.
 fn killed_at(lab: &Lab, failpoint: &str, args: &[&str]) {
     let running = Running::start(lab.command(args).env("SWEEPLINE_FAILPOINT", failpoint));
     let (ended, servers) = end(running);
-    assert_eq!(ended.code, None, "it was not killed at {failpoint}: {}", ended.stderr);
+    assert_eq!(ended.code, None, "not killed at {failpoint}: {}", ended.stderr);
     assert_eq!(servers.len(), 1, "the embedded server of the sweep");
     wait_until_gone(&servers);
 }
 
-/// Kills at a point before or after the rename that commits, and goes on. `committed`, `finished`: how many runs the kill
-/// leaves, and how many more the next start makes of sealed attempts without measuring anything.
+/// Kills at a point before or after the rename that commits, and resumes. `committed`: runs that exist
+/// after the kill; `finished`: runs that the next start commits from sealed attempts without measuring
+/// anything.
 fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
     let lab = lab();
     killed_at(&lab, failpoint, &["run", "plan.yaml"]);
@@ -86,7 +89,7 @@ fn a_kill_of_a_replacement_leaves_a_healthy_run_at_every_instant() {
         assert_eq!((names(&lab, "runs").len(), names(&lab, "superseded").len()), (RUNS, aside), "{failpoint}");
         lab.ok(&["verify"]);
         assert!(!lab.ok(&["list"]).stdout.contains("corrupt"), "{failpoint}");
-        // Whoever writes next finishes the replacement, and the entries follow.
+        // The next writer finishes the replacement, and then the entries.
         let ended = lab.run(&["run", "plan.yaml", "--force", "--only", "batch_size == 1"]);
         honest(&ended);
         assert_eq!(ended.stderr.matches("after an earlier kill").count(), finished, "{failpoint}: {}", ended.stderr);
@@ -110,14 +113,14 @@ fn a_kill_of_the_first_and_of_the_last_commit() {
     let lab = lab();
     killed_at(&lab, "before_rename", &["run", "plan.yaml"]);
     assert!(names(&lab, "runs").is_empty());
-    // The rename of the run that was killed before its own is the first of them.
+    // The pending rename of the run killed first counts as the first rename.
     killed_at(&lab, &format!("after_rename:{RUNS}"), &["run", "plan.yaml"]);
     assert_eq!(names(&lab, "runs").len(), RUNS);
     let ended = goes_on(&lab, &files(&lab, "runs"));
     assert!(ended.stderr.contains("nothing to do"), "{}", ended.stderr);
 }
 
-/// Numbers from 0 to 1 that are the same on every day (SplitMix64).
+/// Returns numbers from 0 to 1 that never change between test runs (SplitMix64).
 fn random(seed: u64) -> f64 {
     let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -148,14 +151,14 @@ fn a_kill_at_any_instant_loses_nothing() {
         }
     });
     let kills = kills.into_inner().unwrap();
-    assert!(kills >= KILLS / 2, "only {kills} of {KILLS} sweeps were killed before their end");
+    assert!(kills >= KILLS / 2, "only {kills} of {KILLS} sweeps were killed before they ended");
 }
 
-/// Kills a sweep `after` its start and goes on; says whether it had not ended by itself.
+/// Kills a sweep `after` its start and resumes it; returns whether it was still running.
 fn kill_at_and_go_on(after: Duration, undisturbed: &BTreeSet<String>) -> bool {
     let lab = lab();
     let running = lab.start(&["run", "plan.yaml"]);
-    // The instant is what is tried out here, nothing is waited for.
+    // The test varies this instant; it does not wait for anything.
     std::thread::sleep(after);
     let servers = children(running.id());
     running.signal(Signal::KILL);
@@ -190,7 +193,8 @@ fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
     let attempt = |json: &Value| json["attempt"].as_u64().unwrap();
     let attempts: Vec<u64> = lab.runs().values().map(|run| attempt(&run.json)).collect();
     assert_eq!(attempts.iter().filter(|attempt| **attempt == 2).count(), 2, "{attempts:?}");
-    // What was replaced is whole in superseded/, under the number of its attempt; the rest is where it was.
+    // Replaced runs are whole in superseded/, under the number of their attempt; all other files are
+    // unchanged.
     let replaced = names(&lab, "superseded");
     for (path, bytes) in &old {
         let place = path.strip_prefix(lab.results().join("runs")).unwrap();
@@ -201,7 +205,7 @@ fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
         } else {
             path.clone()
         };
-        assert!(&std::fs::read(&path).unwrap() == bytes, "{} is not what it was", path.display());
+        assert!(&std::fs::read(&path).unwrap() == bytes, "{} has changed", path.display());
     }
 
     let forced = lab.run(&["run", "plan.yaml", "--force"]);
@@ -210,7 +214,7 @@ fn a_kill_between_moving_the_old_run_out_and_the_new_one_in_loses_neither() {
     lab.ok(&["verify"]);
 }
 
-/// Two runs, long enough to be met under way.
+/// Two runs, long enough to be interrupted.
 const LONGER: &str = "
 sweepline: 1
 name: longer
@@ -248,14 +252,14 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
         assert_eq!(files(&lab, "runs"), before, "nothing was committed");
     }
     goes_on(&lab, &files(&lab, "runs"));
-    assert_eq!(names(&lab, "attempts").len(), 3, "what was abandoned stays for whoever wants to look");
+    assert_eq!(names(&lab, "attempts").len(), 3, "abandoned attempts are kept for inspection");
 }
 
 #[timed_test]
 fn a_sweep_that_is_to_outlive_its_terminal_does() {
     let lab = lab();
     lab.write("plan.yaml", LONGER);
-    // As `nohup` starts it.
+    // As under `nohup`.
     let program = env!("CARGO_BIN_EXE_sweepline");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" run plan.yaml", program]).current_dir(lab.path());
@@ -280,14 +284,14 @@ fn a_signal_between_runs_keeps_what_is_committed() {
     wait_until_gone(&servers);
     unchanged(&before, &files(&lab, "runs"));
     let left = RUNS - names(&lab, "runs").len();
-    assert!(left > 0, "the sweep was stopped, not ended");
+    assert!(left > 0, "the sweep was stopped before its end");
     let ended = goes_on(&lab, &files(&lab, "runs"));
     assert!(ended.stderr.contains(&format!("short: {left} run")), "{}", ended.stderr);
 }
 
 #[timed_test]
 fn a_second_signal_ends_at_once() {
-    // A server that takes connections and never answers: a probe waits for it.
+    // A server that accepts connections and never responds: a probe waits for it.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let lab = lab();
     let url = format!("url: http://{}/v1, engine: vllm", silent.local_addr().unwrap());

@@ -1,4 +1,5 @@
-//! A run begins on an idle server: what the run before left there is waited for, what others do there is told.
+//! A run begins on an idle server: the work that the previous run left there is awaited, and work of other
+//! users is reported.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,10 +16,12 @@ use super::mock::Mock;
 use super::server::{good, read_request};
 use super::sweeps::Talking;
 
-/// One slot, 120 ms for an answer, each to its end: 1.5 s of 30 requests/s leave some three seconds of work.
+/// One slot, 120 ms per response, each served to its end: 1.5 s of 30 requests/s leave about three seconds
+/// of work.
 const SLOW: [&str; 7] = ["--ttft", "20ms", "--itl", "5ms", "--slots", "1", "--finish-abandoned"];
 
-/// A run that leaves much behind, between two light ones that leave nothing, on two endpoints of one server.
+/// Returns a run that leaves much work behind, between two light runs that leave none, on two endpoints of
+/// one server.
 fn heavy_and_light(port: u16) -> String {
     format!(
         "sweepline: 1
@@ -38,7 +41,7 @@ sweeps:
     )
 }
 
-/// The record of the light run after the heavy one.
+/// Returns the record of the light run after the heavy one.
 fn light(lab: &Lab) -> Value {
     let run = lab.runs().into_values().find(|run| !run.json["spec"]["labels"]["axes"]["prompt_tokens"].is_null());
     run.expect("the light run").json
@@ -48,8 +51,9 @@ fn at(line: &Value, name: &str) -> u64 {
     line[name].as_u64().unwrap_or_else(|| panic!("no {name}: {line}"))
 }
 
-/// Runs both loads on a mock with `flags`; gives the facts of how the light run began, and how many generations were probes. When the
-/// light run's first request came, the server had nothing else to do.
+/// Runs both loads on a mock with `flags`; returns the facts about the start of the light run, and the
+/// number of probes among the generations. Asserts that the server was idle when the light run's first
+/// request arrived.
 fn light_begins_idle(flags: &[&str]) -> (Value, usize) {
     let mut mock = Mock::start(&[&SLOW[..], flags].concat());
     let lab = Lab::new();
@@ -65,9 +69,9 @@ fn light_begins_idle(flags: &[&str]) -> (Value, usize) {
         generations.iter().filter(is_light).map(|line| at(line, "arrival_ns")).min().expect("the light run sent");
     let earlier = generations.iter().filter(|line| !is_light(line));
     let latest = earlier.map(|line| at(line, "done_ns")).max().unwrap();
-    assert!(latest <= first, "{} ms of work were left: {ended:?}", (latest - first) / 1_000_000);
+    assert!(latest <= first, "{} ms of work remained: {ended:?}", (latest - first) / 1_000_000);
     let abandoned = generations.iter().filter(|line| line["outcome"] == "client_closed").count();
-    assert!(abandoned > 5, "the heavy run is to leave something behind: {abandoned}");
+    assert!(abandoned > 5, "the heavy run must leave work behind: {abandoned}");
     assert_eq!(light["facts"]["began"]["idle"], true, "{}", light["facts"]);
     assert!(light["facts"]["began"]["waited_ns"].as_u64().unwrap() > 500_000_000, "{}", light["facts"]["began"]);
     (light["facts"]["began"].clone(), generations.iter().filter(|line| line["request_id"] == "sweepline-probe").count())
@@ -76,9 +80,9 @@ fn light_begins_idle(flags: &[&str]) -> (Value, usize) {
 #[timed_test]
 fn a_light_run_waits_for_what_a_heavy_one_left_by_a_probe() {
     let (began, probes) = light_begins_idle(&["--no-load-gauges"]);
-    assert_eq!((&began["asked"], &began["endpoint"]), (&"probe".into(), &"a".into()), "b left nothing: {began}");
+    assert_eq!((&began["asked"], &began["endpoint"]), (&"probe".into(), &"a".into()), "b left no work: {began}");
     assert!(began["ttft_ns"].as_u64().unwrap() < 1_000_000_000, "{began}");
-    // Two to see that they are ready; of each endpoint two that agree; and those after the heavy run.
+    // Two for readiness; for each endpoint two that agree; and those after the heavy run.
     assert!((7..30).contains(&probes), "{probes} probes");
 }
 
@@ -86,7 +90,7 @@ fn a_light_run_waits_for_what_a_heavy_one_left_by_a_probe() {
 fn a_light_run_waits_for_what_a_heavy_one_left_by_the_gauge() {
     let (began, probes) = light_begins_idle(&[]);
     assert_eq!((&began["asked"], &began["running"], &began["waiting"]), (&"gauge".into(), &0.into(), &0.into()));
-    assert_eq!(probes, 2, "a gauge that moves is enough");
+    assert_eq!(probes, 2, "a gauge that changes is enough");
 }
 
 #[timed_test]
@@ -113,12 +117,12 @@ fn a_run_that_leaves_nothing_is_followed_at_once() {
         let measured = log.iter().filter(|line| !line["n"].is_null() && line["request_id"] != "sweepline-probe");
         let first = measured.map(|line| at(line, "arrival_ns")).min().unwrap();
         let between = generations.iter().filter(|line| at(line, "arrival_ns") > first).count();
-        assert_eq!(between, 0, "{flags:?}: nothing was left, nobody asks");
+        assert_eq!(between, 0, "{flags:?}: no work was left, so there are no probes");
         let gauges = others.iter().filter(|line| line["path"] == "/metrics").count();
         assert_eq!(
             gauges,
             if flags.is_empty() { 3 } else { 1 },
-            "{flags:?}: asked before each run, where there is one"
+            "{flags:?}: read before each run, if there is a gauge"
         );
     }
 }

@@ -1,4 +1,5 @@
-//! The best settings of a server: short runs of all, longer ones of those that may be best, each on a server that was started with them.
+//! The best settings of a server: short runs of all settings, longer runs of those that may be best, each
+//! on a server started with these settings.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use super::sweeps::{end, honest, names, wait_until_gone};
 
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Eight in flight on a mock of so many slots: one slot answers an eighth of what eight do, and sixteen no more than eight.
+/// Eight requests in flight on a mock with this many slots: one slot serves an eighth of the rate of eight
+/// slots, and sixteen serve no more than eight.
 fn plan(sweep: &str) -> String {
     format!(
         "\
@@ -38,7 +40,8 @@ fn choice(lab: &Lab) -> Value {
     preview["choices"][0].clone()
 }
 
-/// The runs that are there decide the same wherever a sweep is cut: each is the one that those before it ask for.
+/// Asserts that decisions do not depend on where a sweep is interrupted: each run is the one that the runs
+/// before it request.
 fn decides_the_same_wherever_it_is_cut(lab: &Lab) {
     let ended = choice(lab);
     let dir = lab.results().join("runs");
@@ -76,12 +79,12 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() <= 5, "{after:#}");
     let settings = after["settings"].as_array().unwrap();
     let of = |at: usize, key: &str| settings[at][key].as_f64().unwrap();
-    assert_eq!(of(0, "runs"), 1.0, "eight times slower: it is not run again: {after:#}");
+    assert_eq!(of(0, "runs"), 1.0, "eight times slower, so it is not run again: {after:#}");
     assert!(of(1, "low") > 4.0 * of(0, "high"), "{after:#}");
-    // Which of two equal ones looks better is luck.
+    // Chance decides which of two equal settings looks better.
     let is_named = standing.contains("slots=8 with ") || standing.contains("slots=16 with ");
     assert!(is_named && !standing.contains("slots=1 with "), "{standing}");
-    // A start of each, and one more where the other of the two has a longer run: the last one stays up.
+    // One start of each, plus one if the other of the two has a longer run: the last server keeps running.
     let expected = if after["finished"].as_array().unwrap().len() == 5 { 4 } else { 3 };
     assert_eq!(starts(&ended), expected, "{}", ended.stderr);
     let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
@@ -129,7 +132,7 @@ fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
     let plan = plan("optimize: { for: output_throughput, budget: 1m }").replace("[1, 8, 16]", "[1, 0, 8]");
     lab.write("plan.yaml", &plan.replace("engine: mock", "engine: mock\n    retries: { runs: 1 }"));
     let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
-    assert_eq!(ended.code, Some(3), "a run is given up, the others are there: {}", ended.stderr);
+    assert_eq!(ended.code, Some(3), "a run is given up, the others exist: {}", ended.stderr);
     let after = choice(&lab);
     assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() == 3, "{after:#}");
     assert!(after["settings"][1]["value"].is_null(), "{after:#}");
@@ -165,7 +168,7 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
         "optimize: { for: output_throughput, budget: 1s }",
         "a budget of 1s is less than one run of each of the 3 settings takes, 1.8s",
     );
-    // Settings that a rule leaves out are not counted.
+    // Settings that a rule excludes are not counted.
     let ruled = plan("optimize: { for: output_throughput, budget: 1s }")
         .replace("16] }", "16] }, exclude: [{ server.slots: 16 }]");
     lab.write("plan.yaml", &ruled);
@@ -188,7 +191,8 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     assert!(told.stderr.contains("the matrix has no `server` axis"), "{}", told.stderr);
 }
 
-/// Kills: `SWEEPLINE_KILLS` many, each at another instant of a sweep that takes some seconds with its starts.
+/// Kills `SWEEPLINE_KILLS` times, each at another instant of a sweep that takes some seconds with its
+/// starts.
 #[timed_test]
 fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let lab = Lab::new();
@@ -200,7 +204,7 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
     for kill in 0..kills {
         let before = names(&lab, "runs").len();
         let mut running = lab.start(&["run", "plan.yaml", "--progress", "plain"]);
-        // Every second one comes soon after a commit, where the next run is decided and its server started.
+        // Every second kill comes soon after a commit, while the next run is chosen and its server started.
         let is_after_commit = kill % 2 == 1;
         if is_after_commit {
             wait_for("a commit", || (running.has_ended() || names(&lab, "runs").len() > before).then_some(()));
@@ -226,7 +230,8 @@ fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided(
 /// How long the generator is stopped: far more than the twentieth of a window that makes a run invalid.
 const STOPPED: Duration = Duration::from_millis(500);
 
-/// Runs the plan and stops the generator inside the windows of these runs, counted from 0: they say nothing of the server.
+/// Runs the plan and stops the generator inside the windows of these runs, counted from 0, which makes them
+/// useless for judging the server.
 pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
     let running = lab.start(&["run", "plan.yaml", "--progress", "plain", "--events", "events.jsonl"]);
     let windows = || {
@@ -237,7 +242,7 @@ pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
         wait_for("a window", || (windows() > *at).then_some(()));
         running.signal(Signal::STOP);
         let stopped = Instant::now();
-        // The pause is the very thing under test.
+        // The pause is what this test is about.
         std::thread::sleep(STOPPED);
         assert!(stopped.elapsed() >= STOPPED);
         running.signal(Signal::CONT);
@@ -245,7 +250,7 @@ pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
     running.end()
 }
 
-/// One slot and eight: the second is several times as fast.
+/// One slot and eight: the second setting is several times as fast.
 fn two(optimize: &str) -> String {
     plan(optimize).replace("[1, 8, 16]", "[1, 8]").replace("measure: 500ms", "measure: 2s")
 }
@@ -270,7 +275,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     let pair = |settings: &str, became: &str| (settings.to_owned(), became.to_owned());
     let expected = [pair("slots=1", "left_out"), pair("slots=8", "says_nothing"), pair("slots=8", "best")];
     assert_eq!(became(&lab), expected);
-    // It was answered without that run, which is named.
+    // The result was decided without that run, which is named.
     let named = "flags: m · tiny · short · 8: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
     assert!(line.ends_with(" is invalid: client_paused; another one was made in its place"), "{line}");
@@ -298,8 +303,8 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
     assert!(graph.contains("slots=8 is undecided"), "{graph}");
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
-    assert!(page.contains("slots=8 is undecided"), "the report says so");
-    // Measured again it is the best.
+    assert!(page.contains("slots=8 is undecided"), "the report states it");
+    // Measured again, it is the best setting.
     honest(&lab.measured(&["run", "plan.yaml", "--redo", "invalid"]));
     assert!(choice(&lab)["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{:#}", choice(&lab));
 }
@@ -307,7 +312,8 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
 #[timed_test]
 fn the_best_settings_meet_the_objective_and_what_is_not_shown_is_said() {
     let lab = Lab::new();
-    // One answer takes 145 ms or 185 ms; the first is faster, and its users wait longer for the first token than promised.
+    // One response takes 145 ms or 185 ms; with the faster setting users wait longer for the first token
+    // than promised.
     let plan = plan("optimize: { for: output_throughput, budget: 1m }")
         .replace("server.slots: [1, 8, 16]", "server.ttft: [5ms, 110ms], server.itl: [5ms, 26ms]")
         .replace("--ttft, 5ms, --itl, 2ms", "--slots, '64'")

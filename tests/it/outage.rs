@@ -1,6 +1,7 @@
-//! What ends an attempt, and what is measured: servers that are away, turn the load away or merely fail now and then.
+//! Which failures end an attempt, and which are measured: servers that are away, reject the load or merely
+//! fail occasionally.
 //!
-//! `SWEEPLINE_CLEAN=200` makes so many clean runs, and a tenth as many overloaded ones.
+//! `SWEEPLINE_CLEAN=200` makes that many clean runs, and a tenth as many overloaded ones.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,10 +19,11 @@ use super::mock::Mock;
 use super::outcomes::child_with;
 use super::server::{Server, good, read_request};
 
-/// What the endpoint says besides its address: nothing is to be waited for or tried again here.
+/// Fields of the endpoint besides its address: no wait and no retries here.
 const ONCE: &str = ", ready: { within: 0s }, retries: { runs: 0 }";
 
-/// One run of `load` against `port`, with `endpoint` and `scenario` said of them and `more` beside the sweeps.
+/// Returns one run of `load` against `port`, with fields of `endpoint` and `scenario`, and `more` next to
+/// the sweeps.
 fn plan(port: u16, [endpoint, scenario, load, more]: [&str; 4]) -> String {
     format!(
         "sweepline: 1\nname: outage\n\
@@ -31,21 +33,21 @@ fn plan(port: u16, [endpoint, scenario, load, more]: [&str; 4]) -> String {
     )
 }
 
-/// Phases of a run of at least so many measured requests.
+/// Returns phases of a run with at least this many measured requests.
 fn at_least(requests: usize) -> String {
     format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 100ms, min_requests: {requests}, at_most: 60s }}, drain: 20s }}\n"
     )
 }
 
-/// The first attempt's record.
+/// Returns the record of the first attempt.
 fn attempt(lab: &Lab) -> Value {
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().map(|entry| entry.unwrap().path());
-    let first = attempts.min().expect("an attempt is left");
+    let first = attempts.min().expect("the attempt is kept");
     serde_json::from_slice(&std::fs::read(first.join("attempt.json")).unwrap()).unwrap()
 }
 
-/// The run was spoiled: nothing is committed, the attempt and the user are told why.
+/// Asserts that the run was spoiled: nothing is committed, and the attempt and the user get the reason.
 fn spoiled(lab: &Lab, ended: &Ended, cause: &str, words: &str) -> Value {
     assert_ne!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert!(lab.runs().is_empty(), "{}", ended.stderr);
@@ -57,7 +59,7 @@ fn spoiled(lab: &Lab, ended: &Ended, cause: &str, words: &str) -> Value {
     spoiled
 }
 
-/// The run was committed; how many of its requests ended so.
+/// Asserts that the run was committed; returns how many of its requests had this outcome.
 fn committed(lab: &Lab, ended: &Ended, outcome: Outcome) -> (Run, usize) {
     assert_eq!(lab.runs().len(), 1, "{}{}", ended.stdout, ended.stderr);
     let run = lab.only_run();
@@ -76,8 +78,8 @@ fn limited() -> Server {
     })
 }
 
-/// A server that answers one connection after the other, the list of models too, as `answer` says for the `n`-th generation
-/// (from 0; none for the list).
+/// A server that serves one connection at a time, including the list of models. `answer` writes the
+/// response to the `n`-th generation (from 0; `None` for the list).
 struct Single {
     port: u16,
     over: Arc<AtomicBool>,
@@ -98,7 +100,7 @@ impl Single {
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 let Some(head) = read_request(&mut stream) else { continue };
                 let generation = head.starts_with("post").then(|| number.fetch_add(1, SeqCst));
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _ = stream.write_all(&answer(generation));
             }
         });
@@ -116,7 +118,7 @@ impl Drop for Single {
     }
 }
 
-/// The answer to a probe's generation, and the list of models.
+/// Returns the response to a probe's generation, or the list of models.
 fn probe_answer() -> Vec<u8> {
     let body = r#"{"data":[{"id":"tiny"}],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
@@ -134,7 +136,7 @@ fn three_429_end_an_attempt_at_once() {
         assert_eq!(spoiled["retry_after"], "1s");
         let id = server.ids()[0].rsplit_once('-').unwrap().0.to_owned();
         let first = server.ids().iter().filter(|sent| sent.starts_with(&id)).count();
-        assert!((3..=6).contains(&first), "load stops at once: {first} requests");
+        assert!((3..=6).contains(&first), "the load stops at once: {first} requests");
     }
 }
 
@@ -166,7 +168,7 @@ fn with_errors_measured_a_server_that_is_gone_is_measured_too() {
     lab.write("plan.yaml", &plan(server.port, [", errors: measured", "", "batch_size: [4]", &at_least(20)]));
     let ended = lab.run(&["run", "plan.yaml"]);
     let (_, refused) = committed(&lab, &ended, Outcome::Connect);
-    // Nobody spins: each slot begins again after 200 ms.
+    // No busy loop: each slot tries again after 200 ms.
     assert!((20..100).contains(&refused), "{refused}");
 }
 
@@ -199,7 +201,7 @@ fn a_server_that_is_gone_ends_it_in_any_phase() {
 
 #[timed_test]
 fn a_gateway_whose_server_is_gone_ends_it() {
-    // Well until the tenth generation.
+    // It works until the tenth generation.
     let unavailable = http(503, "Retry-After: 1\r\n", "no backend");
     let gone = Arc::new(AtomicBool::new(false));
     let server = Single::start(move |generation| match generation {
@@ -226,7 +228,7 @@ fn the_end_of_an_embedded_server_spoils_its_run() {
         "plan.yaml",
         &plan(1, ["", "", "batch_size: [2]", "phases: { fill: 100s, stabilize: 0s, measure: 1s, drain: 1s }\n"])
             .replace("url: 'http://127.0.0.1:1/v1', engine: mock", "engine: mock, mock: { ttft: 41ms, itl: 1ms }")
-            // Nobody waits for a server that sweepline starts.
+            // There is no wait for a server that sweepline starts.
             .replace(", ready: { within: 0s }", ""),
     );
     let running = lab.start(&["run", "plan.yaml", "--fail-fast"]);
@@ -242,7 +244,7 @@ fn sporadic_errors_are_measurements() {
     let kept = "batch_size: [8]";
     for (flags, load, more, outcomes) in [
         (vec!["--fault", "http:500@10%"], kept, "", vec![Outcome::Http(500)]),
-        // Overload: a quarter of the slots, and every second request is turned away.
+        // Overload: a quarter of the slots, and every second request is rejected.
         (vec!["--slots", "2", "--itl", "2ms", "--fault", "http:503@50%"], kept, "", vec![Outcome::Http(503)]),
         (
             vec!["--fault", "refuse@every:10"],
@@ -265,7 +267,7 @@ fn sporadic_errors_are_measurements() {
 #[timed_test]
 fn a_server_that_drops_its_connections_behind_each_answer_is_measured() {
     let server = Server::start(|_, stream| {
-        // It says nothing of closing.
+        // It does not announce the close.
         let _ = stream.write_all(&String::from_utf8(good()).unwrap().replace("connection: close\r\n", "").into_bytes());
     });
     let lab = Lab::new();
@@ -283,7 +285,7 @@ fn a_server_that_hangs_ends_it() {
     let mut command = lab.command(&["run", "plan.yaml"]);
     let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "400ms"));
     mock.log(11);
-    // Its connections stay open, the kernel takes new ones, and nothing is ever answered.
+    // Its connections stay open, the kernel accepts new ones, and no request ever gets a response.
     mock.signal(Signal::STOP);
     let ended = running.end();
     let words = format!(
@@ -296,7 +298,7 @@ fn a_server_that_hangs_ends_it() {
 
 #[timed_test]
 fn a_server_that_hangs_with_one_request_under_way_ends_it() {
-    // Every request ends by its own timeout before the silence is long enough: the next one goes on with it.
+    // Every request times out before the silence is long enough to count: the next request continues it.
     let (mock, lab) = (Mock::start(&["--ttft", "20ms"]), Lab::new());
     let phases =
         "timeouts: { request: 250ms, stall: 250ms }\nphases: { fill: 0s, stabilize: 0s, measure: 60s, drain: 1s }\n";
@@ -311,7 +313,8 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
 
 #[timed_test]
 fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
-    // While it computes it answers nothing: longer than it may be silent, and than a check waits.
+    // It sends nothing while it computes, for longer than both the allowed silence and the timeout of a
+    // check.
     let server = Single::start(|generation| match generation {
         None | Some(0) => probe_answer(),
         Some(_) => {
@@ -331,7 +334,7 @@ fn a_slow_server_of_one_thread_is_not_taken_for_dead() {
 #[timed_test]
 fn neither_a_clean_nor_an_overloaded_run_is_taken_for_an_outage() {
     let clean: usize = std::env::var("SWEEPLINE_CLEAN").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2);
-    // Answers take 64 ms, so two slots serve 31 requests in a second.
+    // Responses take 64 ms, so two slots serve 31 requests per second.
     let mock = Mock::start(&["--slots", "2", "--ttft", "50ms", "--itl", "2ms"]);
     let phases = "phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 30s }\n";
     for (qps, runs) in [(15, clean), (37, clean.div_ceil(10))] {

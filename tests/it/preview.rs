@@ -1,5 +1,5 @@
-//! `preview` and `why`: states, reasons with their places, what it costs by which rule; and what `run` says of a plan
-//! that is done, or of a repetition that was cut short.
+//! `preview` and `why`: states, reasons with their places, and the estimated cost with its rule; and
+//! `run`'s output for a plan that is done, or for a repetition that was interrupted.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn entries<'a>(preview: &'a Value, state: &str) -> Vec<&'a Value> {
     preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] == state).collect()
 }
 
-/// Ids and instants are others each time; the rest is the text.
+/// Replaces ids and instants, which vary; the rest is the text.
 fn filtered(text: &str) -> String {
     let mut out = String::new();
     for word in text.split_inclusive([' ', '\n']) {
@@ -46,7 +46,7 @@ fn filtered(text: &str) -> String {
     out
 }
 
-/// Without what a machine's speed decides: figures that are estimated from closed loops, and whether two runs were
+/// Removes values that depend on the machine's speed: estimates for closed loops, and whether two runs were
 /// committed in one second.
 fn without_measured(text: &str) -> String {
     let mut out = String::new();
@@ -86,13 +86,13 @@ fn figures_come_with_their_rules() {
     let errors: Vec<String> = validator.iter_errors(&before).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let cost = &before["totals"]["to_do"];
-    // 40/s over 20 ms + 150 ms and half of 20 ms; of the closed loops nobody knows.
+    // 40/s over 20 ms + 150 ms and half of 20 ms; for the closed loops the number is unknown.
     assert_eq!(
         (&cost["runs"], &cost["requests"], &cost["runs_with_unknown_requests"]),
         (&5.into(), &7.into(), &4.into())
     );
     assert_eq!((&cost["prompt_tokens"], &cost["output_tokens"]), (&280.into(), &28.into()));
-    // Five runs of 190 ms and a pause of 10 ms; three of them on the endpoint that costs 0.01 a second.
+    // Five runs of 190 ms and a pause of 10 ms; three of them on the endpoint that costs 0.01 per second.
     let near = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-9;
     assert!(near(&cost["seconds"], 1.0) && near(&cost["money"], 0.006), "{cost}");
     assert_eq!(cost["without_price"], serde_json::json!(["slow"]));
@@ -104,7 +104,8 @@ fn figures_come_with_their_rules() {
     assert_eq!(preview(&lab, &[])["totals"]["to_do"]["runs"], 0);
     let text = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(text.contains("in all: 5 cached\n  nothing to do"), "{text}");
-    // A longer window: requests of closed loops scale with the phases, and the result they come from is named.
+    // A longer window: requests of closed loops scale with the phases, and the result behind the estimate
+    // is named.
     lab.write("plan.yaml", &PLAN.replace("measure: 150ms", "measure: 910ms"));
     let longer = preview(&lab, &["--only", "batch_size == 2 and endpoint == 'fast'"]);
     let cost = &longer["totals"]["to_do"];
@@ -116,7 +117,7 @@ fn figures_come_with_their_rules() {
     let source = source.unwrap();
     let rows = source.json["files"]["requests.parquet"]["rows"].as_u64().unwrap();
     let expected = rows * 950_000_000 / source.json["facts"]["windows"]["measure_end_ns"].as_u64().unwrap();
-    assert!(cost["requests"].as_u64().unwrap().abs_diff(expected) <= 1, "{cost} against {expected}");
+    assert!(cost["requests"].as_u64().unwrap().abs_diff(expected) <= 1, "{cost}, expected {expected}");
     assert_eq!(cost["estimated_from"], serde_json::json!([source.json["id"].as_str().unwrap()[..8]]));
     let reason = entries(&longer, "new")[0]["reason"].as_str().unwrap();
     assert_eq!(reason, "changed from the nearest result: phases.measure.for: 150ms → 910ms (plan.yaml:8:49)");
@@ -141,7 +142,7 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
         assert!(near("seconds") && near("money") && cost["requests"] == requests, "{only}: {cost}");
         assert_eq!(cost["runs_that_may_be_prolonged"], 0, "{only}");
     }
-    assert_eq!(cost(&[])["runs_that_may_be_prolonged"], 4, "how long a closed loop takes is the server's");
+    assert_eq!(cost(&[])["runs_that_may_be_prolonged"], 4, "the duration of a closed loop depends on the server");
     let text = lab.ok(&["preview", "plan.yaml"]).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
@@ -159,9 +160,9 @@ fn runs_are_shown_as_the_plan_names_them() {
     let json = preview(&lab, &[]);
     let runs = json["runs"].as_array().unwrap();
     let repeats = runs[..32].iter().map(|run| run["repeat"].as_u64());
-    assert!(repeats.is_sorted(), "programs see the order of execution: a block of cells for each repeat");
+    assert!(repeats.is_sorted(), "JSON lists the order of execution: a block of cells for each repeat");
     let text = lab.ok(&["preview", "plan.yaml", "--all"]).stdout;
-    // The table breaks long names, so that runs are known by their ids.
+    // The table breaks long names, so runs are identified by their ids.
     let of_line = |line: &str| {
         let id = line.split_whitespace().nth(1)?;
         let run = runs.iter().find(|run| run["id"].as_str().unwrap().starts_with(id))?;
@@ -190,7 +191,8 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
     lab.run(&["run", "plan.yaml"]);
-    // The other endpoint has the figure that this one gets: its results are as near, and still asked for.
+    // The other endpoint already has the value that this one gets: its results are equally near, and still
+    // its own.
     lab.write("plan.yaml", &PLAN.replace("mock: { ttft: 1ms, itl: 1ms }", "mock: { ttft: 1ms, itl: 2ms }"));
     let edited = preview(&lab, &[]);
     let told: Vec<&str> = entries(&edited, "new").iter().map(|run| run["reason"].as_str().unwrap()).collect();
@@ -200,12 +202,12 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     assert_eq!((entries(&edited, "orphan").len(), entries(&edited, "cached").len()), (3, 2));
     assert_eq!(entries(&edited, "orphan")[0]["cell"]["endpoint"], "fast");
     insta::assert_snapshot!("preview_edited", without_measured(&filtered(&lab.ok(&["preview", "plan.yaml"]).stdout)));
-    // A value that came beside others changed none of them.
+    // A new value next to others does not change them.
     lab.write("plan.yaml", &PLAN.replace("qps: [40]", "qps: [40, 60]"));
     let added = preview(&lab, &[]);
     let reason = entries(&added, "new")[0]["reason"].as_str().unwrap();
     assert_eq!(reason, "added: load.qps: 60 (plan.yaml:13:76) next to 40");
-    // Results of endpoints that this plan does not have are another plan's.
+    // Results of endpoints that this plan does not have belong to another plan.
     lab.write("plan.yaml", &PLAN.replace("slow", "other"));
     assert!(entries(&preview(&lab, &[]), "orphan").is_empty());
     let id = lab.runs().into_iter().find(|(_, run)| run.json["spec"]["endpoint"]["name"] == "slow").unwrap().0;
@@ -272,7 +274,7 @@ fn what_another_process_measures_is_pending() {
     assert_eq!(entries(&shown, "new").len(), 1);
     running.signal(Signal::KILL);
     end(running);
-    assert_eq!(entries(&preview(&lab, &[]), "new").len(), 2, "a killed attempt is nobody's");
+    assert_eq!(entries(&preview(&lab, &[]), "new").len(), 2, "a killed attempt belongs to no run");
     let why = lab.ok(&["why", &attempt[..16]]).stdout;
     assert!(why.contains("new: interrupted ") && why.contains(": its process was killed"), "{why}");
 }
@@ -303,7 +305,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     assert!(attempts(&lab).iter().all(|attempt| *attempt >= 2), "{:?}", attempts(&lab));
     let why = lab.ok(&["why", &left]).stdout;
     assert!(why.contains("its result replaced attempt 1: forced"), "{why}");
-    // The signal may have come between the two runs.
+    // The signal may have arrived between the two runs.
     assert_eq!(why.contains("attempt 2 was interrupted"), interrupted, "{why}");
 }
 
@@ -320,9 +322,9 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     assert!(several.contains("closed · fast · s · batch 2\ncached: "), "{several}");
     let added = "endpoint.name: slow (plan.yaml:12:40) next to fast";
     assert!(several.contains("closed · slow · s · batch 2\nnew: added: ") && several.contains(added), "{several}");
-    assert!(!several.contains("identity:"), "in few words where there are several: {several}");
+    assert!(!several.contains("identity:"), "short if there are several: {several}");
     let json = lab.ok(&["why", "batch_size >= 1", "--format", "json"]).json();
-    assert_eq!(json["runs"].as_array().unwrap().len(), 2, "only what is committed");
+    assert_eq!(json["runs"].as_array().unwrap().len(), 2, "only committed runs");
     for args in [&["why", "qps == 41", "--plan", "plan.yaml"] as &[&str], &["why", "speed == 1"], &["why", "qps =="]] {
         assert_eq!(lab.run(args).code, Some(2), "{args:?}");
     }
@@ -344,21 +346,21 @@ fn a_finished_plans_table_is_kept_until_something_changes() {
     assert_eq!(derived().len(), 1, "{:?}", derived());
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!((again.code, &again.stdout), (first.code, &first.stdout));
-    // Damaged, it is made anew.
+    // If damaged, it is written again.
     let kept = lab.results().join("derived").join(derived().first().unwrap());
     let whole = std::fs::read_to_string(&kept).unwrap();
     std::fs::write(&kept, whole.replace("fast", "vast")).unwrap();
     assert_eq!(lab.run(&["run", "plan.yaml"]).stdout, first.stdout);
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), whole);
-    // A run that is no longer what it was is read, although its size is the same.
+    // A changed run is read again even if its size is the same.
     let run = lab.runs().into_values().next().unwrap();
     let file = run.dir.join("requests.parquet");
     let mut bytes = std::fs::read(&file).unwrap();
     let length = bytes.len();
     bytes[length - 10] ^= 0xff;
     std::fs::write(&file, bytes).unwrap();
-    assert_eq!(lab.run(&["run", "plan.yaml"]).code, Some(5), "the damage shows");
-    // Other thresholds are another table.
+    assert_eq!(lab.run(&["run", "plan.yaml"]).code, Some(5), "the damage is reported");
+    // Other thresholds make another table.
     lab.write("plan.yaml", &PLAN.replace("validity: {", "slo: { ttft: { p50: 1h } }\nvalidity: {"));
     let ended = lab.run(&["run", "plan.yaml", "--only", "qps == 40"]);
     assert!(ended.stdout.lines().count() < first.stdout.lines().count(), "{}", ended.stdout);

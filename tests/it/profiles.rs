@@ -1,4 +1,5 @@
-//! Anonymous profiles are replayed: what is sent is as long as the profile says, comes when it says, and shares what it says.
+//! Anonymous profiles are replayed: requests have the lengths, arrival times and shared prefixes of the
+//! profile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,8 +9,8 @@ use sweepline::rows::RequestRow;
 
 use super::lab::{Lab, Run};
 
-/// A trace in Mooncake's form, 12 s of 25 and then of 75 requests a second: half of the requests share nothing, 40 % are in groups
-/// of eight that share two blocks, and 10 % open with the same three.
+/// A trace in Mooncake's format, 12 s of 25 and then of 75 requests per second: half of the requests share
+/// nothing, 40 % are in groups of eight that share two blocks, and 10 % start with the same three blocks.
 fn trace() -> String {
     (0..600u64).fold(String::new(), |mut text, at| {
         let timestamp = if at < 150 { at * 40 } else { 6000 + (at - 150) * 1000 / 75 };
@@ -27,7 +28,7 @@ fn trace() -> String {
     })
 }
 
-/// The fields of a plan up to its scenarios, on a mock whose cache holds everything.
+/// Returns the fields of a plan up to its scenarios, on a mock whose cache holds everything.
 fn plan(scenario: &str, sweep: &str) -> String {
     format!(
         "sweepline: 1\nname: profiles\nmodels: {{ m: {{ id: tiny }} }}\n\
@@ -55,14 +56,15 @@ fn rows(run: &Run) -> impl Iterator<Item = &RequestRow> {
     run.records.iter().map(|record| &record.row)
 }
 
-/// Part of a whole, in percent, of what was answered: of the rest the server counts nothing.
+/// Returns a part of a whole in percent, over requests with a response: the server does not count the
+/// others.
 fn percent(run: &Run, part: fn(&RequestRow) -> u32, whole: fn(&RequestRow) -> u32) -> f64 {
     let answered = || rows(run).filter(|row| row.prompt_tokens.is_some());
     let sum = |of: fn(&RequestRow) -> u32| answered().map(|row| u64::from(of(row))).sum::<u64>();
     100.0 * sum(part) as f64 / sum(whole) as f64
 }
 
-/// What was sent, as a log in sweepline's own form.
+/// Returns the sent requests as a log in sweepline's own format.
 fn log(run: &Run) -> String {
     let mut rows: Vec<_> = rows(run).collect();
     rows.sort_by_key(|row| row.scheduled_ns);
@@ -74,7 +76,7 @@ fn log(run: &Run) -> String {
     })
 }
 
-/// The share of the requests in each range of prompt tokens.
+/// Returns the share of requests in each range of prompt tokens.
 fn shares(profile: &Value) -> BTreeMap<String, f64> {
     let mut shares = BTreeMap::new();
     let all = profile["requests"].as_f64().unwrap();
@@ -91,11 +93,11 @@ fn a_profile_is_replayed_as_it_says() {
     lab.write("plan.yaml", &plan("profile: { file: profile.json, speed: 2 }", AS_RECORDED));
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
-    // Twice as fast: 6 s at a mean of 100 a second, three times as many in the second half.
+    // Twice as fast: 6 s at a mean of 100 per second, with three times as many in the second half.
     let halves = [0, 1].map(|half| rows(&run).filter(|row| row.scheduled_ns / 3_000_000_000 == half).count());
     println!("{halves:?} requests, cv {}", run.json["spec"]["load"]["open"]["arrivals"]);
     assert!(halves[0].abs_diff(150) <= 6 && halves[1].abs_diff(450) <= 6, "{halves:?}");
-    // What is shared, of the profile, declared, and of the server.
+    // The shared part in the profile, as declared, and at the server.
     let wanted = 100.0 * recorded["prefixes"]["reusable_share"].as_f64().unwrap();
     let declared = percent(&run, |row| row.reusable_tokens.unwrap(), |row| row.intended_prompt_tokens);
     let cached = percent(&run, |row| row.cached_tokens.unwrap_or(0), |row| row.prompt_tokens.unwrap_or(0));
@@ -103,7 +105,7 @@ fn a_profile_is_replayed_as_it_says() {
     assert!((wanted - declared).abs() <= 2.0, "profile {wanted:.2} %, declared {declared:.2} %");
     assert!((cached - declared).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
     assert!(wanted > 30.0, "{wanted}");
-    // A profile of what was sent is the profile that was replayed.
+    // A profile of the sent requests equals the profile that was replayed.
     lab.write("sent.jsonl", &log(&run));
     lab.ok(&["dataset", "profile", "sent.jsonl", "-o", "again.json"]);
     let again = profile(&lab, "again.json");
@@ -118,7 +120,7 @@ fn a_profile_is_replayed_as_it_says() {
     assert!((cv(&recorded) - cv(&again)).abs() <= 0.05, "{} {}", cv(&recorded), cv(&again));
 }
 
-/// The id of a plan's only run.
+/// Returns the id of a plan's only run.
 fn id(lab: &Lab, plan: &str) -> String {
     lab.write("plan.yaml", plan);
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
@@ -126,7 +128,7 @@ fn id(lab: &Lab, plan: &str) -> String {
     preview["runs"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// A profile of one range, with independent arrivals at two a second.
+/// A profile of one range, with independent arrivals at two per second.
 const PLAIN: &str = r#"{ "sweepline_profile": 1, "k": 10, "requests": 40,
   "lengths": { "declared": 40, "buckets": [{ "prompt": [64, 95], "output": [4, 5], "requests": 40 }], "suppressed": 0 },
   "arrivals": { "seconds": 20, "gap_cv": 1, "stretches": [{ "seconds": 20, "requests": 40 }] } }"#;
@@ -143,7 +145,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     assert_eq!(said("profile: plain.json", AS_RECORDED), plain, "lengths and the recorded rate");
     assert_eq!(said("profile: { file: plain.json, speed: 3 }", AS_RECORDED), said(&lengths, &axes("qps: [6]")));
     let profile = |scenario: &str, sweep: &str| said(&format!("profile: plain.json, {scenario}"), sweep);
-    // Beside it, in the scenario …
+    // Next to it, in the scenario …
     let own = "lengths: { prompt: 100, output: { uniform: { min: 2, max: 9 } } }";
     assert_eq!(profile(own, AS_RECORDED), said(own, &axes("qps: [2]")));
     let prefix = "prefix: { tokens: 64 }";
@@ -157,7 +159,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     let constant = |axes: String| format!("{axes}, arrivals: constant");
     assert_eq!(profile("", &constant(axes("qps: [9]"))), said(&lengths, &constant(axes("qps: [9]"))));
     assert_eq!(profile("", &constant(AS_RECORDED.to_owned())), said(&lengths, &constant(axes("qps: [2]"))));
-    // What it says of a rate that changes, and of what is shared, is a part of what a run is.
+    // Its rate changes and shared prefixes are part of a run's identity.
     let whole = said("profile: profile.json", &axes("qps: [2]"));
     let others = [
         said("profile: profile.json, prefix: { tokens: 64 }", &axes("qps: [2]")),
@@ -166,7 +168,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
         plain,
     ];
     assert!(!others.contains(&whole), "{whole} {others:?}");
-    // The file's name and how it is laid out are no part of it.
+    // The file's name and layout are not part of it.
     let text = std::fs::read_to_string(lab.path().join("profile.json")).unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     lab.write("data/moved.json", &value.to_string());
@@ -192,12 +194,12 @@ fn conversations_of_a_profile_have_its_turns_and_come_when_they_came() {
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let mut turns: BTreeMap<u64, (u64, u32)> = BTreeMap::new();
-    // What was never begun has no conversation.
+    // Requests that never started have no conversation.
     for (row, conversation) in rows(&run).filter_map(|row| Some((row, row.conversation?))) {
         let (first, most) = turns.entry(conversation).or_insert((row.scheduled_ns, 0));
         (*first, *most) = ((*first).min(row.scheduled_ns), (*most).max(row.turn.unwrap() + 1));
     }
-    // Those that began early had the time to end.
+    // Conversations that started early had time to end.
     let whole: Vec<u32> = turns.values().filter(|(first, _)| *first < 3_000_000_000).map(|(_, most)| *most).collect();
     assert!(whole.len().abs_diff(150) <= 4, "50 conversations a second: {}", whole.len());
     assert!(whole.iter().all(|turns| [1, 3].contains(turns)), "{whole:?}");
@@ -244,7 +246,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     };
     let wanted = ids("plan.yaml", &[]);
     lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
-    assert_eq!(ids("plan.lock", &[]), wanted, "beside the plan; the trace lies where the fragment is");
+    assert_eq!(ids("plan.lock", &[]), wanted, "next to the plan; the trace is where the fragment is");
     std::fs::create_dir(lab.path().join("locks")).unwrap();
     let refused = lab.run(&["freeze", "plan.yaml", "-o", "locks/plan.lock"]);
     assert!(
@@ -254,7 +256,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     lab.ok(&["freeze", "plan.yaml", "-o", "locks/plan.lock", "--allow-outside"]);
     assert_eq!(ids("locks/plan.lock", &["--allow-outside"]), wanted);
     lab.ok(&["preview", "plan.yaml", "--frozen", "locks/plan.lock", "--allow-outside"]);
-    // A plan below is named from above.
+    // A plan in a subfolder, named from its parent.
     std::fs::create_dir(lab.path().join("below")).unwrap();
     for file in ["plan.yaml", "profile.json", "words.json", "chats.json", "parts"] {
         std::fs::rename(lab.path().join(file), lab.path().join("below").join(file)).unwrap();

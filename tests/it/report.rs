@@ -160,7 +160,7 @@ fn loads_are_those_of_curves(page: &Page, curves: &Value) -> usize {
     compared
 }
 
-/// Every run is that of `export`.
+/// Every run is the run of `export`.
 fn runs_are_those_of_exports(page: &Page, export: &Value) {
     let tables = page.tables("runs");
     let table = &tables[0];
@@ -232,7 +232,7 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
         let money = "money per million output tokens";
         assert_eq!(table.number(row, money), instance["cost_per_million_output_tokens"].as_f64());
         assert_eq!(table.text(row, "cheapest") == "yes", one["cheapest"] == true);
-        // Those of the figures are the same.
+        // The values of the figures are the same.
         let others = tables.iter().filter(|other| other.at("cheapest").is_none());
         for heading in others.flat_map(|other| other.at(money).map(|_| other.number(row, money))) {
             assert_eq!(heading, table.number(row, money));
@@ -240,7 +240,8 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
     }
 }
 
-/// What holds of every page: it asks nobody, and can be read by keyboard and screen reader.
+/// Asserts the properties of every page: it sends no requests, and can be read by keyboard and screen
+/// reader.
 pub(super) fn is_sound(page: &Page) {
     let text = &page.text;
     // Texts are escaped: every `<` opens a tag.
@@ -268,7 +269,7 @@ pub(super) fn is_sound(page: &Page) {
         for part in ["<figcaption>", "<h4", "role=\"img\"", "<details>", "<table>"] {
             assert_eq!(figure.matches(part).count(), 1, "{part} in {}", &figure[..figure.len().min(400)]);
         }
-        // A timeline is of no metric.
+        // A timeline shows no metric.
         let defined = usize::from(!figure.starts_with("=\"timeline"));
         assert_eq!(figure.matches("What is ").count(), defined, "{}", &figure[..figure.len().min(400)]);
         assert!(figure.contains("<title>"), "values show on hover");
@@ -276,15 +277,15 @@ pub(super) fn is_sound(page: &Page) {
     }
     let ids: Vec<&str> = Page::between(text, " id=\"", "\"");
     let unique: BTreeSet<&str> = ids.iter().copied().collect();
-    assert_eq!(ids.len(), unique.len(), "each id comes once: {ids:?}");
+    assert_eq!(ids.len(), unique.len(), "each id occurs once: {ids:?}");
     let named = ["aria-labelledby=\"", "aria-describedby=\"", "href=\"#"];
     for id in named.iter().flat_map(|attribute| Page::between(text, attribute, "\"")) {
-        assert!(unique.contains(id), "{id} is named and not there");
+        assert!(unique.contains(id), "{id} is referenced, but missing");
     }
-    // Headings in order: none deeper than the one before by more than a level.
+    // Headings in order: none more than one level deeper than the previous one.
     let mut last = 0;
     for level in text.split("<h").skip(1).filter_map(|rest| rest.chars().next()?.to_digit(10)) {
-        assert!(level <= last + 1, "h{level} behind h{last}");
+        assert!(level <= last + 1, "h{level} follows h{last}");
         last = level;
     }
 }
@@ -304,7 +305,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     assert!(changes_are_those_of_compare(&page, &json(&lab, &["compare", "plan.yaml"])) >= 4);
     capacity_is_that_of_capacity(&page, &json(&lab, &["capacity", "plan.yaml"]));
     let words = page.words();
-    // Every load meets the objective, so the heaviest is drawn as the answer, and no other.
+    // Every load meets the objective, so the heaviest is drawn as the result, and no other.
     for (said, times) in [
         ("at the highest load that meets the objective", 2),
         ("at the first load that misses the objective", 0),
@@ -325,11 +326,11 @@ fn a_report_has_the_numbers_of_every_answer() {
     ] {
         assert!(words.contains(said), "{said} is not in\n{words}");
     }
-    // The comparison's interval stands on the first screen.
+    // The interval of the comparison is on the first screen.
     let answer = page.section("answer").unwrap();
     assert!(answer.contains("class=\"answer\"") && unescaped(answer).contains('['), "{answer}");
 
-    // The figures alone, each as a file that stands by itself.
+    // The figures alone, each as a standalone file.
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let files: Vec<_> =
         std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -348,7 +349,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     assert!(refused.code == Some(2) && refused.stderr.contains("is not a figure of a report"), "{}", refused.stderr);
     lab.ok(&["report", "plan.yaml", "--figures", "figures", "--force"]);
 
-    // It overwrites its own, and nothing else.
+    // It overwrites its own files, and nothing else.
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     lab.write("notes.html", "<!doctype html><p>mine</p>");
     let refused = lab.run(&["report", "plan.yaml", "-o", "notes.html"]);
@@ -363,7 +364,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     super::browser::is_sound(&lab.path().join("report.html"));
 }
 
-/// The Chromium of this machine; none where none is installed.
+/// Returns the Chromium of this machine; `None` if it is not installed.
 pub(super) fn browser() -> Option<&'static str> {
     let found = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -374,10 +375,11 @@ pub(super) fn browser() -> Option<&'static str> {
     found
 }
 
-/// What a browser makes of an address, with nothing said on its console; it finds no other machine. None where it does not work.
+/// Returns the DOM that a browser builds for an address, without console messages; it cannot reach other
+/// machines. `None` if it does not work.
 pub(super) fn dom_of(browser: &str, url: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    // A browser that hangs is ended with its processes.
+    // A browser that hangs is killed with its processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "120", browser])
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
@@ -395,7 +397,7 @@ pub(super) fn dom_of(browser: &str, url: &str) -> Option<String> {
     Some(dom.into_owned())
 }
 
-/// What Chromium makes of a page: the script runs, and nothing is wrong. Skipped where there is none.
+/// Loads a page in Chromium: its script runs without errors. Skipped if Chromium is not installed.
 fn in_a_browser(page: &Path) {
     let Some(browser) = browser() else { return };
     let Some(dom) = dom_of(browser, &format!("file://{}", page.display())) else { return };
@@ -450,7 +452,7 @@ sweeps:
     });
     assert_eq!(states.get("not measured"), Some(&1), "{states:?}");
 
-    // Chosen runs of a changed plan, from any folder.
+    // Selected runs of a changed plan, from any folder.
     let of_one = ["report", "plan.yaml", "--only", "batch_size == 1", "-o", "one.html"];
     lab.ok(&of_one);
     assert_eq!(Page::of(&lab, "one.html").tables("runs")[0].rows.len(), 1);

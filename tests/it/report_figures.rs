@@ -1,5 +1,5 @@
-//! The figures of `report` beside those of loads: heat maps, evenness, classes, fronts and the generator, each with the numbers of the
-//! command that answers it; and figures as pictures.
+//! The figures of `report` other than those of loads: heat maps, evenness, classes, fronts and the
+//! generator, each with the numbers of the command that computes it; and figures as images.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::lab::Lab;
 use super::report::{Page, Table, is_sound, json, measured};
 
-/// Two servers, of which one misses the objective, three scenarios, one of them a mix, and two loads.
+/// Two servers, one of which misses the objective, three scenarios including a mix, and two loads.
 const PLAN: &str = "\
 sweepline: 1
 name: figures
@@ -31,7 +31,7 @@ sweeps:
   s: { matrix: { endpoint: [slow, quick], model: [m], scenario: [short, long, both], batch_size: [2, 6] } }
 ";
 
-/// The figure of a curve's load, by endpoint, scenario and load.
+/// Returns the figure of a curve's load, by endpoint, scenario and load.
 fn figure<'j>(curves: &'j Value, (endpoint, scenario, load): (&str, &str, f64), key: &str) -> &'j Value {
     &rung(curves, (endpoint, scenario, load))["figures"][key]
 }
@@ -43,7 +43,7 @@ fn rung<'j>(curves: &'j Value, (endpoint, scenario, load): (&str, &str, f64)) ->
     curve["rungs"].as_array().unwrap().iter().find(|rung| rung["load"] == load).unwrap()
 }
 
-/// The figures of a section, each with its table.
+/// Returns the figures of a section, each with its table.
 fn figures<'p>(page: &'p Page, section: &str) -> Vec<(&'p str, Table)> {
     let section = page.section(section).unwrap_or_else(|| panic!("no section {section}"));
     let of = |figure: &'p str| {
@@ -53,14 +53,14 @@ fn figures<'p>(page: &'p Page, section: &str) -> Vec<(&'p str, Table)> {
     Page::between(section, "<figure", "</figure>").into_iter().map(of).collect()
 }
 
-/// How many values a figure says on hover.
+/// Returns the number of values that a figure shows on hover.
 fn marks(figure: &str) -> usize {
     figure.matches("<title>").count()
 }
 
 fn is_of(table: &Table, row: usize, keys: [&str; 3], wanted: &Value) {
     for (key, end) in keys.into_iter().zip(["value", "low", "high"]) {
-        assert_eq!(table.number(row, key), wanted[end].as_f64(), "row {row}: {key} of {wanted}");
+        assert_eq!(table.number(row, key), wanted[end].as_f64(), "row {row}: {key}, expected {wanted}");
     }
 }
 
@@ -74,8 +74,8 @@ fn heat_maps_are_those_of_curves(page: &Page, curves: &Value) -> usize {
             is_of(&table, row, [&key, "low", "high"], self::figure(curves, at, &key));
             compared += usize::from(table.number(row, &key).is_some());
         }
-        assert_eq!(marks(figure), table.rows.len(), "each cell that was measured says its value");
-        // Frames and crosses: three strokes of the objective's colour in each cell that misses.
+        assert_eq!(marks(figure), table.rows.len(), "each measured cell shows its value");
+        // Frames and crosses: three strokes in the objective's color in each cell that misses.
         let missed = (0..table.rows.len()).filter(|row| table.text(*row, "objective").contains("misses")).count();
         assert_eq!(figure.matches("stroke=\"#B42318\"").count(), 3 * missed, "{figure}");
         assert_eq!(figure.matches("<figcaption>").count(), 1);
@@ -95,14 +95,11 @@ fn jitter_is_that_of_curves(page: &Page, curves: &Value) -> usize {
             compared += usize::from(table.number(row, "jitter_ratio").is_some());
         }
         let known = (0..table.rows.len()).filter(|row| table.number(*row, "jitter_ratio").is_some()).count();
-        assert_eq!(marks(figure), known, "what is not known is not drawn");
+        assert_eq!(marks(figure), known, "unknown values are not drawn");
         for word in ["smooth", "noticeable", "choppy"] {
-            assert!(figure.contains(&format!("\n{word}\n</text>")), "{word} stands beside the plane: {figure}");
+            assert!(figure.contains(&format!("\n{word}\n</text>")), "{word} is next to the plane: {figure}");
         }
-        assert!(
-            figure.contains("near 1 smooth, 2 noticeable, above 3 choppy"),
-            "the words of the definition: {figure}"
-        );
+        assert!(figure.contains("near 1 smooth, 2 noticeable, above 3 choppy"), "the definition's text: {figure}");
     }
     compared
 }
@@ -124,7 +121,7 @@ fn classes_are_those_of_curves_and_exports(page: &Page, lab: &Lab) -> usize {
                 is_of(&table, row, [&key, "low", "high"], self::figure(curves, at, &key));
                 compared += usize::from(table.number(row, &key).is_some());
             }
-            assert!(!figure.contains("objective ≤"), "the objective is none of a class");
+            assert!(!figure.contains("objective ≤"), "the objective does not apply to a class");
         }
     }
     let export = json(lab, &["export", "plan.yaml", "--rows", "classes"]);
@@ -152,7 +149,7 @@ fn classes_are_those_of_curves_and_exports(page: &Page, lab: &Lab) -> usize {
     compared
 }
 
-/// The heading of a figure's value, with its unit.
+/// Returns the heading of a figure's value, with its unit.
 fn heading(table: &Table, key: &str) -> String {
     table.headings.iter().find(|heading| heading.starts_with(key)).unwrap().clone()
 }
@@ -187,7 +184,8 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
             let is_on = table.text(row, "on the front") == "yes";
             assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}");
             if flag == "cost_over_latency" {
-                // The cheaper and the faster the better: beaten by whatever is both, and one of them more.
+                // Lower price and latency are better: a point is dominated by any point that is at least as
+                // good in both and better in one.
                 let pair = |row| keys.map(|key| table.number(row, &heading(&table, key)).unwrap());
                 let [cost, latency] = pair(row);
                 let beats = |[c, l]: [f64; 2]| c <= cost && l <= latency && (c < cost || l < latency);
@@ -201,7 +199,7 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
         assert_eq!(marks(figure), known);
         assert!(figure.contains(&format!("{on} of {known} loads")), "{figure}");
     }
-    assert_eq!(of_money, 3, "prices are known: each scenario has a front of money");
+    assert_eq!(of_money, 3, "prices are known: each scenario has a front by cost");
     compared
 }
 
@@ -230,7 +228,7 @@ fn the_generator_is_that_of_exports_and_calibrate(page: &Page, export: &Value, c
     }
 }
 
-/// Each figure as a picture: twice the size of its drawing, white, with ink where its title stands.
+/// Each figure as an image: twice the size of its drawing, white, with ink where its title is.
 fn pictures_are_those_of_drawings(folder: &Path) -> usize {
     let files = || std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let drawings: Vec<_> = files().filter(|path| path.extension().unwrap() == "svg").collect();
@@ -244,11 +242,11 @@ fn pictures_are_those_of_drawings(folder: &Path) -> usize {
         assert_eq!((pixels.width(), pixels.height()), (2 * size("width"), 2 * size("height")), "{}", picture.display());
         let title = &Page::between(&svg, "<title id=\"title\">", "</title>")[0];
         assert!(title.len() > 10, "{title}");
-        // The first line of the title, by what lies between the top and its base line.
+        // The first line of the title, located between the top and its baseline.
         let base: u32 = Page::between(&svg, "<tspan x=\"12\" y=\"", "\"")[0].parse().unwrap();
         let dots = pixels.pixels().iter().zip(0u32..).filter(|(_, at)| at / pixels.width() < base);
         let dark = dots.filter(|(dot, _)| dot.red() < 110 && dot.green() < 110 && dot.blue() < 110).count();
-        assert!(dark > 200, "{}: {dark} dark dots where the title stands", picture.display());
+        assert!(dark > 200, "{}: {dark} dark pixels where the title is", picture.display());
         let corner = pixels.pixel(pixels.width() - 1, pixels.height() - 1).unwrap();
         assert_eq!([corner.red(), corner.green(), corner.blue(), corner.alpha()], [255; 4]);
     }
@@ -256,7 +254,8 @@ fn pictures_are_those_of_drawings(folder: &Path) -> usize {
     drawings.len()
 }
 
-/// On a machine without fonts the pictures are the same, to the last byte. Skipped where a folder cannot be hidden from a process.
+/// On a machine without fonts the images are byte-identical. Skipped if a folder cannot be hidden from a
+/// process.
 fn no_font_of_the_machine_is_looked_at(lab: &Lab) {
     let program = lab.command(&[]).get_program().to_owned();
     let hide =
@@ -293,7 +292,7 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     let page = Page::of(&lab, "report.html");
     is_sound(&page);
     let curves = json(&lab, &["curves", "plan.yaml"]);
-    // Two servers × three scenarios × two loads, of a latency and of throughput.
+    // Two servers × three scenarios × two loads, for a latency and for throughput.
     assert_eq!(heat_maps_are_those_of_curves(&page, &curves), 24);
     assert!(jitter_is_that_of_curves(&page, &curves) >= 2);
     assert!(classes_are_those_of_curves_and_exports(&page, &lab) >= 16);
@@ -301,12 +300,12 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     let export = json(&lab, &["export", "plan.yaml"]);
     the_generator_is_that_of_exports_and_calibrate(&page, &export, &calibration);
     let words = page.words();
-    assert!(words.contains("misses"), "slow is above 15 ms: {words}");
+    assert!(words.contains("misses"), "the slow server is above 15 ms: {words}");
 
     let drawn = pictures_are_those_of_drawings(&lab.path().join("figures"));
     assert_eq!(drawn, page.text.matches("<figure id").count());
     no_font_of_the_machine_is_looked_at(&lab);
-    // Its own pictures are replaced, no others.
+    // It replaces its own images only.
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let mine = std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path());
     let mine = mine.into_iter().find(|path| path.extension().unwrap() == "png").unwrap();

@@ -1,5 +1,6 @@
-//! The wire, seen by somebody else: a TCP proxy that keeps every byte, and a naive reader of those bytes. Nothing here
-//! is shared with the program, so that a mistake in its HTTP or SSE code is not made twice.
+//! An independent view of the wire: a TCP proxy that records every byte, and a simple parser of those
+//! bytes. It shares no code with the program, so that a bug in the program's HTTP or SSE code is not
+//! repeated here.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -11,21 +12,21 @@ use std::thread::{self, JoinHandle};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// One connection: what the client said and what the server said.
+/// One connection: the bytes from the client and from the server.
 #[derive(Default)]
 struct Tape {
     up: Vec<u8>,
     down: Vec<u8>,
 }
 
-/// A proxy on a free port. It changes nothing and keeps everything.
+/// A proxy on a free port. It changes nothing and records everything.
 pub struct Proxy {
     address: SocketAddr,
     over: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<Vec<Call>>>,
 }
 
-/// A connection under way.
+/// An open connection.
 struct Call {
     tape: Arc<Mutex<Tape>>,
     sockets: [TcpStream; 2],
@@ -33,7 +34,7 @@ struct Call {
 }
 
 impl Proxy {
-    /// Stands before the server at `port`.
+    /// Starts a proxy in front of the server at `port`.
     pub fn start(port: u16) -> Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -56,7 +57,7 @@ impl Proxy {
         self.address.port()
     }
 
-    /// Ends every connection and reads what was kept.
+    /// Ends every connection and parses the recording.
     pub fn finish(mut self) -> Vec<Exchange> {
         self.stop().into_iter().flat_map(|tape| exchanges(&tape)).collect()
     }
@@ -64,7 +65,7 @@ impl Proxy {
     fn stop(&mut self) -> Vec<Tape> {
         let Some(acceptor) = self.acceptor.take() else { return Vec::new() };
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the acceptor, which then sees the end of the test.
         drop(TcpStream::connect(self.address));
         let calls = acceptor.join().unwrap_or_default();
         calls.into_iter().map(Call::end).collect()
@@ -79,7 +80,7 @@ impl Drop for Proxy {
 
 impl Call {
     fn start(client: TcpStream, port: u16) -> Call {
-        let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the server takes connections");
+        let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the server accepts connections");
         let tape = Arc::new(Mutex::new(Tape::default()));
         let sockets = [client, server].map(|socket| {
             socket.set_nodelay(true).unwrap();
@@ -91,10 +92,10 @@ impl Call {
             thread::spawn(move || {
                 let mut bytes = [0; 16 << 10];
                 while let Ok(read @ 1..) = from.read(&mut bytes) {
-                    // Kept before it is passed on: what somebody received is always on the tape.
+                    // Recorded before it is forwarded: bytes that the peer received are always on the tape.
                     side(&mut tape.lock().unwrap()).extend_from_slice(&bytes[..read]);
                     if to.write_all(&bytes[..read]).is_err() {
-                        // Nobody listens there any longer: who still speaks here is to know.
+                        // The reader is gone: the writer must learn that.
                         let _ = from.shutdown(Shutdown::Both);
                         break;
                     }
@@ -109,7 +110,7 @@ impl Call {
     fn end(self) -> Tape {
         let Call { tape, sockets, threads } = self;
         for socket in &sockets {
-            // Fails where it has ended already.
+            // Fails if the connection has already ended.
             let _ = socket.shutdown(Shutdown::Both);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -117,12 +118,12 @@ impl Call {
     }
 }
 
-/// A request and what came back.
+/// A request and its response.
 #[derive(Debug)]
 pub struct Exchange {
     pub head: Head,
     pub body: Vec<u8>,
-    /// None where not even the head of a response came.
+    /// `None` if not even the head of a response arrived.
     pub response: Option<Response>,
 }
 
@@ -133,16 +134,16 @@ pub struct Head {
     pub fields: BTreeMap<String, String>,
 }
 
-/// A response with the body as it is without framing.
+/// A response, with its body without framing.
 #[derive(Debug)]
 pub struct Response {
     pub head: Head,
     pub body: Vec<u8>,
-    /// Whether the body ended as its framing says. By the end of the connection: always.
+    /// Whether the body ended as its framing requires. Always true if it ends with the connection.
     pub is_whole: bool,
 }
 
-/// What an answer says.
+/// The content of a response.
 #[derive(Debug, Default, PartialEq)]
 pub struct Answer {
     /// Content of each token event, in order.
@@ -152,7 +153,7 @@ pub struct Answer {
     pub finish_reason: Option<String>,
     pub prompt_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
-    /// Whether it says itself that it is whole.
+    /// Whether the response marks its own end.
     pub is_done: bool,
 }
 
@@ -169,12 +170,13 @@ impl Exchange {
         self.response.as_ref()?.head.line.split(' ').nth(1)?.parse().ok()
     }
 
-    /// What the server answered, as far as it came.
+    /// Parses the response as far as it arrived.
     pub fn answer(&self) -> Answer {
         let mut answer = Answer::default();
         let Some(response) = &self.response else { return answer };
         if response.head.fields.get("content-type").is_some_and(|kind| kind.contains("event-stream")) {
-            // A stream that was cut may end inside a character; whole events before that are whole text.
+            // A stream that was cut off may end inside a character; complete events before that are valid
+            // text.
             let text = String::from_utf8_lossy(&response.body).replace("\r\n", "\n");
             let events: Vec<&str> = text.split("\n\n").collect();
             for event in &events[..events.len() - 1] {
@@ -212,7 +214,7 @@ impl Answer {
         self.output_tokens = usage["completion_tokens"].as_u64().or(self.output_tokens);
     }
 
-    /// The column `text_digest` of an answer of which `events` token events were taken.
+    /// Returns the column `text_digest` of a response of which `events` token events were read.
     pub fn digest(&self, events: usize) -> Option<String> {
         let text = [self.content[..events].concat(), self.reasoning[..events].concat()].concat();
         let hash = Sha256::digest(text.as_bytes());
@@ -220,7 +222,7 @@ impl Answer {
     }
 }
 
-/// The requests and responses on one connection, one after the other.
+/// Splits a connection into its successive requests and responses.
 fn exchanges(tape: &Tape) -> Vec<Exchange> {
     let (mut up, mut down) = (tape.up.as_slice(), tape.down.as_slice());
     let mut found = Vec::new();
@@ -229,13 +231,13 @@ fn exchanges(tape: &Tape) -> Vec<Exchange> {
         let body = take(&mut up, length);
         let response = self::head(&mut down).map(|head| response(head, &mut down));
         if response.is_none() {
-            // Half a head: the connection was cut there.
+            // Half a head: the connection ended there.
             down = &[];
         }
         found.push(Exchange { head, body, response });
     }
     assert!(up.is_empty(), "half a head of a request: {:?}", String::from_utf8_lossy(up));
-    assert!(down.is_empty(), "more than was asked for: {:?}", String::from_utf8_lossy(down));
+    assert!(down.is_empty(), "more bytes than requested: {:?}", String::from_utf8_lossy(down));
     found
 }
 
@@ -261,7 +263,7 @@ fn response(head: Head, down: &mut &[u8]) -> Response {
         }
     }
     if !is_whole {
-        // Half a chunk's size: the connection was cut there.
+        // Half a chunk size: the connection ended there.
         *down = &[];
     }
     Response { head, body, is_whole }
@@ -279,7 +281,7 @@ fn head(bytes: &mut &[u8]) -> Option<Head> {
     Some(Head { line, fields: lines.map(field).collect() })
 }
 
-/// Takes at most `length` bytes off the front.
+/// Removes at most `length` bytes from the front.
 fn take(bytes: &mut &[u8], length: usize) -> Vec<u8> {
     let (front, rest) = bytes.split_at(length.min(bytes.len()));
     *bytes = rest;

@@ -183,8 +183,7 @@ fn answers_that_come_whole_have_no_ttft() {
     is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
 }
 
-/// Responses of 3 s that start at ten a second from 5 s on: in the window more have begun than have
-/// ended.
+/// Responses of 3 s that start at ten a second from 5 s on: more requests start than end in the window.
 fn long_rows() -> Vec<Measured> {
     let row = |request: u64| {
         let sent = 5 * S + request * 100 * MS;

@@ -221,8 +221,8 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
             // A field of an exclude with an empty list matches nothing; `check` accepts it.
             (false, true) if what.contains("/exclude/") && what.ends_with("= []") => {}
             (false, true) => wrong.push(format!("{what}: `check` accepts it, but the schema does not")),
-            // No schema can detect dependences between parts of a plan: the price for `budget.money`,
-            // the objective of a gate.
+            // No schema can detect dependencies between parts of a plan: the price for `budget.money`, the
+            // objective of a gate.
             (true, false) if what.contains("hardware") || what == " - slo" || what.starts_with("/slo ") => {}
             (true, false) => {
                 if codes.iter().any(|code| SEEN.contains(code)) {
