@@ -1,8 +1,8 @@
-//! How much the mock gives, and how exactly: `cargo bench --bench mock`.
+//! Throughput and accuracy of the mock: `cargo bench --bench mock`.
 //!
-//! The client only drains: it looks at no byte but the end of an answer. The mock serves on one thread, so what it gives
-//! per second of its own CPU time is what it gives on one core that it has to itself; that figure holds on a machine that
-//! others use too, where tokens per second of the wall clock do not.
+//! The client only drains: it examines nothing except the end of a response. The mock serves on one thread,
+//! so its throughput per second of CPU time equals its throughput on a dedicated core. That figure also
+//! holds on a busy machine, unlike tokens per second of elapsed time.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader};
@@ -17,14 +17,15 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// Tokens of an answer as in the marks of the engine, and of one so long that the request costs nothing beside them.
+/// Tokens of a response: one length as in the engine's targets, and one so long that the cost of the
+/// request is negligible.
 const LENGTHS: [u64; 2] = [128, 4_096];
-/// Tokens of each measurement of throughput.
+/// Tokens of each throughput measurement.
 const TOKENS: u64 = 8_000_000;
-/// Connections of these.
+/// Connections of each throughput measurement.
 const CONNECTIONS: u64 = 64;
 
-/// A mock with its log in a folder of its own.
+/// A mock with its log in a separate folder.
 struct Mock {
     child: Child,
     address: SocketAddr,
@@ -46,7 +47,7 @@ impl Mock {
         Mock { child, address: address.expect("an address"), folder }
     }
 
-    /// CPU seconds of all its threads so far.
+    /// Returns the CPU seconds of all its threads so far.
     fn cpu(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
         let run = |task: PathBuf| -> Option<f64> {
@@ -55,7 +56,7 @@ impl Mock {
         tasks.filter_map(|task| run(task.ok()?.path())).sum::<f64>() / 1e9
     }
 
-    /// What its log says, after its end.
+    /// Returns its log after it has ended.
     fn log(mut self) -> Vec<Value> {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
         self.child.wait().expect("it ends");

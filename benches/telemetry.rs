@@ -1,9 +1,10 @@
-//! What scraping costs: `cargo bench --bench telemetry`.
+//! The cost of scraping: `cargo bench --bench telemetry`.
 //!
-//! `load`: a run of 20 000 token events a second with its server's page scraped each second and without, in turn. Throughput, lateness and CPU
-//! time of the whole process; a machine that others use too disturbs the first two, the last hardly.
-//! `pages`: 50 pages as vLLM has them, each from a server of its own, scraped each second: CPU time of the thread that scrapes,
-//! as a share of a core. Fails where that is more than the project allows itself, 2 %. docs/TELEMETRY.md has the figures of now.
+//! `load`: a run of 20 000 token events per second, alternately with and without scraping its server's page
+//! every second. Measures throughput, lateness and CPU time of the whole process; other users of the
+//! machine disturb the first two, but hardly the last. `pages`: 50 pages like vLLM's, each from a separate
+//! server, scraped every second. Measures the CPU time of the scraping thread as a share of a core, and
+//! fails above the project's limit of 2 %. docs/TELEMETRY.md has the current figures.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -19,13 +20,13 @@ use sweepline::telemetry::page::Wanted;
 use sweepline::telemetry::scrape::{Scraper, Settings, Timeline};
 use sweepline::units::Nanos;
 
-/// A page of vLLM with all of its histograms.
+/// A page of vLLM with all its histograms.
 const PAGE: &str = include_str!("../tests/telemetry/vllm.txt");
-/// Pages that are scraped at once.
+/// Pages that are scraped in parallel.
 const PAGES: usize = 50;
-/// How long they are.
+/// The duration of the runs.
 const FOR: Duration = Duration::from_secs(20);
-/// The most of a core that they may cost.
+/// The largest share of a core that they may use.
 const MOST: f64 = 0.02;
 /// Pairs of runs.
 const PAIRS: usize = 5;
@@ -41,7 +42,7 @@ fn main() {
     }
 }
 
-/// A server that gives the page to whoever asks, on connections that stay.
+/// Starts a server that serves the page to every client, on persistent connections.
 fn serve() -> reqwest::Url {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -65,7 +66,7 @@ fn serve() -> reqwest::Url {
     format!("http://{address}/metrics").parse().expect("an address")
 }
 
-/// A run that has begun at once and whose window is not known.
+/// A run that started at once and whose window is unknown.
 struct Begun(u64);
 
 impl Timeline for Begun {
@@ -78,7 +79,7 @@ impl Timeline for Begun {
     }
 }
 
-/// CPU seconds of this process's threads of this name.
+/// Returns the CPU seconds of this process's threads with this name.
 fn cpu_of(name: &str) -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
     let of = |task: std::path::PathBuf| -> Option<f64> {
@@ -122,10 +123,10 @@ fn pages() {
         kept.load(Ordering::Relaxed)
     );
     assert!(told.scrapes - told.gaps >= PAGES as u64 * (FOR.as_secs() - 2), "{told:?}");
-    assert!(share <= MOST, "it may cost {} % at most", MOST * 100.0);
+    assert!(share <= MOST, "the limit is {} %", MOST * 100.0);
 }
 
-/// A mock in a process of its own.
+/// A mock in a separate process.
 struct Mock(Child);
 
 impl Drop for Mock {
@@ -135,7 +136,7 @@ impl Drop for Mock {
     }
 }
 
-/// Throughput in tokens per second, mean lateness in milliseconds, CPU seconds of a run.
+/// Returns throughput in tokens per second, mean lateness in milliseconds, and CPU seconds of a run.
 fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
     std::fs::write(folder.join("plan.yaml"), plan).expect("a plan");
     let program = env!("CARGO_BIN_EXE_sweepline");
@@ -145,20 +146,20 @@ fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
     let cpu = children() - before;
     let list =
         Command::new(program).args(["export", "--format", "json", "--columns", "all"]).current_dir(folder).output();
-    let rows: Value = serde_json::from_slice(&list.expect("it lists").stdout)
+    let rows: Value = serde_json::from_slice(&list.expect("the list of runs").stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
     let row = &rows[0];
     let of = |name: &str| row[name].as_f64().unwrap_or_else(|| panic!("no {name}: {row:#}"));
     [of("output_throughput_tokens_per_s"), of("lateness_mean_ms"), cpu]
 }
 
-/// CPU seconds of all children that have ended.
+/// Returns the CPU seconds of all children that have ended.
 fn children() -> f64 {
     let times = ticks();
     (times.0 + times.1) as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// User and system time of ended children, in ticks: fields 16 and 17 of `/proc/self/stat`.
+/// Returns user and system time of ended children, in ticks: fields 16 and 17 of `/proc/self/stat`.
 fn ticks() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let behind = stat.rsplit_once(')').expect("the name").1;
@@ -177,7 +178,7 @@ fn load() {
     let _mock = Mock(child);
     let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
     let folder = tempfile::tempdir().expect("a folder");
-    // 200 streams of a token each 10 ms.
+    // 200 streams of one token every 10 ms.
     let plan = |telemetry: &str| {
         format!(
             "sweepline: 1\nname: cost\nendpoints: {{ e: {{ url: '{address}/v1', engine: vllm{telemetry} }} }}\n\
@@ -191,7 +192,7 @@ fn load() {
     for at in 0..PAIRS {
         let with = || run(folder.path(), &plan(", telemetry: on"));
         let without = || run(folder.path(), &plan(""));
-        // Each comes first as often as the other.
+        // Each comes first equally often.
         let pair = if at % 2 == 0 {
             [without(), with()]
         } else {

@@ -95,7 +95,7 @@ fn gaps_have_the_mean_and_the_cv_of_their_process() {
         let mut gaps = UnitGaps::new(process, [11; 32]);
         let sample: Vec<f64> = (0..200_000).map(|_| gaps.next()).collect();
         let (mean, cv) = mean_and_cv(&sample);
-        // docs/PLAN.md quotes these.
+        // docs/PLAN.md quotes these values.
         eprintln!("{process}: mean {mean:.4}, cv {cv:.4}");
         // Five standard errors of the mean; for the cv a bound with room for its kurtosis (3 + 6 cv²).
         let n = (sample.len() as f64).sqrt();
@@ -184,8 +184,8 @@ fn without_a_profile_arrivals_are_what_they_always_were() {
     }
 }
 
-/// A plan and a seed must always give the arrivals of their first measurement. Poisson's are of the release
-/// before gamma and profiles were added.
+/// A plan and a seed must always reproduce the arrivals of their first measurement. The Poisson values are
+/// from the release before gamma and profiles were added.
 #[test]
 fn golden_arrivals() {
     let of = |process, profile: &str| first(Schedule::drawn(process, course(profile, 100), [9; 32]), 6);

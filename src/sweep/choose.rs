@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Runs that respond like a server with these knees, for the loads that have run.
+    /// Runs with the results of a server with these knees, for the loads that have run.
     struct Knee {
         /// The highest load at which the time to first token keeps its limit.
         knee: f64,

@@ -1,8 +1,8 @@
-//! Claims about a run, on a live queue of which it is known what is true. What thousands of simulated ones come to prints
-//! `cargo bench --bench claims`.
+//! Claims about a run, on a live queue whose true values are known. `cargo bench --bench claims` prints the
+//! results of thousands of simulated queues.
 //!
-//! A mock with four slots and a fixed time to its only token is an M/D/4 queue. A machine that is slow makes it slower, never
-//! faster: what must not be said of it as it is must not be said then either.
+//! A mock with four slots and a fixed time to its only token is an M/D/4 queue. A slow machine makes it
+//! slower, never faster: a claim that is wrong for this queue stays wrong then.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::lab::Lab;
 use super::mock::Mock;
 use super::sweeps::honest;
 
-/// A plan over mocks, `each` the figures of one, whose answers have a single token.
+/// Returns a plan over mocks with the figures `each`, whose responses have a single token.
 fn plan(mocks: usize, each: &str, rest: &str) -> String {
     let endpoint = |at| format!("  e{at}: {{ engine: mock, mock: {{ {each}, itl: 0s }} }}\n");
     let endpoints: String = (0..mocks).map(endpoint).collect();
@@ -23,7 +23,7 @@ fn plan(mocks: usize, each: &str, rest: &str) -> String {
     )
 }
 
-/// Runs the plan, its endpoints beside each other, and has every run shown.
+/// Runs the plan with its endpoints in parallel, and returns `show` of every run.
 fn shown(lab: &Lab, plan: &str, jobs: &str) -> Vec<Value> {
     lab.write("plan.yaml", plan);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", jobs]));
@@ -35,19 +35,20 @@ fn answer(run: &Value) -> &str {
     run["slo"][0]["answer"].as_str().unwrap()
 }
 
-/// The names of reasons and labels of a verdict.
+/// Returns the names of reasons and labels of a verdict.
 fn names(run: &Value) -> Vec<&str> {
     let of = |list: &str| run["verdict"][list].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap());
     of("reasons").chain(of("labels")).collect()
 }
 
-/// Of all requests of the runs, the share above the limit.
+/// Returns the share of the runs' requests above the limit.
 fn share(runs: &[Value]) -> f64 {
     let sum = |name: &str| runs.iter().map(|run| run["slo"][0][name].as_f64().unwrap()).sum::<f64>();
     sum("above") / sum("n")
 }
 
-/// 86 % of what four slots of 40 ms serve. In 7.7 % of an endless run a request takes 2.95 × 40 ms or longer; with this seed, in 6.3 % of these.
+/// 86 % of the capacity of four slots of 40 ms. In an infinite run, 7.7 % of requests take 2.95 × 40 ms or
+/// longer; with this seed, 6.3 % do.
 const NEAR: &str =
     "phases: { fill: 200ms, stabilize: 1s, measure: { for: 2s, min_requests: 1, at_most: 2s }, drain: 5s }
 slo: { ttft: { p95: 118ms } }
@@ -66,7 +67,8 @@ fn a_limit_that_a_queue_misses_seldom_holds_by_the_luck_of_a_short_window() {
     assert!(holds <= 5, "{holds} of 60 hold");
 }
 
-/// Six of 16 slots are busy on average. Times that differ from request to request by more than what a busy machine adds.
+/// Six of 16 slots are busy on average. Times vary from request to request by more than a busy machine
+/// adds.
 const FAR: &str =
     "phases: { fill: 200ms, stabilize: 300ms, measure: { for: 6s, min_requests: 1, at_most: 6s }, drain: 5s }
 slo: { ttft: { p95: 2s } }
@@ -74,7 +76,8 @@ sweeps:
   far: { matrix: { endpoint: [MOCKS], model: m, scenario: one, qps: 60 }, repeats: 2 }
 ";
 
-/// On a machine that others keep busy requests wait for cores together, and are worth less for it. So three tries are made.
+/// On a busy machine requests wait for cores together, and are less informative. So there are up to three
+/// tries.
 #[timed_test]
 fn a_load_far_below_the_limit_holds() {
     let holds = || {
@@ -87,7 +90,7 @@ fn a_load_far_below_the_limit_holds() {
     while tries.len() < 3 && tries.last().is_none_or(|held| *held < 9) {
         tries.push(holds());
     }
-    assert!(tries.last().is_some_and(|held| *held >= 9), "of 10 runs so many hold: {tries:?}");
+    assert!(tries.last().is_some_and(|held| *held >= 9), "this many of 10 runs hold: {tries:?}");
 }
 
 const OVER: &str =
@@ -106,7 +109,7 @@ fn a_tenth_more_than_a_server_serves_is_never_kept_up_with() {
     }
 }
 
-/// A plan over servers that run already, by their ports.
+/// Returns a plan over running servers, by their ports.
 fn over(ports: &[u16], rest: &str) -> String {
     let endpoint = |(at, port): (usize, &u16)| {
         format!("  e{at}: {{ url: 'http://127.0.0.1:{port}/v1', engine: mock, errors: measured }}\n")
@@ -131,8 +134,9 @@ sweeps:
 fn a_server_that_halves_its_speed_under_way_is_never_valid() {
     let slowed =
         |from: &str| Mock::start(&["--ttft", "20ms", "--slots", "4", "--fault", &format!("slow:2@{from}-999999")]);
-    // 200, 80 and 160 requests a second; the first are counted so that a slow machine gets there within the window too. The last are
-    // more than the slower server can do: it saturates from half-way on.
+    // 200, 80 and 160 requests per second. The request numbers are chosen so that a slow machine also
+    // reaches them within the window. The last rate is more than the slowed server can handle: it saturates
+    // from halfway on.
     let mocks = [slowed("600"), slowed("360"), slowed("640")];
     let lab = Lab::new();
     let runs = shown(&lab, &over(&mocks.each_ref().map(|mock| mock.port), SLOWED), "3");

@@ -1,4 +1,5 @@
-//! Where requests get their connections from, how many there can be, and what a machine without room for them says.
+//! The origin of requests' connections, their possible number, and the messages on a machine without
+//! capacity for them.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// A closed loop of `slots` over one endpoint with `rest` in its plan.
+/// Returns a closed loop of `slots` over one endpoint, with `rest` in its plan.
 fn closed(port: u16, slots: u32, rest: &str) -> String {
     let sweep = format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {}, at_most: 90s }}, drain: 30s }}\n\
@@ -21,7 +22,7 @@ fn closed(port: u16, slots: u32, rest: &str) -> String {
     plan(&[("a", port)], &sweep)
 }
 
-/// The program in the lab's folder under `ulimit` with these words, run to its end.
+/// Runs the program in the lab's folder under `ulimit` with these arguments, until it ends.
 fn limited(lab: &Lab, ulimit: &str, args: &[&str]) -> Ended {
     Ended::from(limited_command(lab, ulimit, args).output().unwrap())
 }
@@ -37,8 +38,8 @@ fn of(records: &[Record], connection: Connection) -> usize {
     records.iter().filter(|record| record.row.connection() == Some(connection)).count()
 }
 
-/// The connections that measured requests came on, as the mock numbers them, and how many requests that were; asked for
-/// when at least `requests` have ended.
+/// Returns the connections on which measured requests arrived, as the mock numbers them, and the number of
+/// these requests, once at least `requests` have ended.
 fn on_the_server(mock: &Mock, requests: usize) -> (usize, usize) {
     wait_for("the requests in the log", || {
         let log = mock.log_now();
@@ -49,7 +50,7 @@ fn on_the_server(mock: &Mock, requests: usize) -> (usize, usize) {
     })
 }
 
-/// No request of a run failed; those that were cut by its end are no failures.
+/// Asserts that no request of a run failed; requests cut by its end are not failures.
 fn assert_none_failed(records: &[Record], ended: &Ended) {
     let failed = |record: &&Record| !matches!(record.row.outcome, Outcome::Ok | Outcome::CutAtDrain);
     let first = records.iter().find(failed).map(|record| &record.row);
@@ -69,16 +70,16 @@ fn connections_are_warm_cold_or_new_for_each_request() {
         let (new, reused) = (of(&run.records, Connection::New), of(&run.records, Connection::Reused));
         let ok = run.records.iter().filter(|record| record.row.outcome == Outcome::Ok).count();
         let (connections, requests) = on_the_server(&mock, ok);
-        assert!(new + reused >= ok, "each answer came over a connection");
+        assert!(new + reused >= ok, "each response came over a connection");
         match mode {
-            "warm" => assert_eq!((new, connections), (0, 6), "each was there before its first request"),
-            "cold" => assert_eq!((new, connections), (6, 6), "the first request of each slot opens one"),
-            _ => assert_eq!((reused, connections), (0, requests), "one each"),
+            "warm" => assert_eq!((new, connections), (0, 6), "each connection existed before its first request"),
+            "cold" => assert_eq!((new, connections), (6, 6), "the first request of each slot opens a connection"),
+            _ => assert_eq!((reused, connections), (0, requests), "one connection per request"),
         }
         for Record { row, .. } in &run.records {
             let opened = row.connection() == Some(Connection::New);
             assert_eq!(row.connect_ns.is_some(), opened, "{mode}");
-            assert_eq!((row.dns_ns, row.tls_ns), (None, None), "an address, in the clear");
+            assert_eq!((row.dns_ns, row.tls_ns), (None, None), "an address, without TLS");
         }
         assert_eq!(run.json["spec"]["connections"], mode);
         assert_eq!(
@@ -121,14 +122,14 @@ fn too_few_files_are_told_before_anything_is_done() {
     assert_eq!(preview.code, Some(0));
     assert!(preview.stderr.contains("`run` would refuse this: this process may open 256 files"), "{}", preview.stderr);
 
-    // What is typed as it is told is enough.
+    // The suggested limit is sufficient.
     let needed = ended.stderr.split("ulimit -n ").nth(1).unwrap().lines().next().unwrap().to_owned();
     let ended = limited(&lab, &format!("-n {needed}"), &["run", "plan.yaml"]);
     let run = lab.only_run();
     assert_none_failed(&run.records, &ended);
     assert_eq!(run.json["facts"]["max_in_flight"], 300);
     let ended = limited(&lab, "-n 256", &["run", "plan.yaml"]);
-    assert!(ended.stderr.contains("nothing to do"), "what is there needs no connection: {}", ended.stderr);
+    assert!(ended.stderr.contains("nothing to do"), "existing results need no connection: {}", ended.stderr);
 }
 
 #[timed_test]
@@ -151,7 +152,7 @@ fn runs_side_by_side_share_the_files() {
     assert!(two.stderr.contains("or --jobs"), "{}", two.stderr);
     let one = limited(&lab, "-n 360", &["preview", "plan.yaml"]);
     assert_eq!(one.code, Some(0));
-    assert!(!one.stderr.contains("refuse"), "one after the other there is room: {}", one.stderr);
+    assert!(!one.stderr.contains("refuse"), "there is room for runs one after the other: {}", one.stderr);
     let two = limited(&lab, "-n 360", &["run", "plan.yaml", "--jobs", "2", "--dry-run"]);
     assert!(two.code == Some(0) && two.stderr.contains("would refuse this"), "{}", two.stderr);
 }
@@ -164,7 +165,7 @@ fn too_few_ports_are_told_before_anything_is_done() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("need a local port each: 100000 to 127.0.0.1:1"), "{}", ended.stderr);
 
-    // An address of the documentation's own: nothing is ever sent there.
+    // An address reserved for documentation: nothing is ever sent there.
     let remote = plan(&[("a", 1)], "sweeps: { s: { connections: per_request, matrix: { endpoint: [a], model: [m], scenario: [short], qps: [900000] } } }\n")
         .replace("127.0.0.1", "192.0.2.1");
     lab.write("plan.yaml", &remote);
@@ -176,12 +177,12 @@ fn too_few_ports_are_told_before_anything_is_done() {
     assert!(!lab.results().exists(), "nothing was written");
     lab.write("plan.yaml", &remote.replace("per_request", "cold"));
     let kept = lab.run(&["preview", "plan.yaml"]).stderr;
-    assert!(!kept.contains("refuse"), "kept connections hold as many ports as are in flight: {kept}");
+    assert!(!kept.contains("refuse"), "kept connections use as many ports as requests in flight: {kept}");
 }
 
 #[timed_test]
 fn what_no_limit_was_told_of_beforehand_is_told_by_the_rows() {
-    // Nothing bounds an open loop without a cap: what it needs shows when the server is slow.
+    // Nothing limits an open loop without a cap: its need shows when the server is slow.
     let (mock, lab) = (Mock::start_with(&["--slots", "1000", "--ttft", "5s"], |command| command), Lab::new());
     let sweep = "timeouts: { stall: 2m }\nphases: { fill: 0s, stabilize: 0s, measure: 20s, drain: 1s }\n\
          sweeps: { s: { arrivals: constant, matrix: { endpoint: [a], model: [m], scenario: [short], qps: [400] } } }\n";
@@ -208,7 +209,7 @@ fn threads_and_timer_build_the_generator_and_name_nothing() {
 
     lab.write("plan.yaml", &built("threads: 1, timer: spin"));
     let again = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
-    assert_eq!(again["runs"][0]["state"], "cached", "the same run, however the generator is built");
+    assert_eq!(again["runs"][0]["state"], "cached", "the same run, whatever the generator's threads");
     let ended = lab.run(&["run", "plan.yaml", "--force"]);
     let run = lab.only_run();
     assert_none_failed(&run.records, &ended);
@@ -216,7 +217,7 @@ fn threads_and_timer_build_the_generator_and_name_nothing() {
     assert_eq!((&facts["client_threads"], &facts["client_timer"]), (&1.into(), &"spin".into()));
 }
 
-/// Resident memory of a process at its most, in MiB.
+/// Returns the peak resident memory of a process, in MiB.
 fn most_resident(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib =
@@ -241,10 +242,10 @@ fn ten_thousand_connections_at_once() {
     );
     lab.write("plan.yaml", &plan(&[("a", mock.port)], &sweep).replace("output_tokens: 8", "output_tokens: 2"));
     let mut running = lab.start(&["run", "plan.yaml"]);
-    // Longer than the run may take by its own phases: a build without optimisation on a busy machine takes its time.
+    // Longer than the run's own phases: an unoptimized build on a busy machine is slow.
     let (start, mut most) = (Instant::now(), 0);
     while !running.has_ended() {
-        assert!(start.elapsed() < Duration::from_secs(400), "it has no end");
+        assert!(start.elapsed() < Duration::from_secs(400), "it does not end");
         most = most_resident(running.id()).unwrap_or(0).max(most);
         std::thread::sleep(Duration::from_millis(20));
     }

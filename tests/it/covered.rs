@@ -1,4 +1,5 @@
-//! `run.json` and the inventory: every changed bit is found, a run that is gone is missed, and one bad run stops no command.
+//! `run.json` and the inventory: every changed bit is found, a missing run is noticed, and one bad run
+//! stops no command.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::lab::{Ended, Lab, wait_for};
 use super::sweeps::{files, honest, lab, names, unchanged, wait_for_attempt};
 
-/// A lab with two finished runs, and their short ids.
+/// Returns a lab with two finished runs, and their short ids.
 fn two_runs() -> (Lab, [String; 2]) {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
@@ -30,14 +31,14 @@ fn entry(lab: &Lab, id: &str) -> PathBuf {
     lab.results().join("inventory").join(format!("{id}.json"))
 }
 
-/// The program, with an end to the patience for it.
+/// Runs the program with a time limit.
 fn bounded(lab: &Lab, args: &[&str]) -> Ended {
     let mut running = lab.start(args);
     wait_for(&format!("the end of sweepline {args:?}"), || running.has_ended().then_some(()));
     running.end()
 }
 
-/// Expects an exit code and words on stdout or stderr.
+/// Asserts an exit code and words on stdout or stderr.
 fn says(ended: &Ended, code: i32, words: &[&str]) {
     let all = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.code, Some(code), "{all}");
@@ -57,8 +58,8 @@ fn any_tool_recomputes_the_digest() {
     assert_eq!(read(&entry(&lab, &ids[0]))["run_sha256"], read(&run_json(&lab, &ids[0]))["sha256"]);
 }
 
-/// One bit after the other, in files drawn with equal chance, each put back when it has been looked for. Forty, or as many as
-/// `SWEEPLINE_FLIPS` says.
+/// Flips one bit at a time, in files drawn with equal probability, and restores it after the check. Forty
+/// bits, or the number in `SWEEPLINE_FLIPS`.
 #[timed_test]
 fn verify_finds_every_flipped_bit() {
     let flips: usize = std::env::var("SWEEPLINE_FLIPS").map_or(40, |flips| flips.parse().unwrap());
@@ -101,7 +102,7 @@ fn an_edited_window_is_found_by_every_reader() {
     says(&lab.run(&["preview", "plan.yaml", "--only", "batch_size < 3", "--all"]), 0, &["redo", words]);
     let exported = lab.run(&["export", "--format", "json"]);
     says(&exported, 0, &[words]);
-    assert_eq!(exported.json().as_array().unwrap().len(), 1, "the other one is there");
+    assert_eq!(exported.json().as_array().unwrap().len(), 1, "the other run remains");
     for (command, answer) in [("curves", "batch"), ("diagnose", "symptoms")] {
         says(&lab.run(&[command, "plan.yaml"]), 5, &[words, answer]);
     }
@@ -124,17 +125,17 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let nothing = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&nothing);
     assert!(nothing.stderr.contains("nothing to do"), "a run without an entry is a hit: {}", nothing.stderr);
-    // The next that writes brings entries up to date.
+    // The next writer brings entries up to date.
     honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 3"]));
     assert_eq!(names(&lab, "inventory").len(), 3);
     says(&lab.run(&["verify"]), 0, &["3 runs", "1 not covered"]);
-    // A record whose entry has a digest had one, too.
+    // A record whose entry lists a digest must have a digest.
     let path = run_json(&lab, &new);
     let text = std::fs::read_to_string(&path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
     std::fs::write(&path, format!("{body}\n}}\n")).unwrap();
     says(&lab.run(&["verify"]), 5, &[&format!("{new} run.json: "), "it has no digest, but the inventory lists one"]);
-    // It is damaged, and not one of those that never had a digest.
+    // It counts as damaged, not as a record from before digests.
     says(&lab.run(&["verify"]), 5, &["3 runs in results: 1 damaged; 1 not covered"]);
     assert_eq!(lab.run(&["verify", "--format", "json"]).json()["not_covered"], 1);
     says(&lab.run(&["show", &new]), 5, &["it has no digest"]);
@@ -157,7 +158,7 @@ fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     std::fs::write(entry(&lab, &id), "{").unwrap();
     again();
     unchanged(&whole, &files(&lab, "inventory"));
-    // What is set aside has a name of its own.
+    // Each entry that is set aside has a distinct name.
     for _ in 0..2 {
         let path = entry(&lab, &id);
         std::fs::remove_file(&path).unwrap();
@@ -169,7 +170,7 @@ fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     for aside in ["not-a-file", "not-a-file-2"] {
         std::fs::remove_dir_all(lab.results().join("inventory").join(format!("{id}.json.{aside}"))).unwrap();
     }
-    // Who cannot write has the result all the same.
+    // Without write permission the result is the same.
     std::fs::remove_file(entry(&lab, &id)).unwrap();
     let mode = |bits: u32| {
         use std::os::unix::fs::PermissionsExt;
@@ -187,7 +188,7 @@ fn a_hit_gets_its_entry_where_the_folder_can_be_written() {
     wait_for_attempt(&lab);
     let _ = std::fs::remove_file(entry(&lab, &id));
     again();
-    assert!(!entry(&lab, &id).exists(), "the folder is another one's");
+    assert!(!entry(&lab, &id).exists(), "the folder belongs to another user");
     holder.signal(Signal::KILL);
     super::sweeps::end(holder);
     again();
@@ -223,7 +224,7 @@ fn what_is_no_inventory_stops_no_reader() {
         std::fs::remove_file(&inventory).unwrap();
         honest(&lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]));
         lab.ok(&["verify"]);
-        assert_eq!(names(&lab, "inventory").len(), 2, "made anew");
+        assert_eq!(names(&lab, "inventory").len(), 2, "written again");
         std::fs::remove_dir_all(&aside).unwrap();
     }
 }
@@ -240,7 +241,7 @@ fn remedies_name_the_folder_and_do_what_they_say() {
     }
     let copied = lab.run(&["verify", "--results", "fo"]);
     says(&copied, 5, &["1 damaged", "move away", "runs/0000000000000000"]);
-    assert!(!copied.stdout.contains("again, because"), "no plan has its id: {}", copied.stdout);
+    assert!(!copied.stdout.contains("again, because"), "no plan contains its id: {}", copied.stdout);
     std::fs::remove_dir_all(&copy).unwrap();
     std::fs::remove_dir_all(runs.join(&gone)).unwrap();
     says(
@@ -289,7 +290,7 @@ fn a_deleted_run_is_reported_until_it_is_measured_again_or_forgotten() {
     honest(&again);
     assert!(again.stderr.contains("deleted since"), "{}", again.stderr);
     lab.ok(&["verify"]);
-    assert_eq!(lab.runs()[&gone].json["attempt"], 2, "numbers go on behind what was deleted");
+    assert_eq!(lab.runs()[&gone].json["attempt"], 2, "numbers continue after deleted attempts");
     // Forgotten.
     std::fs::remove_dir_all(lab.results().join("runs").join(&gone)).unwrap();
     says(&lab.run(&["verify", "--forget", &kept]), 2, &["still exists"]);
@@ -329,7 +330,8 @@ fn a_bad_entry_is_reported_and_made_anew() {
         let report = lab.run(&["verify", "--format", "json"]).json();
         lab.follows("verify", &report);
         says(&bounded(&lab, &["show", &id]), 0, &[]);
-        // Whoever takes the lock mends it; that the other one is still there changes nothing.
+        // The next process that takes the lock fixes it; that the other run still exists makes no
+        // difference.
         says(&bounded(&lab, &["verify", "--forget", &other]), 2, &["still exists"]);
         lab.ok(&["verify"]);
         unchanged(&whole, &files(&lab, "inventory"));
@@ -374,7 +376,7 @@ fn what_is_no_regular_file_is_refused_in_bounded_time_and_stops_nobody_else() {
         std::fs::rename(&keep, &path).unwrap();
     }
     lab.ok(&["verify"]);
-    // The last one is measured again; an attempt that cannot be read is in nobody's way.
+    // The bad run is measured again; an unreadable attempt blocks no command.
     let path = run_json(&lab, &bad);
     std::fs::remove_file(&path).unwrap();
     fifo(&path);
@@ -434,7 +436,7 @@ fn a_comparison_goes_on_without_a_bad_run() {
     assert!(ids.len() == 3 && !ids.contains(&bad), "{ids:?}");
 }
 
-/// A run as short as it can be.
+/// The shortest possible run.
 const TINY: &str = "
 sweepline: 1
 name: tiny
@@ -445,8 +447,8 @@ phases: { fill: 0s, stabilize: 0s, measure: 20ms, drain: 2s }
 sweeps: { s: { matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [4] } } }
 ";
 
-/// Readers that look again and again while a run is replaced: none of them ever calls it damaged. With and without a file system
-/// that exchanges folders.
+/// Readers that poll while a run is replaced: none ever reports it as damaged. With and without a file
+/// system that can exchange folders.
 #[timed_test]
 fn readers_beside_a_forced_run_never_call_it_damaged() {
     let times: u32 = std::env::var("SWEEPLINE_REPLACEMENTS").map_or(8, |times| times.parse().unwrap());
@@ -482,7 +484,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
             }
             let mut command = lab.command(&["run", "plan.yaml", "--force", "-q"]);
             if time % 2 == 1 {
-                // A point that is never reached so often: only the way that leads past it is chosen.
+                // A failpoint that is never hit that often: it only selects the code path that contains it.
                 command.env("SWEEPLINE_FAILPOINT", "between_supersede_and_rename:99");
             }
             let ended = Ended::from(command.output().unwrap());

@@ -1,4 +1,5 @@
-//! Records of decisions: numbers are those of the results, prose is kept to the byte, nothing is overwritten that somebody wrote.
+//! Decision records: numbers equal those of the results, prose is kept byte for byte, and no user's text is
+//! overwritten.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
@@ -6,7 +7,8 @@ use serde_json::Value;
 use super::lab::{Ended, Lab};
 use super::sweeps::honest;
 
-/// Two servers, of which one is twice as fast; names and texts that are marks, and a header that is nobody's business.
+/// Two servers, one of which is twice as fast. Names and texts look like markers, and a header is
+/// confidential.
 const PLAN: &str = r#"sweepline: 1
 name: "which <b>one</b> | *now* https://evil.example"
 hypothesis: "[Quick](javascript:alert(1)) is quicker <script>alert(1)</script>"
@@ -43,20 +45,20 @@ fn read(lab: &Lab, file: &str) -> String {
     std::fs::read_to_string(lab.path().join(file)).unwrap()
 }
 
-/// A record that accepts the quick one.
+/// Writes a record that accepts the fast server.
 fn accepted(lab: &Lab) -> String {
     lab.ok(&["decide", "plan.yaml", "--accept", QUICK, "--because", "It is twice as fast."]);
     read(lab, RECORD)
 }
 
-/// The text between the markers of a part.
+/// Returns the text between the markers of a part.
 fn part<'t>(text: &'t str, name: &str) -> &'t str {
     let (_, rest) = text.split_once(&format!("<!-- sweepline:begin {name} ")).unwrap();
     let (_, rest) = rest.split_once("-->\n").unwrap();
     rest.split_once(&format!("<!-- sweepline:end {name} -->")).unwrap().0
 }
 
-/// All that people wrote: what stands outside of markers.
+/// Returns everything that users wrote: the text outside the markers.
 fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut inside = false;
@@ -70,7 +72,7 @@ fn prose(text: &str) -> String {
     out
 }
 
-/// Refused, with these words, and the record as it was.
+/// Asserts that the command is rejected with this message and leaves the record unchanged.
 fn refused(lab: &Lab, args: &[&str], words: &str) -> Ended {
     let path = lab.path().join(RECORD);
     let before = std::fs::read(&path).ok();
@@ -81,7 +83,7 @@ fn refused(lab: &Lab, args: &[&str], words: &str) -> Ended {
     ended
 }
 
-/// A number as tables show it.
+/// Formats a number as tables show it.
 fn digits(value: &Value) -> String {
     let value = value.as_f64().unwrap();
     let decimals = match value.abs() {
@@ -150,14 +152,15 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     let kinds: Vec<&Value> = answer["configurations"].as_array().unwrap().iter().map(|one| &one["kin"]).collect();
     assert_eq!(kinds, ["accepted", "rejected"]);
     assert_eq!(answer["configurations"][0]["at"]["figures"], of(false)["rungs"][1]["figures"]);
-    assert_eq!(read(&lab, RECORD), text, "nothing has changed");
+    assert_eq!(read(&lab, RECORD), text, "no change");
 }
 
 #[timed_test]
 fn prose_is_kept_and_numbers_are_made_anew() {
     let lab = lab();
     let text = accepted(&lab);
-    // Prose at every seam, with blanks at ends of lines, a marker in the middle of one, and no line end at the end.
+    // Prose next to every marker, with trailing spaces, a marker in the middle of a line, and no final line
+    // break.
     let text = text.replace(
         "<!-- sweepline:end contract -->\n",
         "<!-- sweepline:end contract -->\nours  \n\tand <!-- sweepline:end no -->\n",
@@ -173,9 +176,9 @@ fn prose_is_kept_and_numbers_are_made_anew() {
     assert!(part(&now, "contract").contains("ttft p50 ≤ 5ms") && part(&now, "contract").contains("`slo`"), "{now}");
     assert!(part(&now, "decision").contains("**It misses the objective**"), "{now}");
     assert!(part(&now, "decision").contains("When it was accepted, it met the objective."), "{now}");
-    assert!(part(&now, "decision").contains("> It is twice as fast."), "the reason stays: {now}");
+    assert!(part(&now, "decision").contains("> It is twice as fast."), "the reason remains: {now}");
 
-    // Lines that end as on another system do, and parts in another order, stay so.
+    // The line endings of another system and another order of the parts are kept.
     lab.write(RECORD, &now.replace('\n', "\r\n"));
     lab.ok(&other);
     assert_eq!(read(&lab, RECORD), now.replace('\n', "\r\n"));
@@ -186,7 +189,7 @@ fn prose_is_kept_and_numbers_are_made_anew() {
     lab.ok(&other);
     assert_eq!(read(&lab, RECORD), moved);
 
-    // What somebody wrote between markers is not overwritten; a part that was emptied is made anew.
+    // Text that a user wrote between markers is not overwritten; an empty part is filled again.
     let line = now.lines().position(|line| line.starts_with("<!-- sweepline:begin stopped")).unwrap() + 1;
     lab.write(RECORD, &now.replace("## Why we stopped\n", "## Why we stopped\n\nThe money was gone.\n"));
     refused(&lab, &other, &format!("{RECORD}:{line}: the part `stopped` was edited by hand"));
@@ -240,7 +243,7 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
         let ended = refused(&lab, &["decide", "plan.yaml", "--force"], words);
         assert!(ended.stderr.contains("nothing was written"), "{}", ended.stderr);
     }
-    // A file of others is refused too, and taken by force alone.
+    // A file that is not a record is rejected too, and overwritten only with force.
     lab.write(RECORD, "# Notes of somebody\n");
     let args = ["decide", "plan.yaml", "--accept", QUICK, "--because", "x"];
     refused(
@@ -282,8 +285,8 @@ fn another_acceptance_keeps_the_earlier_one() {
     let history = part(&now, "history");
     assert!(history.contains("it met the objective, because:\n\n> It is twice as fast."), "{history}");
     lab.ok(&["decide", "plan.yaml"]);
-    assert_eq!(read(&lab, RECORD), now, "reason and name stay");
-    // One load of it, and another reason for the same: decisions of their own.
+    assert_eq!(read(&lab, RECORD), now, "reason and name remain");
+    // One of its loads, and another reason for the same choice, are separate decisions.
     lab.ok(&["decide", "plan.yaml", "--accept", "endpoint == 'slow' and batch_size == 1", "--because", "One user."]);
     lab.ok(&["decide", "plan.yaml", "--because", "Two users."]);
     let answer = lab.ok(&["decide", "plan.yaml", "--format", "json"]).json();
@@ -291,7 +294,7 @@ fn another_acceptance_keeps_the_earlier_one() {
     assert_eq!(reasons, ["Two users.", "One user.", "The quick one is sold out.\n\n# Really", "It is twice as fast."]);
     assert_eq!(answer["configurations"][0]["at"]["load"], 1.0);
     assert!(part(&read(&lab, RECORD), "decision").contains("**Accepted: `slow · short`, at batch size 1**"));
-    // What it accepts is gone from the plan.
+    // The accepted configuration is no longer in the plan.
     lab.write("plan.yaml", &PLAN.replace("[slow, \"quick", "[\"quick").replace("compare: {", "# compare: {"));
     refused(
         &lab,
@@ -346,7 +349,7 @@ fn a_check_tells_numbers_that_are_no_longer_those_of_the_results() {
     assert_eq!(current, false);
     assert!(stderr.contains(&format!("line {line}: ")) && stderr.contains("123456"), "{stderr}");
     assert_eq!(read(&lab, RECORD), forged, "a check writes nothing");
-    // Results that were measured again are other results.
+    // Results that were measured again are different results.
     lab.write(RECORD, &text);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--force", "--only", QUICK]));
     assert!(is_current(4).1.contains("differs from the current plan and results"));
@@ -377,9 +380,9 @@ fn names_of_others_are_inert_and_secrets_stay_out() {
             _ => {}
         }
     }
-    assert_eq!(tables, 5, "places, workload, two of configurations, comparison: {text}");
-    assert!(code > 3, "the name stands as it is, as code: {text}");
-    // The whole is read again, so no name ended a part.
+    assert_eq!(tables, 5, "places, workload, two for configurations, comparison: {text}");
+    assert!(code > 3, "the name is verbatim, as code: {text}");
+    // The whole record is read again, so no name ended a part.
     lab.ok(&[&["decide", "plan.yaml"][..], &set].concat());
     assert_eq!(read(&lab, RECORD), text);
 }
@@ -393,7 +396,7 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     let asked = ["plans/plan.yaml", "--allow-outside", "--results", "elsewhere"];
     honest(&lab.measured(&[&["run", "-q"][..], &asked].concat()));
     let chosen = ["--only", "batch_size == 4", "--skip", "repeat == 1"];
-    // One configuration is left, and one load, so the expression may be of everything.
+    // One configuration and one load remain, so the expression may cover everything.
     let accept = ["--accept", QUICK, "--because", "It is twice as fast."];
     lab.ok(&[&["decide"][..], &asked, &chosen, &accept].concat());
     let text = read(&lab, "plans/plan.decision.md");
@@ -407,7 +410,7 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     assert!(!text.contains("elsewhere"), "{text}");
     let record = ["-o", "plans/plan.decision.md"];
     lab.ok(&[&["decide", "--check"][..], &asked, &chosen, &record].concat());
-    assert_eq!(lab.run(&[&["decide", "--check"][..], &asked, &record].concat()).code, Some(4), "of other runs");
+    assert_eq!(lab.run(&[&["decide", "--check"][..], &asked, &record].concat()).code, Some(4), "belongs to other runs");
 }
 
 #[timed_test]

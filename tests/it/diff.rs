@@ -1,4 +1,5 @@
-//! `diff`: which runs come, go and stay between two plans or two revisions of one, and which edits made it so.
+//! `diff`: the runs that are added, removed and kept between two plans or two revisions of one, and the
+//! edits responsible.
 
 use std::process::{Command, Stdio};
 
@@ -22,7 +23,7 @@ sweeps:
     matrix: { endpoint: [fast], model: [m], scenario: [short], qps: [5, 10, 20] }
 ";
 
-/// The edited plan: a figure of one endpoint, a rate in another's place, one more repeat, other notes.
+/// Returns the edited plan: a figure of one endpoint, a replaced rate, one more repeat, other notes.
 fn edited() -> String {
     PLAN.replace("ttft: 9ms", "ttft: 7ms")
         .replace("qps: [5, 10, 20]", "qps: [5, 10, 40]")
@@ -40,7 +41,7 @@ fn lab() -> Lab {
 fn edits_are_told_with_the_runs_that_they_cost() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
-    assert!(!lab.results().exists(), "nothing is looked at but the plans");
+    assert!(!lab.results().exists(), "only the plans are read");
     let same = lab.ok(&["diff", "a.yaml", "a.yaml"]).stdout;
     assert_eq!(same, "a.yaml → a.yaml: 0 new runs, 0 gone, 7 kept\n");
     let alone = lab.run(&["diff", "a.yaml"]);
@@ -59,7 +60,7 @@ fn tokens_and_money_are_told_beside_each_other() {
         .replace("itl: 1ms } }", "itl: 1ms }, hardware: { price_per_hour: 3.6 } }")
         .replace("itl: 4ms } }", "itl: 4ms }, hardware: { price_per_hour: 7.2 } }");
     lab.write("a.yaml", &open);
-    // Twice as many tokens come, one rate is another, one price is another.
+    // Twice as many tokens, another rate, another price.
     let after = open
         .replace("output_tokens: 6", "output_tokens: 12")
         .replace("[5, 10, 20]", "[5, 10, 40]")
@@ -75,7 +76,8 @@ fn tokens_and_money_are_told_beside_each_other() {
     assert_eq!([number("before", "output_tokens"), number("after", "output_tokens")], [428.0 * 6.0, 618.0 * 12.0]);
     assert_eq!(number("change", "output_tokens"), 618.0 * 12.0 - 428.0 * 6.0);
     assert_eq!(number("change", "prompt_tokens"), number("after", "prompt_tokens") - number("before", "prompt_tokens"));
-    // A second of the one costs a thousandth, of the other two; each run takes ten and its cooldown.
+    // A second costs a thousandth on one endpoint and two thousandths on the other; each run takes ten plus
+    // its cooldown.
     let [before, after] = ["before", "after"].map(|side| number(side, "money"));
     let seconds = number("after", "money") / 1e-3;
     assert!(
@@ -94,7 +96,7 @@ fn tokens_and_money_are_told_beside_each_other() {
     assert_eq!(words("money, time × price").len(), 3, "{text}");
     assert!(text.contains("money is in the plan's currency"), "{text}");
     assert!(row("money per million").chars().count() <= 80, "{text}");
-    // Without a price of one of them money is not known of the whole.
+    // Without a price for one of them the total cost is unknown.
     lab.write("c.yaml", &open.replace(", hardware: { price_per_hour: 7.2 }", "").replace("[5, 10, 20]", "[5]"));
     let text = lab.ok(&["diff", "a.yaml", "c.yaml"]).stdout;
     let row = text.lines().find(|line| line.starts_with("money, time × price")).unwrap();
@@ -141,7 +143,8 @@ fn a_pull_request_gets_markdown_and_programs_json() {
     assert_eq!((one["come"].as_array().unwrap().len(), one["go"].as_array().unwrap().len()), (1, 1));
 }
 
-/// The edits of a comparison, as kind and path, with how many runs come and go by them.
+/// Returns the edits of a comparison, as kind and path, with the numbers of runs that each adds and
+/// removes.
 fn told(lab: &Lab, a: &str, b: &str) -> Vec<(String, usize, usize)> {
     lab.write("one.yaml", a);
     lab.write("two.yaml", b);
@@ -170,9 +173,9 @@ fn values_repeats_sweeps_and_rules_come_and_go() {
     assert_eq!(told(&lab, PLAN, &rule), [row("changed sweeps.closed.exclude", 0, 1)]);
     let axis = PLAN.replace("qps: [5, 10, 20]", "qps: [5, 10, 20], temperature: [0, 0.7]");
     let came = told(&lab, PLAN, &axis);
-    assert_eq!(came, [row("added sweeps.rates.matrix.temperature", 3, 0)], "of the default's value the runs stay");
+    assert_eq!(came, [row("added sweeps.rates.matrix.temperature", 3, 0)], "runs with the default value remain");
     let renamed = PLAN.replace("  rates:\n", "  ladder:\n");
-    assert_eq!(told(&lab, PLAN, &renamed), [], "a sweep's name is no part of its runs");
+    assert_eq!(told(&lab, PLAN, &renamed), [], "the name of a sweep is not part of its runs");
     let all = PLAN.replace("measure: 8s", "measure: 9s").replace("ttft: 9ms", "ttft: 7ms");
     let both = told(&lab, PLAN, &all);
     assert_eq!(both.len(), 2, "{both:?}");
@@ -180,7 +183,7 @@ fn values_repeats_sweeps_and_rules_come_and_go() {
     assert!(both.contains(&row("changed endpoints.slow.mock.ttft, changed phases.measure.for", 2, 2)), "{both:?}");
 }
 
-/// Runs git in the lab; none where the program is missing.
+/// Runs git in the lab; `None` if it is not installed.
 fn git(lab: &Lab, args: &[&str]) -> Option<()> {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]).args(args);
@@ -189,7 +192,7 @@ fn git(lab: &Lab, args: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// A lab with a repository of two commits, in the second of which the plan is edited; none where git is missing.
+/// Returns a lab with a repository of two commits, the second of which edits the plan; `None` without git.
 fn repository() -> Option<Lab> {
     let lab = Lab::new();
     if git(&lab, &["init", "--quiet"]).is_none() {
@@ -214,7 +217,7 @@ fn a_plan_is_compared_with_what_it_was() {
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
     assert!(text.contains("9ms → 8ms") && !text.contains("qps"), "{text}");
-    // From another folder of the repository, and after the file is gone.
+    // From another folder of the repository, and after the file was deleted.
     let from = |folder: &str, args: &[&str]| {
         let output = lab.command(args).current_dir(lab.path().join(folder)).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -223,7 +226,7 @@ fn a_plan_is_compared_with_what_it_was() {
     std::fs::remove_dir_all(lab.path().join("plans")).unwrap();
     let gone = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@HEAD"]).stdout;
     assert!(gone.contains("9ms → 8ms"), "{gone}");
-    // A file that is called so is meant before any revision.
+    // An existing file of that name takes precedence over a revision.
     lab.write("x.yaml@HEAD", PLAN);
     assert!(lab.run(&["diff", "x.yaml@HEAD", "x.yaml@HEAD"]).stderr.contains("a plan is a .yaml"), "the file itself");
 }
@@ -279,7 +282,7 @@ fn what_git_cannot_give_is_said() {
     assert!(without.status.code() == Some(2) && stderr.contains("needs the program `git`"), "{stderr}");
 }
 
-/// A search, a ladder, a load that is taken, and a gate.
+/// A search, a ladder, a load taken from it, and a gate.
 const DECIDES: &str = "
 sweepline: 1
 name: decides
@@ -305,7 +308,7 @@ fn edits_that_decide_which_runs_are_made_leave_none_alone() {
         ("p90: 18ms", "p90: 20ms", "slo.ttft.p90"),
     ] {
         let after = DECIDES.replace(old, new);
-        assert_eq!(told(&lab, DECIDES, &after), [], "{edit}: no known run comes or goes");
+        assert_eq!(told(&lab, DECIDES, &after), [], "{edit}: no known run is added or removed");
         let diff = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "json"]).json();
         lab.follows("diff", &diff);
         assert_eq!(diff["deciding"][0]["path"], edit, "{diff:#}");
@@ -318,7 +321,7 @@ fn edits_that_decide_which_runs_are_made_leave_none_alone() {
         let page = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "markdown"]).stdout;
         assert!(page.contains("\nDecides which runs are executed:\n\n- `"), "{page}");
     }
-    // What a search may ask for is edited by its range, its resolution, and the window that confirms.
+    // The loads of a search are edited through its range, its resolution, and the window that confirms.
     for (old, new, edit) in [
         ("to: 8,", "to: 16,", "changed sweeps.limit.search.qps"),
         ("from: 1,", "from: 2,", "changed sweeps.limit.search.qps"),

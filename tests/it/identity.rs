@@ -1,4 +1,5 @@
-//! What names a run and what does not, through `preview`, `why` and what `run` executes.
+//! What determines the id of a run and what does not, through `preview`, `why` and the runs that `run`
+//! executes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::lab::{Lab, Server};
 
-/// A closed and an open cell with every field that a plan can give written out, one to a line.
+/// A closed and an open cell with every field that a plan can set, one per line.
 const PLAN: &str = r#"sweepline: 1
 name: identity
 seed: 3
@@ -99,7 +100,7 @@ sweeps:
       batch_size: [3]
 "#;
 
-/// The ids of a plan's runs in order, without orphans.
+/// Returns the ids of a plan's runs in order, without orphans.
 fn ids(lab: &Lab, plan: &str) -> Vec<String> {
     preview(lab, plan).iter().filter(|run| run["state"] != "orphan").map(|run| text(&run["id"])).collect()
 }
@@ -109,16 +110,16 @@ fn preview(lab: &Lab, plan: &str) -> Vec<Value> {
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
 }
 
-/// `plan` with the one occurrence of `old` replaced.
+/// Returns `plan` with the only occurrence of `old` replaced.
 fn edited(plan: &str, old: &str, new: &str) -> String {
     assert_eq!(plan.matches(old).count(), 1, "{old:?} must occur once");
     plan.replace(old, new)
 }
 
-/// Line and column, from 1, of the first byte of `part`.
+/// Returns line and column, from 1, of the first byte of `part`.
 fn position(text: &str, part: &str) -> String {
     let at = text.find(part).unwrap();
     let line_start = text[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -190,11 +191,11 @@ fn neither_order_nor_notation_names_anything() {
         ids
     };
     assert_eq!(ids(&lab, "plan.toml"), ids(&lab, "plan.yaml"), "TOML");
-    // The order of the sweeps and of the axes is the order of the runs; which runs there are it leaves alone.
+    // The order of sweeps and axes determines the order of runs, but not the set of runs.
     assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys reversed");
 }
 
-/// The value with the keys of every table in the opposite order.
+/// Returns the value with the keys of every table in reverse order.
 fn turned(value: &Value) -> Value {
     match value {
         Value::Object(table) => table.iter().rev().map(|(key, value)| (key.clone(), turned(value))).collect(),
@@ -233,7 +234,7 @@ fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
         lab.write("more.yaml", &edited(&plan, "    api: chat\n", &format!("    api: chat\n    {line}\n")));
         assert_eq!(ids(&lab, "more.yaml"), named, "{line}");
     }
-    // What came out does not matter here, only that it is there.
+    // The results do not matter here, only that they exist.
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 1);
     let changes = [
@@ -255,7 +256,8 @@ fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
     assert!(why.contains(&format!("load.pattern: closed → open (open.yaml:{place})")), "{why}");
 }
 
-/// Changes one value of a committed plan; the one new run is told as that change, at its place.
+/// Changes one value of a committed plan; asserts that the one new run is reported as that change, at its
+/// place.
 fn assert_why_names(lab: &Lab, plan: &str, field: &str, (before, old, new): (&str, &str, &str), shown: (&str, &str)) {
     let changed = edited(plan, &format!("{before}{old}"), &format!("{before}{new}"));
     lab.write("changed.yaml", &changed);
@@ -288,10 +290,10 @@ fn assert_why_names(lab: &Lab, plan: &str, field: &str, (before, old, new): (&st
 fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
-    // What came out does not matter here, only that it is there.
+    // The results do not matter here, only that they exist.
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 2, "{}", ended.stderr);
-    // Field, what stands before the value, old, new; as `why` shows them where that differs.
+    // Field, text before the value, old and new value; and as `why` shows them if that differs.
     let plain = [
         ("seed", "name: identity\nseed: ", "3", "4"),
         ("endpoint.api", "api: ", "chat", "completions"),
@@ -367,10 +369,11 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ids(&lab, "cold.yaml")
     });
     lab.write("warm.yaml", &cold.replace("cache: cold", "cache: warm"));
-    assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is what a plan says by saying nothing");
+    assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is the default");
     lab.write("one.yaml", &edited(PLAN, "      version: 2\n      streams: 64\n", "      version: 1.1\n"));
     assert_ne!(ids(&lab, "plan.yaml"), ids(&lab, "one.yaml"), "endpoint.http");
-    // Each entry of the identity is in one of the lists, is told elsewhere in this file, or has its reason here.
+    // Each entry of the identity is in one of the lists, is tested elsewhere in this file, or has its
+    // reason here.
     let elsewhere = [
         "hash",
         "measurement",
@@ -431,7 +434,7 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [s], qps: [30, 40, 50] }
 ";
 
-/// What tells one file from another that took its place: id of the file, time of the last change, content.
+/// Distinguishes a file from its replacement: file id, time of the last change, content.
 fn fingerprints(lab: &Lab) -> BTreeMap<String, (u64, i64, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt;
     let print = |run: &super::lab::Run| {
@@ -474,9 +477,9 @@ fn an_edited_value_runs_alone() {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert!(ended.stderr.contains("1 run to do (2 are already done)"), "{}", ended.stderr);
     let after = fingerprints(&lab);
-    assert_eq!(after.len(), 4, "the old result stays");
+    assert_eq!(after.len(), 4, "the old result remains");
     assert!(after.contains_key(new));
-    assert!(old.iter().all(|(id, print)| after[id] == *print), "results that were there are untouched");
+    assert!(old.iter().all(|(id, print)| after[id] == *print), "existing results are untouched");
     assert_eq!(lab.run(&["run", "plan.yaml"]).stderr.matches("started").count(), 0);
     let orphan = now.iter().find(|(_, (state, _))| state == "orphan").unwrap().0;
     let why = lab.ok(&["why", orphan, "--plan", "plan.yaml"]);
@@ -509,13 +512,13 @@ fn corrupt_and_forced_runs_are_redone() {
     let mended = fingerprints(&lab);
     assert_eq!(mended.len(), 3);
     let superseded = std::fs::read_dir(lab.results().join("superseded")).unwrap().count();
-    assert_eq!(superseded, 3, "what was damaged is kept aside");
+    assert_eq!(superseded, 3, "damaged results are set aside");
 
     let ended = lab.run(&["run", "plan.yaml", "--force", "--only", "qps == 40"]);
     assert!(ended.stderr.contains(": forced"), "{}", ended.stderr);
     let forced = fingerprints(&lab);
     let changed: Vec<&String> = mended.keys().filter(|id| mended[*id] != forced[*id]).collect();
-    assert_eq!(changed.len(), 1, "only the selected run was done again");
+    assert_eq!(changed.len(), 1, "only the selected run was repeated");
     let again = &lab.runs()[changed[0]].json;
     assert_eq!(again["spec"]["load"]["open"]["qps"], 40, "{}", again["spec"]["load"]);
 }

@@ -127,7 +127,8 @@ fn a_run_that_leaves_nothing_is_followed_at_once() {
     }
 }
 
-/// A server with a gauge of the test's own: `load` gives what runs and waits, from how many generations there were.
+/// A server with its own gauge: `load` maps the number of generations so far to the running and waiting
+/// requests.
 struct Gauged {
     port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -171,17 +172,17 @@ impl Gauged {
         Gauged { port, seen, over, accepting: Some(accepting) }
     }
 
-    /// How many requests so far begin like this.
+    /// Returns the number of requests so far that start like this.
     fn seen(&self, start: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|head| head.starts_with(start)).count()
     }
 
-    /// How many of the requests were measured ones.
+    /// Returns the number of measured requests.
     fn measured(&self) -> usize {
         self.seen.lock().unwrap().iter().filter(|head| head.contains("\"stream\":true")).count()
     }
 
-    /// One run of requests one after the other.
+    /// Returns a plan with one run of requests sent one after the other.
     fn plan(&self) -> String {
         format!(
             "sweepline: 1\nname: gauged\nseed: 5\nmodels: {{ m: {{ id: tiny }} }}\nendpoints: {{ a: {{ url: 'http://127.0.0.1:{}/v1' }} }}\n\
@@ -223,7 +224,8 @@ fn a_server_that_others_keep_busy_makes_a_run_suspect() {
 
 #[timed_test]
 fn a_gauge_that_stands_still_is_made_to_speak_by_one_generation() {
-    // As vLLM's after all requests were cut: it says what was until the server works again. The probe of the sweep comes first.
+    // Like vLLM after all requests were cut: the gauge shows old values until the server works again. The
+    // probe of the sweep comes first.
     let server = Gauged::start(|generations| if generations < 2 { (24, 6) } else { (0, 0) });
     let lab = Lab::new();
     lab.write("plan.yaml", &server.plan());
@@ -231,8 +233,8 @@ fn a_gauge_that_stands_still_is_made_to_speak_by_one_generation() {
     let began = &lab.only_run().json["facts"]["began"];
     assert_eq!((&began["idle"], &began["asked"]), (&true.into(), &"gauge".into()), "{began}");
     let waited = began["waited_ns"].as_u64().unwrap();
-    assert!(waited >= 1_000_000_000, "only where it stands still for a second: {began}");
-    assert_eq!(server.seen("post") - server.measured(), 2, "the sweep's probe, and one to make it speak");
+    assert!(waited >= 1_000_000_000, "only if it is unchanged for a second: {began}");
+    assert_eq!(server.seen("post") - server.measured(), 2, "the sweep's probe, and one to update the gauge");
 }
 
 #[timed_test]

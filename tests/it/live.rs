@@ -1,4 +1,5 @@
-//! A running sweep told to other programs: metrics for Prometheus, the dashboard over them, and a file of events.
+//! A running sweep, reported to other programs: metrics for Prometheus, the dashboard for them, and a file
+//! of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,14 +25,14 @@ sweeps:
   then: { after: [first], phases: { measure: LONG }, matrix: { endpoint: [one], model: [m], scenario: [short], qps: [50] } }
 ";
 
-/// The plan, on a server that fails some requests.
+/// Returns the plan, on a server that fails some requests.
 fn served(lab: &Lab, short: &str, long: &str) -> Server {
     let server = Server::start(lab, &["--fault", "invalid-json@20%"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &server.url()).replace("SHORT", short).replace("LONG", long));
     server
 }
 
-/// A process that writes where it listens; killed when it goes.
+/// A process that prints its address; killed on drop.
 pub(super) struct Listening {
     child: Child,
     /// Host and port.
@@ -39,26 +40,26 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Starts it; the address stands on stderr, between `before` and `after`.
+    /// Starts it and reads the address from stderr, between `before` and `after`.
     pub(super) fn start(command: &mut Command, before: &str, after: char) -> Listening {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let address = lines
             .find_map(|line| Some(line.split_once(before)?.1.split(after).next()?.to_owned()))
             .expect("the address on stderr");
-        // Whoever writes on is not held up.
+        // The rest is drained, so that the process does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Listening { child, address }
     }
 
-    /// Status and body of a GET.
+    /// Returns status and body of a GET.
     fn get(&self, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let address = &self.address;
         write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer to {path}: {text:?}"));
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response to {path}: {text:?}"));
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 }
@@ -70,19 +71,19 @@ impl Drop for Listening {
     }
 }
 
-/// The samples of a scrape: their values by name and labels as they stand.
+/// Returns the samples of a scrape: their values by name and labels as written.
 fn samples(text: &str) -> BTreeMap<&str, f64> {
     let sample = |line| str::rsplit_once(line, ' ').map(|(name, value)| (name, value.parse().unwrap()));
     text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect()
 }
 
-/// The names of our metrics that stand in a text.
+/// Returns the names of our metrics in a text.
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("sweepline_")).collect()
 }
 
-/// The queries of the dashboard, for all sweeps and endpoints.
+/// Returns the queries of the dashboard, for all sweeps and endpoints.
 fn queries() -> Vec<String> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/live/grafana.json")).unwrap();
     let dashboard: Value = serde_json::from_str(&text).unwrap();
@@ -94,7 +95,8 @@ fn queries() -> Vec<String> {
     queries.map(filled).collect()
 }
 
-/// Whether a program of the system is there; that it is not is said, and what needs it is left out.
+/// Returns whether a program is installed; if not, prints a message, and the checks that need it are
+/// skipped.
 pub(super) fn is_there(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
     if !is_there {
@@ -103,7 +105,7 @@ pub(super) fn is_there(program: &str) -> bool {
     is_there
 }
 
-/// What promtool finds wrong with a scrape.
+/// Returns promtool's complaints about a scrape.
 fn promtool(text: &str) -> String {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -113,7 +115,7 @@ fn promtool(text: &str) -> String {
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
-/// A Prometheus that scrapes an address each second.
+/// Starts a Prometheus that scrapes an address every second.
 fn prometheus(lab: &Lab, address: &str) -> Listening {
     let config = format!(
         "global: {{ scrape_interval: 1s }}\nscrape_configs: [{{ job_name: s, static_configs: [{{ targets: ['{address}'] }}] }}]\n"
@@ -124,11 +126,11 @@ fn prometheus(lab: &Lab, address: &str) -> Listening {
     Listening::start(command.current_dir(lab.path()), "msg=\"Listening on\" address=", ' ')
 }
 
-/// What an instant query yields.
+/// Returns the result of an instant query.
 fn asked(prometheus: &Listening, query: &str) -> usize {
     let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let (status, body) = prometheus.get(&format!("/api/v1/query?query={encoded}"));
-    // It listens before it answers.
+    // It listens before it can respond.
     if status == 503 {
         return 0;
     }
@@ -152,7 +154,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
         let failed = format!(r#"sweepline_requests_ended_total{{{group},outcome="malformed"}}"#);
         let target = format!("sweepline_target_requests_per_second{{{group}}}");
         let found = samples(&text);
-        // The rate is of the last seconds, in which it rose.
+        // The rate covers the last seconds, in which it rose.
         let is_reached = found.get(&*target).is_some_and(|rate| (45.0..=50.001).contains(rate));
         (found.get(&*failed) > Some(&3.0) && is_reached).then_some(text)
     });
@@ -162,7 +164,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
     assert_eq!(value(r#"runs{state="running"}"#), 1.0);
     let first = r#"sweep="first",endpoint="one",model="m",scenario="short""#;
     assert_eq!(value(&format!(r#"runs_ended_total{{{first},result="committed"}}"#)), 1.0);
-    // What the run that has ended counted is what its rows hold.
+    // The counters of the finished run equal its rows.
     let rows = &lab.only_run().records;
     for outcome in ["ok", "malformed"] {
         let in_rows = rows.iter().filter(|record| record.row.outcome.to_string() == outcome).count();
@@ -171,7 +173,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
     }
     let median = value(&format!(r#"time_to_first_token_seconds{{{group},quantile="0.5"}}"#));
     assert!((0.001..10.0).contains(&median), "in seconds: {median}");
-    // Labels are bounded: no id of a run is among them.
+    // Labels are bounded: none is the id of a run.
     let ids: Vec<String> = lab.runs().into_keys().collect();
     assert!(ids.iter().all(|id| !text.contains(id.as_str())), "{text}");
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/LIVE.md")).unwrap();
@@ -179,9 +181,9 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
     let families: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     for family in &families {
-        assert!(names(&docs).contains(family), "docs/LIVE.md lacks {family}");
+        assert!(names(&docs).contains(family), "docs/LIVE.md does not list {family}");
         let is_shown = |query: &String| names(query).iter().any(|name| name.starts_with(family));
-        assert!(queries.iter().any(is_shown), "the dashboard lacks {family}");
+        assert!(queries.iter().any(is_shown), "the dashboard does not show {family}");
     }
     let served: BTreeSet<&str> = found.keys().map(|sample| sample.split('{').next().unwrap()).collect();
     for query in &queries {
@@ -191,7 +193,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
     assert_eq!((sweep.get("/").0, sweep.get("/metrics/x").0), (404, 404));
     if is_there("promtool") {
         assert_eq!(promtool(&text), "");
-        assert_ne!(promtool(&text.replace("_ended_total", "_ended")), "", "promtool finds what is wrong");
+        assert_ne!(promtool(&text.replace("_ended_total", "_ended")), "", "promtool reports the error");
     }
     if let Some(prometheus) = prometheus {
         for query in &queries {
@@ -204,7 +206,7 @@ fn prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data(
 
 fn lines(lab: &Lab) -> Vec<Value> {
     let text = std::fs::read_to_string(lab.path().join("events.jsonl")).unwrap();
-    assert!(text.ends_with('\n'), "whole lines: {text:?}");
+    assert!(text.ends_with('\n'), "complete lines: {text:?}");
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
@@ -223,13 +225,13 @@ fn events_are_whole_lines_though_the_sweep_is_killed() {
     let ended = lab.run(&args);
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.log);
     let all = lines(&lab);
-    assert_eq!(all[..before.len()], before, "what was there stays, and the torn line is gone");
-    // One of each kind; each look at the schema is a process.
+    assert_eq!(all[..before.len()], before, "earlier lines remain, and the torn line is removed");
+    // One event of each kind; each validation starts a process.
     let kinds: BTreeMap<&str, &Value> = all.iter().map(|line| (line["event"].as_str().unwrap(), line)).collect();
     kinds.values().for_each(|line| lab.follows("events", line));
     let of =
         |lines: &[Value], event: &str| lines.iter().filter(|line| line["event"] == event).cloned().collect::<Vec<_>>();
-    // The second run was measured when the sweep was killed, and not yet told as ended.
+    // The second run was measured when the sweep was killed, but not yet reported as ended.
     assert_eq!((of(&before, "run_started").len(), of(&before, "run_ended").len()), (2, 1));
     let phases: Vec<Value> =
         before.iter().filter(|line| line["run"]["sweep"] == "first").map(|line| line["phase"].clone()).collect();

@@ -1,24 +1,27 @@
-//! Whether the machine let a test work. Most tests here measure, and what they assert (that a run is valid, which requests it sent, that an
-//! objective is held) rests on a client that gets the CPU when it asks for it. On two cores that tests share with each other and with strangers
-//! it sometimes does not, and then the program says so rightly and the test fails for nothing.
+//! Detects tests that failed because the machine was busy. Most tests here measure, and their assertions
+//! (that a run is valid, which requests it sent, that an objective is met) require a client that gets the
+//! CPU when it needs it. On two cores that tests share with each other and with other users this sometimes
+//! fails; the program then reports it correctly, and the test fails without a defect.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// How late a thread that sleeps may be woken on a machine that is called quiet: a client's own limit for `client_late` is 10 ms and less.
+/// How late a sleeping thread may be woken on a quiet machine: a client's own limit for `client_late` is 10
+/// ms or less.
 const LATE: Duration = Duration::from_millis(5);
-/// Of the time of a test, how much some task may wait for a CPU on a machine that is called quiet (`some` of Linux's `/proc/pressure/cpu`).
+/// The share of a test's time in which some task may wait for a CPU on a quiet machine (`some` in Linux's
+/// `/proc/pressure/cpu`).
 const WAITING: f64 = 0.05;
-/// How often a test is run at most.
+/// The maximum number of tries of a test.
 const TIMES: usize = 4;
 
-/// Runs a test; where it fails and the machine was busy meanwhile, again, and then beside no other timed test. A defect fails each time, and on a
-/// quiet machine at once.
+/// Runs a test. If it fails while the machine is busy, runs it again without other timed tests in parallel.
+/// A defect fails every time, and at once on a quiet machine.
 pub fn again_where_busy(test: impl Fn()) {
     static BESIDE: RwLock<()> = RwLock::new(());
-    // Nothing is shared between two tries: a test has a folder and servers of its own.
+    // Two tries share nothing: a test has its own folder and servers.
     for time in 1.. {
         let beside = (time == 1).then(|| BESIDE.read().unwrap_or_else(PoisonError::into_inner));
         let alone = (time > 1).then(|| BESIDE.write().unwrap_or_else(PoisonError::into_inner));
@@ -30,10 +33,11 @@ pub fn again_where_busy(test: impl Fn()) {
     }
 }
 
-/// Nanoseconds that the thread that watches was woken too late by, all together, counting only what was more than [`LATE`].
+/// The total lateness of the watching thread's wake-ups in nanoseconds, counting only the part above
+/// [`LATE`].
 static OVERSLEPT: AtomicU64 = AtomicU64::new(0);
 
-/// What the machine was like since a moment.
+/// The state of the machine since an instant.
 struct Watch {
     since: Instant,
     overslept: u64,
@@ -59,7 +63,7 @@ impl Watch {
         Watch { since: Instant::now(), overslept: OVERSLEPT.load(Ordering::Relaxed), waited: waited_for_cpu() }
     }
 
-    /// Why the machine is not called quiet.
+    /// Returns why the machine is not quiet, if it is busy.
     fn busy(&self) -> Option<String> {
         let overslept = Duration::from_nanos(OVERSLEPT.load(Ordering::Relaxed) - self.overslept);
         if overslept > Duration::ZERO {
@@ -70,7 +74,8 @@ impl Watch {
     }
 }
 
-/// Microseconds since the machine's start in which some task waited for a CPU; none where the system does not count them.
+/// Returns the microseconds since boot in which some task waited for a CPU; `None` if the system does not
+/// count them.
 fn waited_for_cpu() -> Option<u64> {
     let pressure = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
     pressure.lines().find(|line| line.starts_with("some"))?.rsplit_once("total=")?.1.trim().parse().ok()
@@ -82,7 +87,7 @@ fn a_test_that_fails_on_a_busy_machine_is_run_again_and_a_defect_fails_each_time
 
     let spun = |tries: &Cell<usize>, holds_at: usize| {
         tries.set(tries.get() + 1);
-        // Busy: more threads than there are cores, until something was seen to wait.
+        // Busy: more threads than cores, until some task was seen waiting.
         let (watch, begin) = (&Watch::begin(), &Instant::now());
         std::thread::scope(|scope| {
             for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {

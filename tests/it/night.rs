@@ -1,4 +1,5 @@
-//! A sweep that is left alone: servers that are away, loading, wrong, or die under way, with the words that a user reads.
+//! An unattended sweep: servers that are away, loading, wrong, or die during a run, with the messages that
+//! a user reads.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
 use super::server::{Server, answer_probe, good, read_request};
 
-/// Two loads on each endpoint (name, address, more of it).
+/// Returns a plan with two loads on each endpoint (name, address, further fields).
 fn plan(endpoints: &[(&str, u16, &str)]) -> String {
     let endpoint = |(name, port, more): &(&str, u16, &str)| {
         format!("  {name}: {{ url: 'http://127.0.0.1:{port}/v1', engine: mock{more} }}\n")
@@ -36,7 +37,7 @@ fn lab(endpoints: &[(&str, u16, &str)]) -> Lab {
     lab
 }
 
-/// The endpoints of the committed runs.
+/// Returns the endpoints of the committed runs.
 fn committed(lab: &Lab) -> Vec<String> {
     let name = |run: super::lab::Run| run.json["spec"]["endpoint"]["name"].as_str().unwrap().to_owned();
     let mut names: Vec<String> = lab.runs().into_values().map(name).collect();
@@ -61,7 +62,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     says(&ended, "Connection refused");
     says(&ended, "2 skipped; the same command continues with the missing runs");
     assert_eq!(ended.stderr.matches("gone: waiting for up to").count(), 1, "once for each reason: {}", ended.stderr);
-    assert_eq!(committed(&lab), ["here", "here"], "other endpoints go on meanwhile");
+    assert_eq!(committed(&lab), ["here", "here"], "other endpoints continue meanwhile");
     let order = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ended.stderr));
     assert!(order("gone: waiting") < order("gone: not ready"));
 }
@@ -121,11 +122,11 @@ fn what_an_edit_must_mend_is_told_at_once_and_together() {
     says(&ended, "endpoint `locked`: http://127.0.0.1:");
     says(&ended, "rejects the API key (HTTP 401)");
     says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not respond");
-    assert!(committed(&lab).is_empty(), "nothing is measured before the plan is mended");
+    assert!(committed(&lab).is_empty(), "nothing is measured before the plan is fixed");
     assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
 }
 
-/// A sweep under way, with what it has said so far.
+/// A running sweep, with its output so far.
 struct Night {
     child: std::process::Child,
     told: std::path::PathBuf,
@@ -143,19 +144,19 @@ impl Night {
         std::fs::read_to_string(&self.told).unwrap()
     }
 
-    /// Until the sweep has said this.
+    /// Waits until the sweep has printed this.
     fn until(&self, text: &str) {
         wait_for(text, || self.said().contains(text).then_some(()));
     }
 
-    /// Its exit code and all that it said.
+    /// Returns its exit code and its whole output.
     fn end(mut self) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
         (code, self.said())
     }
 }
 
-/// A slow mock, a front before it, and two runs of two seconds on that front.
+/// Returns a slow mock, a front in front of it, and a lab with two runs of two seconds on that front.
 fn slow(more: &str) -> (Mock, Front, Lab) {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "5ms"]);
     let front = Front::start(mock.port, Mood::Passes);
@@ -165,15 +166,16 @@ fn slow(more: &str) -> (Mock, Front, Lab) {
     (mock, front, lab)
 }
 
-/// Until the load has begun.
+/// Waits until the load has started.
 fn under_load(mock: &Mock) {
     wait_for("the load", || (mock.log_now().len() > 10).then_some(()));
 }
 
-/// Both runs are there, none of them touched by what happened, and the sweep ends as one that nothing happened to.
+/// Asserts that both runs exist, unaffected by the events, and that the sweep ends as if nothing had
+/// happened.
 #[track_caller]
 fn complete(lab: &Lab, (code, said): (Option<i32>, String)) {
-    // A busy machine may make a run invalid; nothing is missing.
+    // A busy machine may make a run invalid; no run is missing.
     assert!(matches!(code, Some(0 | 3)), "{code:?} {said}");
     assert_eq!(committed(lab), ["a", "a"], "{said}");
     for run in lab.runs().into_values() {
@@ -195,7 +197,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     for words in [" in a row", "to be retried (1 of 3)", "Connection refused", "a: ready\n"] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run begins twice: {said}");
+    assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run starts twice: {said}");
     complete(&lab, (code, said));
 }
 
@@ -230,7 +232,7 @@ fn a_server_that_hangs_is_waited_for() {
     complete(&lab, (code, said));
 }
 
-/// Each answers so for a while, and is waited for.
+/// Asserts that a server that responds like this for a while is waited for.
 #[track_caller]
 fn is_waited_for(mood: Mood, words: &[&str]) {
     let (mock, front, lab) = slow("");
@@ -278,7 +280,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     night.until("a: waiting for up to 4s: the server requests it (Retry-After)");
     let (asked, began) = (front.own(), Instant::now());
     wait_for("the next question", || (front.own() > asked).then_some(()));
-    // The wait had begun a moment before it was told.
+    // The wait started a moment before it was reported.
     assert!(began.elapsed() > Duration::from_secs(2), "{:?}", began.elapsed());
     front.turn(Mood::Passes);
     let (code, said) = night.end();
@@ -288,7 +290,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
 
 #[timed_test]
 fn what_is_spoiled_each_time_is_given_up() {
-    // The probe is answered each time, the load never: a limit that only a load meets.
+    // The probe always gets a response, the load never does: a limit that only affects a load.
     let server = Server::start(|_, stream| {
         drop(stream.write_all(b"HTTP/1.1 429 No\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n"));
     });
@@ -302,7 +304,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     says(&ended, "--redo given-up");
     assert!(committed(&lab).is_empty());
     assert!(lab.ok(&["preview", "plan.yaml", "--all"]).stdout.contains("given up: 429 (1 of 1)"));
-    // It stays given up, and nothing is sent.
+    // It stays given up, and no request is sent.
     let sent = server.seen().len();
     let again = lab.run(&one);
     assert_eq!((again.code, server.seen().len()), (Some(3), sent), "{}", again.stderr);
@@ -317,8 +319,8 @@ fn what_is_spoiled_each_time_is_given_up() {
     assert!(server.seen().len() > sent);
 }
 
-/// A gateway that lets five requests a second through, in a bucket of five, and answers the others with 429. Each connection has a
-/// thread of its own, which ends with the connection.
+/// A gateway that lets five requests per second through, with a bucket of five, and responds to the others
+/// with 429. Each connection has a separate thread, which ends with the connection.
 struct Gateway {
     port: u16,
     above: Arc<AtomicUsize>,
@@ -347,7 +349,7 @@ impl Gateway {
 }
 
 fn serve(mut stream: TcpStream, bucket: &Mutex<(Instant, f64)>, turned_away: &AtomicUsize) {
-    // Whoever asked may be gone at any time.
+    // The client may leave at any time.
     let Some(head) = read_request(&mut stream) else { return };
     if head.contains("x-request-id: sweepline-probe") {
         return answer_probe(&mut stream, &head);
@@ -390,7 +392,7 @@ fn a_gateway_that_limits_the_rate_sees_little_above_its_limit() {
     assert_eq!(ended.stderr.matches("given up: 429 (1 of 1)").count(), 4, "{}", ended.stderr);
     assert_eq!(committed(&lab).len(), 4, "{}", ended.stderr);
     let above = gateway.above.load(SeqCst);
-    // Three for each of eight attempts, and what was under way then.
+    // Three for each of eight attempts, plus the requests in flight at that time.
     assert!((24..100).contains(&above), "{above} requests above the limit: {}", ended.stderr);
 }
 

@@ -1,5 +1,5 @@
-//! The generator observes itself: what it stores, that its figures agree with each other, and that a neighbour that takes
-//! the cores is named.
+//! The generator observes itself: the stored values, the agreement of its figures, and that a neighbor
+//! process that uses the cores is reported.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -14,7 +14,7 @@ use super::lab::{Lab, Run};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// One run of `slots` slots with a window of `seconds`.
+/// Returns one run of `slots` slots with a window of `seconds`.
 fn closed(port: u16, slots: u32, seconds: u32) -> String {
     let phases = format!("fill: 0s, stabilize: 200ms, measure: {seconds}s, drain: 60s");
     let matrix = format!("endpoint: [a], model: [m], scenario: [short], batch_size: [{slots}]");
@@ -28,16 +28,16 @@ fn observed(run: &Run) -> &Value {
 }
 
 fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a count"))
 }
 
-/// Of each thread by name: CPU time and time waiting for a core, in nanoseconds.
+/// Returns CPU time and time waiting for a core of each thread by name, in nanoseconds.
 fn threads(observed: &Value) -> BTreeMap<&str, (u64, u64)> {
     let time = |thread: &'_ Value| (number(&thread["cpu_ns"]), number(&thread["wait_ns"]));
     observed["threads"].as_array().unwrap().iter().map(|t| (t["name"].as_str().unwrap(), time(t))).collect()
 }
 
-/// The generator's samples, by name.
+/// Returns the generator's samples, by name.
 fn series(run: &Run) -> BTreeMap<String, Vec<Sample>> {
     let mut series: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
     for sample in read_samples(&run.dir.join("samples.parquet")).unwrap() {
@@ -57,29 +57,29 @@ fn what_a_run_sees_of_its_generator_adds_up() {
     let observed = observed(&run);
     let (window, process) = (number(&observed["for_ns"]), number(&observed["process_cpu_ns"]));
     let declared = run.window("measure_end_ns") - run.window("measure_start_ns");
-    assert!(window > declared / 2, "the looks are at the borders of the window: {window} ns of {declared}");
+    assert!(window > declared / 2, "the observations are at the boundaries of the window: {window} ns of {declared}");
     let threads = threads(observed);
     assert_eq!(threads.keys().copied().collect::<Vec<_>>(), ["canary", "content", "io", "writer"]);
     let sum: u64 = threads.values().map(|(cpu, _)| cpu).sum();
     println!("of {window} ns: process {process}, threads {threads:?}");
     assert!(sum <= process, "threads used {sum} ns, the process {process}");
-    // What is not in the run's threads draws progress.
+    // The process's other threads draw progress.
     assert!(sum >= process / 2, "threads used {sum} ns of the process's {process}");
-    assert!(threads["io"].0 > threads["canary"].0, "the load is the work");
-    assert!(threads.values().all(|(cpu, _)| *cpu <= window), "no thread has more than one core");
+    assert!(threads["io"].0 > threads["canary"].0, "the load is most of the work");
+    assert!(threads.values().all(|(cpu, _)| *cpu <= window), "no thread uses more than one core");
     let machine = &observed["machine"];
     assert!(number(&machine["cores"]) >= 1 && machine["busy_ns"].is_u64() && machine["stolen_ns"].is_u64());
 
     let measured = run.records.iter().filter(|record| record.row.phase == Phase::Measure);
     let sent = measured.filter(|record| record.row.sent_ns.is_some()).count() as u64;
-    assert_eq!(number(&observed["lateness"]["count"]), sent, "one for each request of the window");
+    assert_eq!(number(&observed["lateness"]["count"]), sent, "one per request of the window");
     for (name, every) in [("wakes", 10_000_000), ("turns", 20_000_000)] {
         let spread = &observed[name];
         let [p50, p99, max] = ["p50_ns", "p99_ns", "max_ns"].map(|figure| number(&spread[figure]));
-        // Ticks that were missed count too, so that there are as many as the window has.
+        // Missed ticks count too, so the number matches the window.
         let (count, expected) = (number(&spread["count"]), window / every);
         assert!(p50 <= p99 && p99 <= max && max > 0, "{name}: {spread}");
-        assert!(count.abs_diff(expected) <= expected / 4, "{name}: {count} ticks, not {expected}");
+        assert!(count.abs_diff(expected) <= expected / 4, "{name}: {count} ticks, expected {expected}");
     }
     assert!(number(&observed["writer_backlog_max"]) <= number(&observed["writer_backlog_limit"]) + 1);
 
@@ -102,11 +102,11 @@ fn samples_tell_the_same_as_the_facts() {
     }
     for (name, samples) in &series {
         assert!(samples.is_sorted_by_key(|sample| sample.at_ns), "{name}");
-        assert!(!name.contains("_total") || samples.is_sorted_by(|a, b| a.value <= b.value), "{name} only grows");
+        assert!(!name.contains("_total") || samples.is_sorted_by(|a, b| a.value <= b.value), "{name} never decreases");
     }
     let last = |name: &str| series[name].last().unwrap().value;
     let at = |name: &str, sample: usize| series[name][sample].value;
-    // Within one sample threads are read after the process, each by itself.
+    // Within a sample the process is read first, then each thread separately.
     let threads: f64 = ["io", "writer", "content", "canary"]
         .map(|name| last(&format!("thread_cpu_seconds_total.{name}")))
         .into_iter()
@@ -115,8 +115,8 @@ fn samples_tell_the_same_as_the_facts() {
     assert!(threads <= process + 0.1, "threads {threads} s, process {process} s");
     let used = number(&threads_cpu(&run)) as f64 / 1e9;
     let sampled = last("thread_cpu_seconds_total.io") - at("thread_cpu_seconds_total.io", 0);
-    assert!(used <= sampled + 0.5, "the window is a part of the run: {used} s of {sampled} s");
-    // Each request that was sent is in one octave of one second.
+    assert!(used <= sampled + 0.5, "the window is part of the run: {used} s of {sampled} s");
+    // Each sent request is in one octave of one second.
     let octaves = series.iter().filter(|(name, _)| name.starts_with("lateness_count.below_"));
     let counted: f64 = octaves.flat_map(|(_, samples)| samples).map(|sample| sample.value).sum();
     let sent = run.records.iter().filter(|record| record.row.sent_ns.is_some()).count();
@@ -152,7 +152,7 @@ impl Drop for Hog {
     }
 }
 
-/// The program on one core, so nice: other tests, which are not, find the machine nearly as it was.
+/// Runs the program on one core, with a niceness that leaves the machine nearly unchanged for other tests.
 fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
     let prepare = move || {
         let mut only = CpuSet::new();
@@ -162,7 +162,7 @@ fn on_core(command: &mut Command, core: usize, nice: i32) -> &mut Command {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         Ok(())
     };
-    // SAFETY: between fork and exec only system calls are made.
+    // SAFETY: only system calls are made between fork and exec.
     #[expect(unsafe_code, reason = "the child sets its core before it begins")]
     unsafe {
         command.pre_exec(prepare)
@@ -194,5 +194,5 @@ fn a_neighbour_that_takes_the_cores_is_named() {
     let text = saturated.unwrap_or_else(|| panic!("{verdict}"))["text"].as_str().unwrap();
     println!("{text}");
     assert!(text.contains("other processes held the cores: the I/O thread waited"), "{text}");
-    assert!(ended.stdout.contains("client_saturated"), "the table names it: {}", ended.stdout);
+    assert!(ended.stdout.contains("client_saturated"), "the table lists the reason: {}", ended.stdout);
 }

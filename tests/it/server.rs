@@ -1,5 +1,5 @@
-//! A server of the tests' own, for what the mock cannot do: it answers the probe and hands every measured request to the
-//! test, byte for byte. It shares no code with the program.
+//! A test server for cases that the mock cannot reproduce: it responds to the probe and passes every
+//! measured request to the test, byte for byte. It shares no code with the program.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A running server; gone when dropped.
+/// A running server, stopped on drop.
 pub struct Server {
     pub port: u16,
     seen: Arc<Mutex<Vec<String>>>,
@@ -17,13 +17,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves the `n`-th measured request (from 0) by `serve`, which writes what it likes; then the connection closes.
+    /// Serves the `n`-th measured request (from 0) with `serve`, which writes the response; then the
+    /// connection closes.
     pub fn start(serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> Server {
         Server::start_with(|_| {}, serve)
     }
 
-    /// Calls `probed` just before the probe's generation is answered. While that runs nobody accepts connections, and
-    /// where it takes the listener nobody listens any longer.
+    /// Calls `probed` just before the response to the probe's generation. While it runs no connections are
+    /// accepted, and if it takes the listener the server stops listening.
     pub fn start_with(
         probed: impl Fn(&mut Option<TcpListener>) + Send + Sync + 'static,
         serve: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
@@ -32,7 +33,7 @@ impl Server {
         Server::on(listener, probed, serve)
     }
 
-    /// As `start_with`, on a listener of the caller's.
+    /// Like `start_with`, on the caller's listener.
     pub fn on(
         listener: TcpListener,
         probed: impl Fn(&mut Option<TcpListener>) + Send + Sync + 'static,
@@ -47,7 +48,7 @@ impl Server {
                 if end.load(Ordering::SeqCst) {
                     return;
                 }
-                // Longer than anything a test waits for: a thread of a test that failed must end some time.
+                // Longer than any wait of a test: a failed test's thread must end eventually.
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 let Some(mut head) = read_request(&mut stream) else { continue };
                 while head.contains("x-request-id: sweepline-probe") {
@@ -68,12 +69,12 @@ impl Server {
         Server { port, seen, over, accepting: Some(accepting) }
     }
 
-    /// The requests so far, heads in lower case and bodies, in the order of their arrival.
+    /// Returns the requests so far, heads in lower case and bodies, in the order of arrival.
     pub fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The `x-request-id` of each measured request, sorted.
+    /// Returns the `x-request-id` of each measured request, sorted.
     pub fn ids(&self) -> Vec<String> {
         let id =
             |head: &String| head.split("x-request-id: ").nth(1).map(|rest| rest.split('\r').next().unwrap().into());
@@ -87,7 +88,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts; where nobody listens any longer it has ended already.
+        // Wakes the accepting thread; if the server has stopped listening, the thread has already ended.
         let _ = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)), Duration::from_secs(1));
         if let Some(accepting) = self.accepting.take().filter(|_| !std::thread::panicking()) {
             accepting.join().unwrap();
@@ -95,7 +96,7 @@ impl Drop for Server {
     }
 }
 
-/// Reads a request: its head in lower case, and its body. None at the end of the connection.
+/// Reads a request: its head in lower case, and its body. `None` at the end of the connection.
 pub fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -115,8 +116,8 @@ pub fn read_request(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// Answers the list of models and the generation alike, and repeats the key wherever it can: in the name of the server, of
-/// a model and of the model that answers.
+/// Responds to the list of models and to the generation, and repeats the key wherever it can: in the name
+/// of the server, of a model and of the responding model.
 pub fn answer_probe(stream: &mut TcpStream, head: &str) {
     let key = head.split("authorization: bearer ").nth(1).map_or("", |rest| rest.split('\r').next().unwrap());
     let answer = format!(
@@ -126,17 +127,17 @@ pub fn answer_probe(stream: &mut TcpStream, head: &str) {
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nserver: odd {key}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
 }
 
-/// A 200 whose body ends with the connection.
+/// Returns a 200 response whose body ends with the connection.
 pub fn stream_of(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}").into_bytes()
 }
 
-/// One event with a piece of text.
+/// Returns one event with a piece of text.
 pub fn token(text: &str) -> String {
     format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
 }
 
-/// A whole short answer: two tokens, finish reason, `[DONE]`.
+/// Returns a complete short response: two tokens, finish reason, `[DONE]`.
 pub fn good() -> Vec<u8> {
     let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     stream_of(&format!("{}{}{finish}", token("Good"), token(" day.")))

@@ -1,4 +1,4 @@
-//! What the tests of the results folder share: a sweep of five short runs, and looks at what is on disk.
+//! Shared by the tests of the results folder: a sweep of five short runs, and readers of the files on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::lab::{Ended, Lab, Running, wait_for};
 
-/// Five runs on an embedded mock, a quarter of a second each.
+/// Five runs on an embedded mock, each a quarter of a second long.
 pub const PLAN: &str = "
 sweepline: 1
 name: short
@@ -23,27 +23,27 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [short], qps: [40, 60] }
 ";
 
-/// A lab with that plan as `plan.yaml`.
+/// Returns a lab with that plan as `plan.yaml`.
 pub fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
     lab
 }
 
-/// The folders that a plan's runs will have, by its preview.
+/// Returns the folders that a plan's runs will have, from its preview.
 pub fn planned(lab: &Lab, plan: &str) -> BTreeSet<String> {
     let preview = lab.ok(&["preview", plan, "--format", "json"]).json();
     let runs = preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] != "orphan");
     runs.map(|run| run["id"].as_str().unwrap()[..16].to_owned()).collect()
 }
 
-/// The names in a subfolder of the results; none where there is no such folder.
+/// Returns the names in a subfolder of the results; empty if the folder does not exist.
 pub fn names(lab: &Lab, folder: &str) -> BTreeSet<String> {
     let Ok(entries) = std::fs::read_dir(lab.results().join(folder)) else { return BTreeSet::new() };
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Every file under a subfolder of the results, byte for byte.
+/// Returns every file under a subfolder of the results with its bytes.
 pub fn files(lab: &Lab, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     collect(&lab.results().join(folder), &mut found);
@@ -61,9 +61,9 @@ fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Runs the plan to its end, and expects of `before`, the files of the runs that were committed, that not a byte has
-/// changed, that every run of the plan is there and whole, and that nothing else speaks against exit code 0 than what
-/// the machine made of the figures.
+/// Runs the plan until it ends. Asserts that no byte of `before`, the files of the committed runs, has
+/// changed, that every run of the plan exists and is complete, and that only figures spoiled by the machine
+/// may prevent exit code 0.
 pub fn goes_on(lab: &Lab, before: &BTreeMap<PathBuf, Vec<u8>>) -> Ended {
     let ended = lab.run(&["run", "plan.yaml"]);
     honest(&ended);
@@ -73,33 +73,34 @@ pub fn goes_on(lab: &Lab, before: &BTreeMap<PathBuf, Vec<u8>>) -> Ended {
     ended
 }
 
-/// Expects of a sweep that every run was committed. Verdicts are left to the machine, which others use too.
+/// Asserts that every run of a sweep was committed. Verdicts depend on the shared machine and are not
+/// checked.
 pub fn honest(ended: &Ended) {
     let whole = !ended.stderr.contains("the same command continues with the missing runs");
     assert!(matches!(ended.code, Some(0 | 3)) && whole, "{:?}\n{}{}", ended.code, ended.stdout, ended.stderr);
 }
 
-/// Expects every file of `before` in `after`, with the same bytes.
+/// Asserts that `after` contains every file of `before` with the same bytes.
 pub fn unchanged(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) {
     for (path, bytes) in before {
-        assert!(after.get(path) == Some(bytes), "{} is not what it was", path.display());
+        assert!(after.get(path) == Some(bytes), "{} has changed", path.display());
     }
 }
 
-/// A process by its number and the instant of its start: numbers are given anew.
+/// A process, identified by its id and start time, since ids are reused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     id: u32,
     started: String,
 }
 
-/// The fields of a process after its name: state, parent, …; none where there is no such process.
+/// Returns the fields of a process after its name: state, parent, …; `None` if there is no such process.
 fn stat(id: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
 }
 
-/// The children of a process.
+/// Returns the children of a process.
 pub fn children(parent: u32) -> BTreeSet<Process> {
     let ids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     let child = |id: u32| {
@@ -109,7 +110,7 @@ pub fn children(parent: u32) -> BTreeSet<Process> {
     ids.filter_map(child).collect()
 }
 
-/// Waits until these processes have ended; one that nobody has asked about yet has ended, too.
+/// Waits until these processes have ended; a zombie counts as ended.
 pub fn wait_until_gone(processes: &BTreeSet<Process>) {
     for process in processes {
         wait_for(&format!("the end of {process:?}"), || {
@@ -119,25 +120,25 @@ pub fn wait_until_gone(processes: &BTreeSet<Process>) {
     }
 }
 
-/// Waits for the end of a program; gives the children that it was seen to have, too.
+/// Waits for the end of a program; also returns the children that it was seen to have.
 pub fn end(mut running: Running) -> (Ended, BTreeSet<Process>) {
     let mut seen = BTreeSet::new();
     wait_for("the program's end", || {
         seen.extend(children(running.id()));
-        // A look through all processes is not for free.
+        // Scanning all processes is expensive.
         std::thread::sleep(Duration::from_millis(10));
         running.has_ended().then_some(())
     });
     (running.end(), seen)
 }
 
-/// Waits until an attempt is under way, and gives its folder's name.
+/// Waits until an attempt has started, and returns the name of its folder.
 pub fn wait_for_attempt(lab: &Lab) -> String {
     let begun = |name: &String| lab.results().join("attempts").join(name).join("journal.arrow").exists();
     wait_for("an attempt", || names(lab, "attempts").into_iter().find(begun))
 }
 
-/// A program whose talk can be read while it runs; it is killed when this goes.
+/// A program whose output can be read while it runs; it is killed on drop.
 pub struct Talking {
     child: Child,
     stderr: PathBuf,
@@ -149,7 +150,7 @@ impl Talking {
         Talking { child: command.stdout(Stdio::null()).stderr(file).spawn().unwrap(), stderr }
     }
 
-    /// Waits until it has said this.
+    /// Waits until it has printed this.
     pub fn wait_to_say(&self, text: &str) {
         wait_for(text, || std::fs::read_to_string(&self.stderr).unwrap().contains(text).then_some(()));
     }
@@ -158,7 +159,7 @@ impl Talking {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end and gives its exit code.
+    /// Waits until it ends and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
         wait_for("the program's end", || self.child.try_wait().unwrap()).code()
     }

@@ -1,11 +1,12 @@
-//! Traces are replayed as they are: when requests came, how long they were, what their prompts share; and what a run is
-//! knows the file's bytes, not its place.
+//! Traces are replayed unchanged: arrival times, lengths and shared prefixes of prompts. A run's identity
+//! depends on the file's bytes, not on its path.
 
 use std::fmt::Write as _;
 
 use super::lab::{Lab, Run};
 
-/// A trace in Mooncake's form: `count` requests 20 ms apart, each third one in a session that grows by a block.
+/// Returns a trace in Mooncake's format: `count` requests 20 ms apart, every third one in a session that
+/// grows by a block.
 fn trace(count: u64) -> String {
     (0..count).fold(String::new(), |mut text, at| {
         let blocks: Vec<u64> =
@@ -20,7 +21,8 @@ fn trace(count: u64) -> String {
     })
 }
 
-/// A plan that replays `trace` (the fields of a scenario's `trace`) on embedded mocks whose caches hold everything.
+/// Returns a plan that replays `trace` (the fields of a scenario's `trace`) on embedded mocks whose caches
+/// hold everything.
 fn plan(endpoints: &str, trace: &str) -> String {
     let mock = "{ engine: mock, mock: { ttft: 1ms, itl: 1ms, prefix_cache: 1000000 } }";
     let endpoints: Vec<String> = endpoints.split(' ').map(|name| format!("  {name}: {mock}\n")).collect();
@@ -34,7 +36,7 @@ fn plan(endpoints: &str, trace: &str) -> String {
     )
 }
 
-/// Of each request, by number: when it was wanted, and how long it was to be.
+/// Returns the scheduled instant and the intended lengths of each request, by number.
 fn sent(run: &Run) -> Vec<(u64, u64, u32, u32)> {
     let rows = run.records.iter().map(|record| &record.row);
     let mut sent: Vec<_> =
@@ -56,7 +58,7 @@ fn a_trace_is_replayed_as_it_was() {
     let lines = trace(200);
     let wanted: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let sent = sent(&runs[0]);
-    assert_eq!(sent.len(), 90, "those of the window, and none behind it");
+    assert_eq!(sent.len(), 90, "the requests of the window, and none after it");
     for (number, scheduled, prompt, output) in sent {
         let line = &wanted[number as usize + 10];
         assert_eq!(scheduled, (line["timestamp"].as_u64().unwrap() - 200) * 1_000_000 / 2, "{number}");
@@ -69,9 +71,9 @@ fn a_trace_is_replayed_as_it_was() {
 fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(20));
-    // 20 requests 80 ms apart are 1.6 s with the last gap: two and a half turns in 4 s. On a busy machine too a request is over
-    // when the next one of its session comes.
-    // Whole prompts come again: of so short ones a block of 16 that is not full, and the template, are more than 2 %.
+    // 20 requests 80 ms apart last 1.6 s including the last gap: two and a half rounds in 4 s. Even on a
+    // busy machine a request ends before the next one of its session arrives. Whole prompts are repeated:
+    // for such short prompts a partial block of 16, plus the template, is more than 2 %.
     let plan = plan("a", "file: trace.jsonl, repeat: true, speed: 0.25").replace("measure: 1s", "measure: 4s");
     lab.write("plan.yaml", &plan.replace("prefix_cache: 1000000", "prefix_cache: 1000000, prefix_block: 4"));
     lab.run(&["run", "plan.yaml"]);
@@ -84,7 +86,7 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
         assert_eq!(*prompt, sent[*number as usize % 20].2);
     }
     assert_eq!(run.json["spec"]["load"]["open"]["qps"].as_f64(), Some(12.5));
-    // Of what was not sent or answered in time the server counts nothing.
+    // The server counts nothing for requests that were not sent or got no response in time.
     let rows = || run.records.iter().map(|record| &record.row).filter(|row| row.prompt_tokens.is_some());
     for row in rows().filter(|row| row.request >= 20) {
         assert_eq!(row.reusable_tokens, Some(row.intended_prompt_tokens), "{row:?}");
@@ -99,7 +101,8 @@ fn a_trace_that_is_repeated_begins_again_and_its_blocks_are_known() {
 fn blocks_are_shared_as_the_trace_says() {
     let lab = Lab::new();
     lab.write("trace.jsonl", &trace(50));
-    // At half the pace, so that on a busy machine too a session's request is over when its next one comes.
+    // At half the pace, so that even on a busy machine a session's request ends before the next one
+    // arrives.
     let slowly = |trace: &str| plan("a", trace).replace("measure: 1s", "measure: 2s");
     lab.write("plan.yaml", &slowly("file: trace.jsonl, as: mooncake, speed: 0.5"));
     lab.run(&["run", "plan.yaml"]);
@@ -112,7 +115,7 @@ fn blocks_are_shared_as_the_trace_says() {
     println!("declared {declared:.1} %, cached {cached:.1} %");
     assert!((declared - cached).abs() <= 2.0, "declared {declared:.2} %, cached {cached:.2} %");
     assert!(declared > 30.0, "{declared}");
-    // The cold twin of a trace has the same lengths, and nothing to reuse.
+    // The cold twin of a trace has the same lengths, and no reuse.
     lab.write(
         "cold.yaml",
         &plan("a", "file: trace.jsonl, as: mooncake").replace("replay: {", "replay: { cache: cold,"),
@@ -142,8 +145,8 @@ fn what_a_run_is_knows_the_bytes_and_not_the_place() {
     ids.push(first);
     ids.sort_by_key(ToString::to_string);
     ids.dedup();
-    assert_eq!(ids.len(), 6, "each of them is another run: {ids:?}");
-    // What `freeze` writes is a plan with the same run.
+    assert_eq!(ids.len(), 6, "each of them is a different run: {ids:?}");
+    // `freeze` writes a plan with the same run.
     let frozen = lab.ok(&["freeze", "plan.yaml", "--output", "plan.lock"]);
     assert_eq!(frozen.code, Some(0));
     let lock = lab.ok(&["preview", "plan.lock", "--format", "json"]).json();
@@ -169,7 +172,7 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
         assert_eq!(check.code, Some(2), "{fields}");
         let said = check.stdout + &check.stderr;
         assert!(said.contains(code) && said.contains(told) && said.contains("plan.yaml:"), "{fields}: {said}");
-        assert!(!said.contains("E019"), "the load is there, only not known: {said}");
+        assert!(!said.contains("E019"), "the load exists, but is unknown: {said}");
     }
     lab.write("plan.yaml", &plan("a", "file: bad.jsonl, on_bad: skip"));
     assert_eq!(lab.ok(&["preview", "plan.yaml"]).code, Some(0));
@@ -188,10 +191,10 @@ fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["load"]["open"]["arrivals"], "trace");
-    // What is stored is read again: the run is there and is not done twice.
+    // Stored values are read again: the run exists and is not repeated.
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     assert_eq!(preview["runs"][0]["state"], "cached", "{preview}");
-    // No plan says it.
+    // Plans cannot set it.
     lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
     let check = lab.run(&["check", "word.yaml"]);
     assert!(check.code == Some(2) && check.stderr.contains("unknown arrival process `trace`"), "{check:?}");

@@ -1,5 +1,5 @@
-//! What was tried and never committed: counted over invocations, given up, asked for again; and the words for it. And the lines of
-//! a sweep: the time of day, and numbers that go on after a resume.
+//! Attempts that were never committed: counted over invocations, given up, requested again, with their
+//! messages. Also the lines of a sweep: the time of day, and numbers that continue after a resume.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ sweeps:
   s: { matrix: { endpoint: [demo], model: [m], scenario: [s], batch_size: [1, 2] } }
 ";
 
-/// A lab with that plan, of which one run was begun and killed; gives its short id.
+/// Returns a lab with that plan, one run of which was started and killed, and its short id.
 fn killed() -> (Lab, String) {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -28,7 +28,7 @@ fn killed() -> (Lab, String) {
     (lab, attempt[..16].to_owned())
 }
 
-/// Puts attempt `number` at the run beside its first one, which was killed, as it stands but for these fields.
+/// Adds attempt `number` to the run, as a copy of its first, killed attempt with these fields changed.
 fn plant(lab: &Lab, id: &str, number: u32, fields: &Value) {
     let at = |number: u32| lab.results().join("attempts").join(format!("{id}.{number}"));
     let mut record: Value = serde_json::from_slice(&std::fs::read(at(1).join("attempt.json")).unwrap()).unwrap();
@@ -38,7 +38,8 @@ fn plant(lab: &Lab, id: &str, number: u32, fields: &Value) {
     std::fs::write(at(number).join("attempt.json"), record.to_string()).unwrap();
 }
 
-/// What a gateway that limits the rate leaves; with it the run is perhaps given up.
+/// Returns the fields of an attempt that a rate-limited gateway spoiled; with `given_up` the run may be
+/// given up.
 fn limited(given_up: Option<u32>) -> Value {
     let detail = "HTTP 429 of the gateway: slow down";
     let spoiled = json!({ "cause": "rate_limited", "detail": detail });
@@ -47,7 +48,7 @@ fn limited(given_up: Option<u32>) -> Value {
     fields
 }
 
-/// The entry of the run in the preview with these flags.
+/// Returns the entry of the run in the preview with these flags.
 fn entry(lab: &Lab, id: &str, flags: &[&str]) -> Value {
     let shown = lab.ok(&[&["preview", "plan.yaml", "--format", "json"], flags].concat()).json();
     lab.follows("preview", &shown);
@@ -55,13 +56,13 @@ fn entry(lab: &Lab, id: &str, flags: &[&str]) -> Value {
     runs.iter().find(|run| run["id"].as_str().unwrap().starts_with(id)).unwrap().clone()
 }
 
-/// The state and the reason of the run.
+/// Returns state and reason of the run.
 fn decided(lab: &Lab, id: &str, flags: &[&str]) -> (String, String) {
     let entry = entry(lab, id, flags);
     (entry["state"].as_str().unwrap().to_owned(), entry["reason"].as_str().unwrap().to_owned())
 }
 
-/// Whether the words are `before` and a time of day, perhaps with the day before it.
+/// Returns whether the words are `before` and a time of day, possibly after a date.
 fn is_at(words: &str, before: &str) -> bool {
     let time = words.strip_prefix(before).unwrap_or_default();
     let time = time.rsplit(' ').next().unwrap_or_default().as_bytes();
@@ -87,7 +88,7 @@ fn what_was_interrupted_says_when() {
     }
     let list = lab.ok(&["list"]).stdout;
     assert!(list.starts_with(&format!("tried {id} demo · s · batch ")) && list.contains(": interrupted "), "{list}");
-    // On another day the date stands before the time, by the clock of the wall.
+    // On another day the time follows the date, in local time.
     let written = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for file in std::fs::read_dir(lab.results().join("attempts").join(format!("{id}.1"))).unwrap() {
         let file = std::fs::File::options().write(true).open(file.unwrap().path()).unwrap();
@@ -106,7 +107,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     let state = |flags: &[&str]| decided(&lab, &id, flags);
     let new = |reason: &str| ("new".to_owned(), reason.to_owned());
     plant(&lab, &id, 2, &limited(None));
-    assert_eq!(state(&[]), new("failed: 429"), "what was killed does not count");
+    assert_eq!(state(&[]), new("failed: 429"), "killed attempts do not count");
     plant(&lab, &id, 3, &limited(None));
     assert_eq!(state(&[]), new("failed: 429 (1 of 3)"));
     plant(&lab, &id, 4, &json!({ "ended": "2026-01-02T03:04:05Z", "failure": "interrupted" }));
@@ -118,7 +119,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!(state(&[]), new("failed: 429 (2 of 3)"));
     plant(&lab, &id, 7, &limited(Some(3)));
 
-    // Given up: no work, and nothing is sent.
+    // Given up: no work, and no request is sent.
     let given_up = "given up: 429 (3 of 3)";
     assert_eq!(state(&[]), ("given_up".to_owned(), given_up.to_owned()));
     let tries = entry(&lab, &id, &[])["tries"].clone();
@@ -132,9 +133,9 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     let run = lab.run(&["run", "plan.yaml", "--only", &only]);
     let words = "the results of 0 of 1 runs are in results, 1 given up; --redo given-up retries; no request";
     assert!(run.stderr.contains(words), "{}", run.stderr);
-    assert_eq!(names(&lab, "attempts").len(), 7, "nothing was tried");
+    assert_eq!(names(&lab, "attempts").len(), 7, "no attempt was made");
 
-    // What was given up is said wherever one looks.
+    // Every command reports the run that was given up.
     for args in [&["why", &id] as &[&str], &["why", &id, "--plan", "plan.yaml"]] {
         let why = lab.ok(args).stdout;
         assert!(why.contains(&format!("\n{given_up}\n")), "{why}");
@@ -151,7 +152,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!((&tried["state"], &tried["committed"]), (&json!(given_up), &json!(false)), "{list}");
     assert!(tried["id"].as_str().unwrap().starts_with(&id) && tried["tries"]["given_up"] == 3, "{list}");
 
-    // Asked for again, or allowed more often.
+    // Requested again, or with more retries allowed.
     for flags in [&["--redo", "given-up"] as &[&str], &["--redo", "invalid,given-up"], &["--force"]] {
         assert_eq!(state(flags), new(&format!("{given_up}, and requested again")), "{flags:?}");
     }
@@ -160,9 +161,9 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert_eq!(exit.code, Some(10), "{exit:?}");
     assert_eq!(state(&["--redo", "invalid"]).0, "given_up");
     assert_eq!(state(&["--set", "endpoints.demo.retries.runs=5"]), new("failed: 429 (3 of 5)"));
-    assert_eq!(state(&["--set", "endpoints.demo.retries.runs=0"]), new("failed: 429"), "nothing is ever given up");
+    assert_eq!(state(&["--set", "endpoints.demo.retries.runs=0"]), new("failed: 429"), "no run is ever given up");
     assert_eq!(state(&["--set", "endpoints.demo.retries.runs=2"]).0, "given_up");
-    // A count that began anew begins with the first attempt.
+    // A restarted count starts with the first attempt.
     plant(&lab, &id, 8, &json!({ "ended": "2026-01-02T03:04:05Z", "failure": "interrupted", "afresh": true }));
     assert_eq!(entry(&lab, &id, &[])["tries"]["spoiled"], 0);
     plant(&lab, &id, 9, &limited(None));
@@ -172,7 +173,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
 #[timed_test]
 fn a_new_count_begins_only_when_it_is_asked_for() {
     let lab = Lab::new();
-    // A question gets its answer at the second time; a run meets the limit at once.
+    // The probe gets its response on the second try; a run hits the limit at once.
     let server = Server::start(&lab, &["--fault", "http:429@every:2"]);
     let endpoint = format!("url: '{}', retries: {{ runs: 1 }}", server.url());
     let plan = PLAN.replace("engine: mock, retries: { runs: 3 }, mock: { ttft: 1ms, itl: 1ms }", &endpoint);
@@ -186,12 +187,12 @@ fn a_new_count_begins_only_when_it_is_asked_for() {
     assert_eq!(decided(&lab, &id, &[]), ("given_up".to_owned(), "given up: 429 (1 of 1)".to_owned()), "{}", first.log);
     assert_eq!((names(&lab, "attempts").len(), &record(2)["given_up"]), (2, &json!(1)), "{}", first.log);
     lab.run(&["run", "plan.yaml"]);
-    assert_eq!(names(&lab, "attempts").len(), 2, "nobody asked for it");
+    assert_eq!(names(&lab, "attempts").len(), 2, "it was not requested");
     let again = lab.run(&["run", "plan.yaml", "--redo", "given-up"]);
     assert_eq!(names(&lab, "attempts").len(), 4, "{}", again.log);
     assert_eq!((&record(3)["afresh"], &record(4)["afresh"]), (&json!(true), &Value::Null));
     assert_eq!((&record(3)["given_up"], &record(4)["given_up"]), (&Value::Null, &json!(1)));
-    // With more retries the count goes on.
+    // With more retries the count continues.
     assert_eq!(decided(&lab, &id, &["--set", "endpoints.demo.retries.runs=2"]).1, "failed: 429 (1 of 2)");
     let more = lab.run(&["run", "plan.yaml", "--set", "endpoints.demo.retries.runs=2"]);
     assert_eq!((names(&lab, "attempts").len(), &record(5)["given_up"]), (5, &json!(2)), "{}", more.log);
@@ -223,7 +224,7 @@ fn a_result_stays_what_it_is_whatever_was_tried_since() {
     lab.ok(&["verify"]);
 }
 
-/// The short id of the plan's first run.
+/// Returns the short id of the plan's first run.
 fn first_of_plan(lab: &Lab) -> String {
     let shown = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     shown["runs"][0]["id"].as_str().unwrap()[..16].to_owned()
@@ -254,5 +255,5 @@ fn lines_have_times_and_numbers_go_on_after_a_resume() {
         assert_ne!(without_time(line), line, "{}", rest.log);
     }
     let hints = &rest.log[rest.log.find("\nrows: ").unwrap() + 1..];
-    assert!(hints.lines().all(|line| without_time(line) == line), "what one copies has no times: {hints}");
+    assert!(hints.lines().all(|line| without_time(line) == line), "copied lines have no times: {hints}");
 }

@@ -1,5 +1,5 @@
-//! What each step of the hot path costs by itself, on one recorded stream of the mock, and what the whole costs. CPU of
-//! all threads, not time: the writer's work is in it.
+//! The cost of each step of the hot path on a recorded stream of the mock, and the cost of the whole path.
+//! CPU time of all threads, not elapsed time: it includes the writer's work.
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -21,10 +21,10 @@ use super::streams;
 
 /// Tokens of the recorded stream.
 const TOKENS: u32 = 128;
-/// Streams that one measurement of a step takes.
+/// Number of streams in one measurement of a step.
 const STREAMS: usize = 2_000;
 
-/// One recorded stream: the bytes of the wire, the pieces of the body in them, and the data of its events.
+/// A recorded stream: the bytes on the wire, the pieces of the body in them, and the data of its events.
 struct Recorded {
     wire: Vec<u8>,
     pieces: Vec<Vec<u8>>,
@@ -65,23 +65,23 @@ pub fn steps(args: &Args, report: &mut Report) {
     line("reading the Parquet files back before the commit", &mut || sealing(&pieces).1);
 }
 
-/// Keeps the compiler from leaving out what made `value`.
+/// Keeps the compiler from removing the computation of `value`.
 fn keep<T>(value: T) {
     std::hint::black_box(value);
 }
 
-/// Nanoseconds of CPU for each stream of a child process.
+/// Returns the nanoseconds of CPU time per stream of a child process.
 fn of_process(done: Done) -> f64 {
     done.cpu.as_nanos() as f64 / done.seen.streams as f64
 }
 
-/// CPU of this process so far, in nanoseconds.
+/// Returns the CPU time of this process so far, in nanoseconds.
 fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// What `work` costs, in nanoseconds of CPU.
+/// Returns the cost of `work`, in nanoseconds of CPU time.
 fn cost<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let before = cpu();
     let made = work();
@@ -92,7 +92,7 @@ fn per_stream(mut work: impl FnMut()) -> f64 {
     cost(|| (0..STREAMS).for_each(|_| work())).0 / STREAMS as f64
 }
 
-/// Times between events, a little different from each other as real ones are: equal ones would pack too well.
+/// Returns times between events that vary slightly, like real ones: equal times would compress too well.
 fn gaps() -> impl FnMut() -> u64 {
     let mut state = 1u64;
     move || {
@@ -102,7 +102,7 @@ fn gaps() -> impl FnMut() -> u64 {
 }
 
 impl Recorded {
-    /// One stream of a mock.
+    /// Records one stream of a mock.
     fn take() -> Recorded {
         let mock = Mock::start(&["--ttft", "0s", "--itl", "0s"]);
         let body = body(&plan(mock.port, TOKENS, "batch_size: [1]", "measure: 1s"));
@@ -124,16 +124,16 @@ impl Recorded {
     }
 }
 
-/// A way to read from a socket.
+/// A function that reads from a socket.
 type Receive = fn(std::os::fd::BorrowedFd<'_>, &mut [MaybeUninit<u8>]) -> std::io::Result<usize>;
 
 fn plain_read(socket: std::os::fd::BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> std::io::Result<usize> {
     Ok(rustix::io::read(socket, into).map(|(read, _)| read.len())?)
 }
 
-/// What `reads` reads of an event's size cost, from a socket that holds them all.
+/// Returns the cost of `reads` reads of an event's size, from a socket that contains all of them.
 fn reading(reads: usize, receive: Receive) -> f64 {
-    /// An event of a chat stream with its chunk's size line.
+    /// An event of a chat stream with the size line of its chunk.
     const SIZE: usize = 220;
     const TIMES: usize = 50;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -153,7 +153,7 @@ fn reading(reads: usize, receive: Receive) -> f64 {
     total / TIMES as f64
 }
 
-/// Takes all rows and keeps none.
+/// Accepts all rows and discards them.
 struct Nowhere;
 
 impl Sink for Nowhere {
@@ -180,20 +180,20 @@ impl Sink for Journalled {
     }
 }
 
-/// What taking and recording a stream costs.
+/// Returns the cost of receiving and recording a stream.
 fn recording(pieces: &[&[u8]], sink: Box<dyn Sink>) -> f64 {
     let work = || steps::hand_over(pieces, TOKENS, STREAMS, &mut gaps(), sink).expect("rows that are taken");
     cost(work).0 / STREAMS as f64
 }
 
-/// The same into a journal; gives the folder with it.
+/// Does the same into a journal; returns its folder too.
 fn journalled(pieces: &[&[u8]]) -> (f64, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let journal = Journal::create(&folder.path().join("journal"), &RunLabels::default()).expect("a journal");
     (recording(pieces, Box::new(Journalled(journal))), folder)
 }
 
-/// What sealing costs for each stream, and what reading back costs.
+/// Returns the cost per stream of sealing, and of reading back.
 fn sealing(pieces: &[&[u8]]) -> (f64, f64) {
     let (_, folder) = journalled(pieces);
     let dir = folder.path();

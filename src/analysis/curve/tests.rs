@@ -41,7 +41,7 @@ impl Made {
         }
     }
 
-    /// Acts as if its window had been long enough to decide.
+    /// Makes the run behave as if its window had been long enough to decide.
     fn decide(&mut self) {
         for test in &mut self.slo {
             test.evidence.worth.requests = test.evidence.n as f64;
@@ -66,7 +66,7 @@ impl Made {
     }
 }
 
-/// A run at this load that was given up, under an objective.
+/// Returns a run at this load that was given up, under an objective.
 fn given_up<'a>(labels: &'a RunLabels, given_up: &'a GivenUp) -> Point<'a> {
     Point::GivenUp(GivenUpRun { sweep: "ladder", labels, given_up, objective: true })
 }
@@ -79,7 +79,7 @@ fn objective(text: &str) -> Slo {
     serde_json::from_str(text).unwrap()
 }
 
-/// Eight slots of 80 ms: 100 requests a second, and no more.
+/// Eight slots of 80 ms: at most 100 requests per second.
 fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
     let of = |qps: f64, repeat: u32| {
         let seed = u64::from(repeat) * 1000 + qps as u64;
@@ -164,7 +164,7 @@ fn the_share_of_failed_requests_is_also_of_runs_that_are_invalid_for_them() {
     let wide = |figure: Option<Figure>| figure.and_then(|figure| figure.ends).map(|ends| ends.high - ends.low).unwrap();
     let (both, one) = of(&made, 0);
     assert!(wide(both) < wide(one));
-    // Errors of the client are no evidence on the server.
+    // Client errors are no evidence about the server.
     made[1].verdict.reasons[0].name = "client_late";
     assert!(of(&made, 1).0.is_none());
 }
@@ -182,7 +182,7 @@ fn a_load_at_which_the_server_failed_is_none_to_promise() {
     };
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(20.0), Some(40.0), &[60.0][..]));
-    // Errors of the client are no evidence on the server.
+    // Client errors are no evidence about the server.
     made[1].verdict.reasons = vec![invalid("client_late"), invalid("errors")];
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.unknown[..]), (Some(60.0), None, &[40.0][..]));
@@ -193,7 +193,7 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let slo = objective(r#"{ "ttft": { "p95": "500ms" } }"#);
     let mut made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
     made.iter_mut().for_each(Made::decide);
-    // Of 80, one repeat was measured; of 70, none.
+    // One repeat was measured at 80, none at 70.
     let [above, between] = [80.0, 70.0].map(|qps| RunLabels { qps: Some(qps), repeat: 1, ..made[3].labels.clone() });
     let of = |labels, cause: SpoilCause| {
         let (cause, mut points) = (for_what(cause), made.iter().map(|made| made.run().into()).collect::<Vec<Point>>());
@@ -212,7 +212,7 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let ((knee, found), _) = of(&between, SpoilCause::Refused);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(60.0), Some(70.0), &[80.0][..]));
     assert_eq!(knee, at_60(70.0));
-    // The model is unknown to the server: as if the load had not been measured.
+    // The server does not know the model: as if the load had not been measured.
     let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
     assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
     assert!(matches!(knee, Knee::NotReached(_)), "{knee:?}");
@@ -235,7 +235,7 @@ fn only_what_serves_the_same_is_weighed() {
 
 #[test]
 fn a_saturated_run_misses_every_objective() {
-    // Nothing queues between two tokens, however long the queue.
+    // No queueing occurs between two tokens, however long the queue.
     let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);
     let made = ladder(&[40.0, 150.0], 1, &slo);
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
@@ -290,7 +290,7 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
     let named = Some("repeat 0: errors_bunched".to_owned());
     assert_eq!(read(&hit_by_an_outage(1)), (2, named, Some(Answer::Holds)));
     let (counted, excluded, answer) = read(&hit_by_an_outage(2));
-    assert_eq!((counted, excluded), (3, None), "two of three: that is the server's behavior");
+    assert_eq!((counted, excluded), (3, None), "two of three: the server's own behavior");
     assert_ne!(answer, Some(Answer::Holds));
     assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "a single repeat has no exception");
     // An invalid repeat is excluded too and does not miss; the remaining one is invalid because of the

@@ -1,4 +1,4 @@
-//! The prefix cache: what answers, log and counters say against a naive cache of the tests' own, which holds whole texts.
+//! The prefix cache: responses, log and counters compared with a simple independent cache of whole texts.
 
 use std::io::{Read, Write};
 
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Answer, Mock, read_until, request, with};
 
-/// A prompt's tokens as the mock cuts it: the template's marks, and words. Texts here have nothing but words and blanks.
+/// Splits a prompt into tokens like the mock: the template's marks, and words. Texts here consist of words
+/// and spaces only.
 fn tokens(messages: &Value) -> Vec<String> {
     let mut tokens = Vec::new();
     for message in messages.as_array().unwrap() {
@@ -20,7 +21,7 @@ fn tokens(messages: &Value) -> Vec<String> {
     tokens
 }
 
-/// `count` words that begin with `name`.
+/// Returns `count` words that start with `name`.
 fn words(name: &str, count: usize) -> String {
     (0..count).map(|n| format!("{name}{n}")).collect::<Vec<_>>().join(" ")
 }
@@ -29,7 +30,7 @@ fn message(role: &str, text: &str) -> Value {
     json!({"role": role, "content": text})
 }
 
-/// A streamed chat of `max` tokens.
+/// Returns a streamed chat of `max` tokens.
 fn asking(messages: &Value, max: u32) -> Value {
     json!({
         "model": "m", "stream": true, "max_tokens": max, "messages": messages,
@@ -37,14 +38,14 @@ fn asking(messages: &Value, max: u32) -> Value {
     })
 }
 
-/// `cached_tokens` of a stream.
+/// Returns `cached_tokens` of a stream.
 fn cached(answer: &Answer) -> u64 {
     let events = answer.events();
     let usage = events.iter().find_map(|event| event["usage"].as_object()).expect("a usage");
     usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
 }
 
-/// A metric's value.
+/// Returns the value of a metric.
 fn metric(mock: &Mock, name: &str) -> u64 {
     let answer = mock.get("/metrics", "");
     assert!(answer.head.contains("content-type: text/plain"), "{}", answer.head);
@@ -53,7 +54,7 @@ fn metric(mock: &Mock, name: &str) -> u64 {
     line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64
 }
 
-/// The naive cache: texts of full blocks, the one used last at the end.
+/// The simple cache: texts of full blocks, the most recently used at the end.
 struct Naive {
     block: usize,
     capacity: usize,
@@ -66,7 +67,7 @@ impl Naive {
         (1..=tokens.len() / self.block).map(|count| tokens[..count * self.block].to_vec()).collect()
     }
 
-    /// Moves what is known of `tokens` to the end, and tells how many tokens that are.
+    /// Moves the known blocks of `tokens` to the end, and returns their number of tokens.
     fn find(&mut self, tokens: &[String]) -> usize {
         let blocks = self.blocks(&tokens[..tokens.len() - 1]);
         let found = blocks.iter().take_while(|block| self.texts.contains(block)).count();
@@ -74,7 +75,7 @@ impl Naive {
         found * self.block
     }
 
-    /// The last of them counts as used first.
+    /// The last block counts as used first.
     fn used(&mut self, blocks: &[Vec<String>]) {
         for block in blocks.iter().rev() {
             self.texts.retain(|text| text != block);
@@ -112,7 +113,7 @@ fn without_it_nothing_is_cached() {
 fn what_is_cached_is_not_computed_again() {
     let mock = Mock::start(&["--prefix-cache", "4096", "--prefill", "20ms/token"]);
     let body = asking(&json!([message("user", &words("a", 40))]), 1);
-    // 40 words, 4 tokens around them and 3 before the answer: two full blocks of 16 below the 47th token.
+    // 40 words, 4 tokens around them and 3 before the response: two full blocks of 16 below the 47th token.
     assert_eq!([cached(&mock.chat(&body)), cached(&mock.chat(&body))], [0, 32]);
     let whole = mock.chat(&with(body, &json!({"stream": false}))).json();
     assert_eq!(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 32);
@@ -122,7 +123,7 @@ fn what_is_cached_is_not_computed_again() {
     let (cold, warm) = (ttft(&log[0]), [ttft(&log[1]), ttft(&log[2])]);
     println!("cold {cold} ns, warm {warm:?} ns");
     assert!(cold >= 47 * 20_000_000);
-    // 15 tokens: 300 ms, and room for a busy machine up to the cold time.
+    // 15 tokens: 300 ms, with tolerance for a busy machine up to the cold time.
     assert!(warm.iter().all(|warm| (15 * 20_000_000..47 * 20_000_000).contains(warm)), "{warm:?}");
 }
 
@@ -155,8 +156,9 @@ fn the_next_turn_finds_prompt_and_answer() {
         let log = mock.log(2);
         let prompts: Vec<_> = log.iter().map(|line| line["prompt_tokens"].as_u64().unwrap()).collect();
         assert_eq!(prompts[0], (2 + 4) + (9 + 4) + 3);
-        // Behind the answer stand its end, a message of two words and the marks before the next answer. The last token of the
-        // answer (of the other kinds the last word: up to nine) was never computed.
+        // The response is followed by its end, a message of two words and the marks before the next
+        // response. The last token of the response (for the other kinds the last word: up to nine tokens)
+        // was never computed.
         let answer = prompts[1] - prompts[0] - (1 + 2 + 4 + 3);
         let last = if kind == "plain" { 1 } else { 10 };
         let expected = prompts[0] + answer - last..prompts[0] + answer;
@@ -171,7 +173,7 @@ fn the_next_turn_finds_prompt_and_answer() {
 fn log_and_counters_agree_with_a_naive_cache() {
     let mock = Mock::start(&["--prefix-cache", "100", "--prefix-block", "8", "--words", "plain"]);
     let mut naive = Naive { block: 8, capacity: 12, texts: Vec::new(), evictions: 0 };
-    // Three systems, three users of each, in an order that comes back to what was evicted and to what was not.
+    // Three systems with three users each, in an order that returns to evicted and to cached prompts.
     for n in 0..60usize {
         let (system, user) = (n * n % 3, n / 4 % 3);
         let system = message("system", &words(&format!("s{system}x"), 10 + system));
@@ -216,7 +218,7 @@ fn it_is_forgotten_on_request_and_no_model_sees_anothers() {
     assert_eq!([ask(&body), ask(&body)], [0, 32]);
     let other = with(body.clone(), &json!({"model": "other"}));
     assert_eq!([ask(&other), ask(&other), ask(&body)], [0, 32, 32]);
-    // Anyone may look at the counters, as at a real server's; forgetting wants the key.
+    // The counters are public, as on a real server; clearing the cache requires the key.
     assert_eq!(metric(&mock, "sweepline_mock:prefix_cache_blocks"), 4);
     assert_eq!(post("/reset_prefix_cache", &json!({}), "Connection: close\r\n").status(), 401);
     let reset = post("/reset_prefix_cache", &json!({}), key);
@@ -232,13 +234,14 @@ fn only_what_was_computed_is_kept() {
     let body = asking(&json!([message("user", &words("a", 40))]), 9);
     let mut stream = mock.connect();
     stream.write_all(request("/v1/chat/completions", &body, "").as_bytes()).unwrap();
-    // The role chunk says that the request has its slot.
+    // The role chunk shows that the request has its slot.
     stream.read_exact(&mut [0; 20]).unwrap();
     drop(stream);
     mock.log(1);
     assert_eq!(metric(&mock, "sweepline_mock:prefix_cache_blocks"), 0);
 
-    // Of an answer that the client left, what was written but for its last token: 47 tokens of the prompt, and one.
+    // For a response whose client left, everything written except its last token: 47 tokens of the prompt,
+    // and one.
     let mock =
         Mock::start(&["--prefix-cache", "4096", "--prefix-block", "4", "--itl", "1h", "--tokens-per-event", "2"]);
     let mut stream = mock.connect();
