@@ -1,9 +1,10 @@
-//! What a run of five million requests costs its readers: `cargo bench --bench export`.
+//! The cost of a run of five million requests for its readers: `cargo bench --bench export`.
 //!
-//! A run is made of synthetic rows through the store's own commit; then the built program shows all its metrics, and writes
-//! its requests as a table, each in a process of its own whose time and largest memory are taken. The marks: all metrics
-//! within 20 s and 1 GB, and 200 000 rows per second as CSV. `SWEEPLINE_BENCH_ROWS` makes another number of rows, and
-//! `SWEEPLINE_BENCH_PROGRAM` measures another build of the program.
+//! The benchmark writes a run of synthetic rows through the store's own commit. The built program then
+//! shows all its metrics, and writes its requests as a table, each in a separate process whose time and
+//! peak memory are measured. The targets: all metrics within 20 s and 1 GB, and 200 000 rows per second as
+//! CSV. `SWEEPLINE_BENCH_ROWS` sets the number of rows, and `SWEEPLINE_BENCH_PROGRAM` measures another
+//! build of the program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,16 +27,16 @@ models: { m: { id: tiny } }
 sweeps: { s: { matrix: { endpoint: [demo], model: [m], scenario: [B1], temperature: [0], qps: [1000] } } }
 ";
 
-/// Rows without another wish.
+/// Rows by default.
 const ROWS: u64 = 5_000_000;
 /// Token events of each request.
 const EVENTS: u32 = 8;
-/// Between arrivals, in nanoseconds.
+/// Time between arrivals, in nanoseconds.
 const BETWEEN: u64 = 1_000_000;
-/// Rows handed to the journal at once.
+/// Rows passed to the journal at once.
 const BATCH: u64 = 10_000;
 
-/// A request with figures of its own; one of a thousand fails.
+/// Creates a request with distinct figures; one in a thousand fails.
 fn record(request: u64, rng: &mut ChaCha8Rng) -> Record {
     let at = BETWEEN * request + rng.random_range(0..BETWEEN);
     let sent = at + rng.random_range(10_000..80_000);
@@ -114,22 +115,22 @@ fn commit(folder: &Path, rows: u64) -> String {
     run.id.to_string()
 }
 
-/// The most memory that a process has held so far, in bytes.
+/// Returns the peak memory of a process so far, in bytes.
 fn peak(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// CPU time of all children that have ended.
+/// Returns the CPU time of all children that have exited.
 fn cpu() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
     let time = |value: TimeVal| Duration::from_micros(value.num_microseconds() as u64);
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Starts the program and says how long it took, its CPU time, which other programs disturb less, and how much memory it
-/// held.
+/// Starts the program; returns its elapsed time, its CPU time, which other programs disturb less, and its
+/// peak memory.
 fn once(folder: &Path, args: &[&str]) -> (Duration, Duration, u64) {
     let program =
         std::env::var("SWEEPLINE_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_sweepline").to_owned());

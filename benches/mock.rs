@@ -72,7 +72,8 @@ impl Drop for Mock {
     }
 }
 
-/// Sends `requests` one after the other on each of `connections`, all opened first, and reads the answers to their ends.
+/// Opens all `connections`, sends `requests` one after the other on each, and reads the responses
+/// completely.
 fn drain(address: SocketAddr, connections: u64, requests: u64, tokens: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
     let body = format!(
@@ -103,7 +104,7 @@ fn drain(address: SocketAddr, connections: u64, requests: u64, tokens: u64) {
     });
 }
 
-/// Sends one request and reads to the last chunk.
+/// Sends one request and reads up to the last chunk.
 async fn ask(stream: &TcpStream, request: &[u8], scratch: &RefCell<Vec<u8>>) -> io::Result<()> {
     assert_eq!(stream.try_write(request)?, request.len(), "a request fits into the socket's buffer");
     let mut end = [0; 5];
@@ -141,7 +142,8 @@ fn throughput(name: &str, flags: &[&str], logged: bool, length: u64, tokens: u64
     );
 }
 
-/// Lateness of first writes of streams that start together, against what was promised, and what they cost.
+/// Lateness of the first writes of streams that start together, relative to the configured times, and their
+/// cost.
 fn exactness(streams: u64, tokens: u64, (ttft, itl): (u64, u64)) {
     let slots = streams.to_string();
     let (first, gap) = (format!("{ttft}ms"), format!("{itl}ms"));
@@ -171,7 +173,7 @@ fn exactness(streams: u64, tokens: u64, (ttft, itl): (u64, u64)) {
 
 fn main() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("the hard limit may be asked for");
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("the hard limit is allowed");
     for length in LENGTHS {
         for logged in [false, true] {
             throughput("coalesced", &[], logged, length, TOKENS);
@@ -180,6 +182,6 @@ fn main() {
     }
     exactness(64, 64, (50, 10));
     exactness(256, 64, (50, 10));
-    // Fewer tokens in flight per second: 10 000 streams cannot all have one each 10 ms.
+    // Fewer tokens per second: 10 000 streams cannot all have one every 10 ms.
     exactness(10_000, 8, (4_000, 1_000));
 }

@@ -1,4 +1,5 @@
-//! The same intervals by other methods: what each says a sample is worth, and how often the interval from that holds the truth.
+//! The same intervals by other methods: the effective size of a sample by each method, and how often the
+//! resulting interval contains the true value.
 
 use sweepline::analysis::binomial::{worth_at_least, worth_at_most};
 use sweepline::analysis::series::{PARTS, autocorrelation_time, blocks, mean, variance};
@@ -12,16 +13,18 @@ use super::queue::{Chain, Queue, Service};
 use super::table::{Table, percent};
 use super::truth::Truth;
 
-/// A way to say what a sample of exceedances is worth.
+/// A method to estimate the effective size of a sample of exceedances.
 #[derive(Debug, Clone, Copy)]
 enum Method {
     /// As if requests were independent.
     Independent,
-    /// Means of so many batches, with Student's t.
+    /// Means of this many batches, with Student's t.
     Batches(usize),
-    /// Overlapping blocks, as the moving block bootstrap draws them: of n^⅓ requests, its usual length, × a factor.
+    /// Overlapping blocks, as drawn by the moving block bootstrap: of n^⅓ requests, its usual length, × a
+    /// factor.
     Blocks(f64),
-    /// The spectral density at zero of an autoregressive process fitted to block means, of the order that AIC likes best.
+    /// The spectral density at zero of an autoregressive process fitted to block means, of the order with
+    /// the best AIC.
     Spectral,
     /// Geyer's integrated autocorrelation time of block means.
     Autocorrelation,
@@ -40,7 +43,7 @@ const METHODS: [(&str, Method); 8] = [
     ("worth (sweepline)", Method::Worth),
 ];
 const SHARES: [f64; 3] = [0.5, 0.95, 0.99];
-/// Seconds of a service.
+/// Service time in seconds.
 const SERVICE: f64 = 0.02;
 
 /// Prints the tables.
@@ -104,12 +107,13 @@ fn cell(truth: &Truth, length: f64, runs: u64, seed: u64) -> [[Given; SHARES.len
     cell
 }
 
-/// Whether the interval of a share by the ranks of so many independent values holds the truth; none where there is no such interval
-/// with both ends.
+/// Returns whether the interval of a share by the ranks of this many independent values contains the true
+/// value; `None` if no such interval has both ends.
 fn covers(rising: &[f64], share: f64, worth: f64, truth: f64) -> Option<bool> {
     const TAIL: f64 = 0.025;
     let has_ends = worth_at_most(worth, share, 0.0) <= TAIL && worth_at_least(worth, share, worth) <= TAIL;
-    // The truth lies below the lower end where too few, and above the upper one where too many values are no more than it.
+    // The true value is below the lower end if too few values are at most as large, and above the upper end
+    // if too many are smaller.
     let below = rising.partition_point(|value| *value < truth) as f64 / rising.len() as f64;
     let up_to = rising.partition_point(|value| *value <= truth) as f64 / rising.len() as f64;
     let is_low = worth_at_most(worth, share, up_to * worth) <= TAIL;
@@ -118,7 +122,7 @@ fn covers(rising: &[f64], share: f64, worth: f64, truth: f64) -> Option<bool> {
 }
 
 impl Method {
-    /// What exceedances in the order of the schedule are worth.
+    /// Returns the effective size of exceedances in the order of the schedule.
     fn worth(self, above: &[f64]) -> f64 {
         let n = above.len() as f64;
         let share = mean(above);
@@ -144,7 +148,8 @@ impl Method {
     }
 }
 
-/// The variance of the mean of all that the moving block bootstrap comes to with infinitely many resamples.
+/// Returns the variance of the mean to which the moving block bootstrap converges with infinitely many
+/// resamples.
 fn moving(values: &[f64], size: usize) -> f64 {
     let (n, size) = (values.len(), size.clamp(1, values.len()));
     let centre = mean(values);
@@ -159,8 +164,8 @@ fn moving(values: &[f64], size: usize) -> f64 {
     squares / (n - size + 1) as f64 * size as f64 / n as f64
 }
 
-/// The variance of the mean by the spectral density at zero of an autoregressive process (Yule and Walker's equations by Levinson's
-/// and Durbin's recursion, up to order 20).
+/// Returns the variance of the mean from the spectral density at zero of an autoregressive process
+/// (Yule-Walker equations solved with the Levinson-Durbin recursion, up to order 20).
 fn spectral(means: &[f64]) -> f64 {
     const MOST: usize = 20;
     let n = means.len();

@@ -1,14 +1,16 @@
-//! What sweepline's engine costs beside a bare reader, on the same mock, in one run: `cargo bench --bench ingest`.
+//! The cost of sweepline's engine compared with a bare reader, on the same mock, in one run: `cargo bench
+//! --bench ingest`.
 //!
-//! The **bare reader** (`bare`) is hyper's connection API on one thread, each connection polled in the task of the request
-//! that uses it; it reads every byte of an answer and stores nothing. It is about the least that reading these streams
-//! through an HTTP library can cost. **sweepline** is the engine as it runs: requests made, events parsed and stamped,
-//! rows journalled, sealed into Parquet, checked and committed. Each measurement is a child process of its own and its
-//! CPU is user + system of that whole process, start to end. Rounds alternate, figures are medians, the ratio is the
-//! judge: a machine that others use too moves both.
+//! The **bare reader** (`bare`) is hyper's connection API on one thread, with each connection polled in the
+//! task of the request that uses it. It reads every byte of a response and stores nothing, which is about
+//! the minimum cost of reading these streams through an HTTP library. **sweepline** is the engine as it
+//! runs: requests generated, events parsed and timestamped, rows journalled, sealed into Parquet, checked
+//! and committed. Each measurement is a separate child process, and its CPU is user + system time of that
+//! whole process, start to end. Rounds alternate, figures are medians, and the ratio decides: other users
+//! of the machine affect both sides.
 //!
-//! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in `args`. `cargo test`
-//! runs it as a test (`as_test`).
+//! `cargo bench --bench ingest -- [PART…] [--rounds N] [--quick] [--check FACTOR]`; the parts are in
+//! `args`. `cargo test` runs it as a test (`as_test`).
 
 mod args;
 mod as_test;
@@ -28,9 +30,9 @@ use report::Report;
 fn main() {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == child::FLAG) {
-        return child::work(&words.pop().expect("a child is told what to do"));
+        return child::work(&words.pop().expect("a child gets its task"));
     }
-    // cargo says `--bench` to a bench and nothing to a test.
+    // cargo passes `--bench` to a benchmark and nothing to a test.
     let is_test = words.iter().all(|word| word != "--bench");
     let read = if is_test { Ok(as_test::read(&words)) } else { Args::read(words).map(Some) };
     match read {
@@ -43,7 +45,7 @@ fn main() {
     }
 }
 
-/// Runs the parts that are asked for. False: a bound was missed by too much.
+/// Runs the requested parts. Returns false if a limit was exceeded by too much.
 fn measure(args: &Args) -> bool {
     let mut report = Report::new(args.check);
     report.say(&format!("{} rounds each, medians, the range behind them", args.rounds));

@@ -1,4 +1,4 @@
-//! How arrivals are spaced, and how their rate changes: through the program, against what the server wrote down.
+//! Spacing of arrivals and changes of their rate: through the program, compared with the server's log.
 
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
@@ -17,7 +17,8 @@ use super::mock::Mock;
 use super::truth::{Experiment, scheduled, tell};
 
 const MS: u64 = 1_000_000;
-/// What a busy machine may add between the schedule and the server, in nanoseconds, for half of the requests.
+/// Delay that a busy machine may add between the schedule and the server, for half of the requests, in
+/// milliseconds.
 const GENEROUS: f64 = 100.0;
 
 /// Sweeps of every kind: fill to 200 ms, stabilize to 600 ms, then a window of 2 s.
@@ -38,7 +39,7 @@ fn of_sweep<'a>(experiment: &'a Experiment, kind: &str) -> Vec<&'a Run> {
     found
 }
 
-/// Arrivals with equal gaps lie where the expected number, which the caller worked out, is whole.
+/// Asserts that evenly spaced arrivals are where the expected number, computed by the caller, is whole.
 fn constant_follows(run: &Run, expected: impl Fn(f64) -> f64) {
     let times = scheduled(run);
     assert!(times.len() > 60, "{}", times.len());
@@ -48,8 +49,8 @@ fn constant_follows(run: &Run, expected: impl Fn(f64) -> f64) {
     }
 }
 
-/// A rate that rises linearly to `first` until 200 ms and stays until the window begins at 600 ms; there 0.5 × `first`
-/// are expected.
+/// Returns the arrivals expected by `t` for a rate that rises linearly to `first` until 200 ms and stays
+/// constant until the window begins at 600 ms; 0.5 × `first` are expected by then.
 fn before(t: f64, first: f64) -> f64 {
     if t < 0.2 { first * t * t / 0.4 } else { first * (t - 0.1) }
 }
@@ -62,7 +63,7 @@ fn arrivals_reach_the_server_as_the_profile_says() {
         let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
         let late: Vec<i64> =
             both.values().map(|both| (both.arrival() - origin) as i64 - both.row.scheduled_ns as i64).collect();
-        assert!(late.iter().all(|late| *late >= 0), "nothing arrives before it is wanted");
+        assert!(late.iter().all(|late| *late >= 0), "no request arrives before its scheduled time");
         let p50 = tell("from the schedule to the server's arrival", late);
         assert!(p50 < GENEROUS, "{p50} ms");
         assert!(scheduled(run).is_sorted());
@@ -82,7 +83,7 @@ fn arrivals_reach_the_server_as_the_profile_says() {
         w => 60.0 + 80.0 * (w - 1.0).min(1.0) - 30.0 * (w - 1.0).min(1.0).powi(2) + 20.0 * (w - 2.0).max(0.0),
     });
 
-    // Bursts begin with the window, and have been going before it; nothing comes in a pause.
+    // Bursts are aligned with the window, and also occur before it; no request arrives in a pause.
     let bursts = of_sweep(&experiment, "bursts");
     for run in &bursts {
         let after_fill = scheduled(run).into_iter().filter(|at| *at >= 200 * MS);
@@ -95,10 +96,10 @@ fn arrivals_reach_the_server_as_the_profile_says() {
     }
     let both: Vec<Vec<u64>> = bursts.iter().map(|run| scheduled(run)).collect();
     let shared = both[0].len().min(both[1].len());
-    assert_eq!(both[0][..shared], both[1][..shared], "one schedule for every endpoint");
+    assert_eq!(both[0][..shared], both[1][..shared], "one schedule for all endpoints");
 
     let gamma = of_sweep(&experiment, "gamma")[0];
-    assert!(gamma.json["facts"].get("window_qps").is_none(), "its rate stays what qps says");
+    assert!(gamma.json["facts"].get("window_qps").is_none(), "its rate is the value of qps");
     assert_eq!(gamma.json["spec"]["load"]["open"]["arrivals"], serde_json::json!({ "gamma": { "cv": 2 } }));
 }
 
@@ -171,7 +172,7 @@ fn requests_are_counted_by_the_profile_and_sweeps_are_told_apart() {
     assert!(shown.contains("10 qps · arrivals ramp 20% to 200% over 1m"), "{shown}");
 }
 
-/// What a run left behind.
+/// The rows that a run recorded.
 #[derive(Default)]
 struct Kept(Mutex<Vec<RequestRow>>);
 
@@ -233,7 +234,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
 
 #[timed_test]
 fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
-    // Recorded over 1 s from 10 s on, played at twice the pace from 100 ms on.
+    // Recorded over 1 s from 10 s on, replayed at twice the speed from 100 ms on.
     let recorded: Vec<u64> = (0..40).map(|k| 10_000 * MS + k * 25 * MS).collect();
     let trace = Trace::new(recorded.into()).window(10_100 * MS, 10_900 * MS).scaled(0.5).begin_at(100 * MS);
     let phases =
@@ -242,7 +243,8 @@ fn a_trace_is_replayed_and_its_end_is_the_end_of_the_load() {
     let wanted: Vec<u64> = (0..32).map(|k| 100 * MS + k * 12_500_000).collect();
     assert_eq!(rows.iter().map(|row| row.scheduled_ns).collect::<Vec<_>>(), wanted);
     assert!(rows.iter().all(|row| row.phase == Phase::Measure && row.outcome.is_ok()));
-    // The window was to be prolonged until it holds a thousand: with the last arrival it has all that ever comes.
+    // The window was to be prolonged until it holds a thousand requests; with the last arrival it holds all
+    // there are.
     assert_eq!(facts.windows.measure_end_ns, wanted[31] + 1);
     assert_eq!((facts.scheduled, facts.never_sent), (32, 0));
 }

@@ -121,7 +121,7 @@ fn the_loads_of_a_plan_are_measured_and_kept() {
         text.stdout
     );
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 110), "{}", text.stdout);
-    assert!(text.stderr.contains("kept as results/calibrations/"), "{}", text.stderr);
+    assert!(text.stderr.contains("saved as results/calibrations/"), "{}", text.stderr);
     assert_eq!(kept(&lab).len(), 2, "earlier calibrations remain");
 }
 
@@ -195,7 +195,7 @@ fn nothing_is_kept_of_what_measured_nothing() {
     let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stdout.contains("no request fell into its window"), "{ended:?}");
-    assert!(ended.stderr.contains("nothing was measured, so nothing is kept"), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was measured, so nothing was saved"), "{ended:?}");
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 

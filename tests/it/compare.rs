@@ -1,11 +1,12 @@
-//! `compare` and `run --gate` through the program: two arms of the mock, results now and then, gates.
+//! `compare` and `run --gate` through the program: two arms of the mock, earlier and current results,
+//! gates.
 
 use serde_json::{Value, json};
 
 use super::lab::{Ended, Lab};
 
-/// Two arms, one 3 % slower, in eight repeats. Times are long against what a busy machine adds to them, and a generator
-/// that it holds up makes no run invalid.
+/// Two arms, one 3 % slower, in eight repeats. Times are long compared with the delays of a busy machine,
+/// and a stalled generator makes no run invalid.
 const ARMS: &str = "sweepline: 1
 name: engines
 endpoints:
@@ -20,7 +21,7 @@ sweeps:
   load: { matrix: { endpoint: [base, slow], model: m, scenario: short, batch_size: 24 }, repeats: 8 }
 ";
 
-/// One cell of one fast endpoint, so often.
+/// Returns one cell of one fast endpoint with this many repeats.
 fn quick(repeats: u32, more: &str) -> String {
     format!(
         "sweepline: 1
@@ -36,7 +37,7 @@ phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 200ms, min_requests: 60, at
     )
 }
 
-/// What the plan's comparison says as JSON, which its schema must allow.
+/// Returns the plan's comparison as JSON, validated against its schema.
 fn compared(lab: &Lab, args: &[&str]) -> Value {
     let answer = lab.ok(&[&["compare", "plan.yaml", "--format", "json"], args].concat()).json();
     let schema = lab.ok(&["schema", "compare"]).json();
@@ -46,7 +47,7 @@ fn compared(lab: &Lab, args: &[&str]) -> Value {
     answer
 }
 
-/// The test of a metric in the only cell.
+/// Returns the test of a metric in the only cell.
 fn test<'a>(answer: &'a Value, metric: &str) -> &'a Value {
     let cells = answer["families"][0]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 1, "{answer}");
@@ -70,7 +71,7 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let left_out = few["families"][0]["cells"][0]["left_out"].as_array().unwrap();
     assert_eq!((left_out.len(), &left_out[0]["reason"]), (12, &json!("not measured")));
     let gate = lab.run(&["compare", "plan.yaml", "--gate"]);
-    assert_eq!(gate.code, Some(2), "what is refused is no regression, and no gate is passed");
+    assert_eq!(gate.code, Some(2), "a rejected comparison is not a regression, and passes no gate");
     assert!(
         gate.stderr
             .contains("--gate: nothing could be tested (3 refused, 0 n/a), such as ttft_p50: refused: 2 repeats")
@@ -93,13 +94,13 @@ fn a_slower_arm_is_found_by_enough_repeats_and_too_few_say_so() {
     let gate = lab.run(&["run", "plan.yaml", "--gate"]);
     assert_eq!(gate.code, Some(4), "{}", gate.stderr);
     assert!(gate.stderr.contains("slow against base: ttft_p50 slower by"), "{}", gate.stderr);
-    // The other way round the arm is the faster one.
+    // With the sides swapped the arm is the faster one.
     let turned = ["--by", "endpoint", "--baseline", "slow", "--metrics", "ttft_p50", "--gate"];
     assert_eq!(test(&compared(&lab, &turned), "ttft_p50")["outcome"], "better");
     rounds_turn(&lab);
 }
 
-/// Of two repeats that follow each other the second runs the arms in the order of the first, turned.
+/// Asserts that of two consecutive repeats the second runs the arms in the reverse order of the first.
 fn rounds_turn(lab: &Lab) {
     let mut runs: Vec<(String, u64, String)> = Vec::new();
     for run in lab.runs().values() {
@@ -130,7 +131,8 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     assert_eq!(same["families"][0]["by"], "time");
     assert_eq!(test(&same, "ttft_p50")["words"], "equal in every repeat");
 
-    // As if the server had been now faster, now slower then: nothing is shown, and a smaller difference takes more repeats.
+    // As if the earlier server had been faster in some repeats and slower in others: no difference is
+    // shown, and detecting a smaller one needs more repeats.
     let path = lab.path().join("baseline.json");
     let mut baseline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let known = |run: &Value| run["readings"]["ttft_p50"]["known"].as_f64().unwrap();
@@ -150,7 +152,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     };
     assert!(5 < needed("4") && needed("4") < needed("1"));
 
-    // As if the server had been faster then, by about as much in each repeat.
+    // As if the earlier server had been faster, by about the same in each repeat.
     for (at, run) in baseline["runs"].as_array_mut().unwrap().iter_mut().enumerate() {
         run["readings"]["ttft_p50"] = json!({ "known": known(run) * (0.9 + 0.002 * at as f64) });
         run["circumstances"]["client cores"] = json!("96");
@@ -169,7 +171,7 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     let page = gate(&["--format", "markdown"]).stdout;
     assert!(page.contains("**slower by ") && page.contains("| metric | then | now |"), "{page}");
 
-    // Invalid runs are left out, unless asked for.
+    // Invalid runs are excluded by default.
     for run in &mut baseline["runs"].as_array_mut().unwrap()[..3] {
         run["invalid"] = json!("invalid: errors");
     }
@@ -212,7 +214,7 @@ fn chosen_runs_are_compared() {
         .replace("endpoint: a,", "endpoint: [a, b, c],")
         .replace("batch_size: 4", "batch_size: [4, 16]");
     lab.write("plan.yaml", &plan);
-    // All but one is not measured: which runs are looked at shows in what is missing.
+    // All but one are unmeasured: the list of missing runs shows which runs are read.
     let none = lab.run(&["compare", "plan.yaml"]);
     assert!(none.code == Some(2) && none.stderr.contains("results has no result of this plan"), "{}", none.stderr);
     lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
@@ -234,7 +236,7 @@ fn chosen_runs_are_compared() {
     assert_eq!(looked(&[]).len(), 4);
     assert_eq!(looked(&["--only", "batch_size == 4 and repeat > 0", "--skip", "endpoint == 'c'"]), ["b at 4: 1 2 1 2"]);
     assert_eq!(looked(&["--skip", "endpoint == 'c' and batch_size == 16", "--only", "repeat == 0"]).len(), 3);
-    // Which cells stand against each other is a matter of the plan, not of what is left of it.
+    // The pairs of cells follow from the whole plan, not from the selected part.
     let crossed = "(endpoint == 'a' and batch_size == 4) or (endpoint == 'b' and batch_size == 16)";
     for left in [&["--skip", "endpoint == 'a'"], &["--only", crossed]] {
         let none = lab.run(&[&["compare", "plan.yaml"], &left[..]].concat());
@@ -248,7 +250,8 @@ fn chosen_runs_are_compared() {
 #[timed_test]
 fn a_gate_holds_runs_against_the_objective() {
     let lab = Lab::new();
-    // Requests that a busy machine makes slow together are worth few: enough of them for a median, and too few for p99.
+    // Requests that a busy machine slows down together carry little information: enough for a median, too
+    // little for p99.
     let plan = |slo: &str| {
         quick(1, &format!("slo: {{ ttft: {{ {slo} }} }}\n")).replace("min_requests: 60", "min_requests: 240")
     };
@@ -300,5 +303,5 @@ fn mistakes_name_what_is_there() {
         assert_eq!(ended.code, Some(2), "{args:?} {}", ended.stderr);
         assert!(ended.stderr.contains(told), "{args:?}: {}", ended.stderr);
     }
-    assert!(!lab.results().exists(), "nothing was sent");
+    assert!(!lab.results().exists(), "no request was sent");
 }

@@ -1,4 +1,4 @@
-//! `sweepline dataset`: looking into files, one form for all, samples, and profiles that tell nothing of anyone.
+//! `sweepline dataset`: inspection of files, one common format, samples, and anonymous profiles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ fn path(name: &str) -> String {
     fixture(name).to_str().unwrap().to_owned()
 }
 
-/// What `inspect` says of a file, as JSON, without what belongs to the file and not to its records.
+/// Returns the JSON of `inspect` for a file, without the fields that describe the file instead of its
+/// records.
 fn records(lab: &Lab, file: &str, flags: &[&str]) -> Value {
     let mut found = lab.ok(&[&["dataset", "inspect", file, "--format", "json"], flags].concat()).json();
     lab.follows("inspect", &found);
@@ -126,7 +127,7 @@ fn every_format_becomes_one_that_is_read_alike() {
     }
     let refused = lab.run(&["dataset", "convert", &path("azure_broken.csv"), "-o", "own.jsonl", "--force"]);
     assert_eq!(refused.code, Some(2));
-    assert!(std::fs::read_to_string(lab.path().join("own.jsonl")).unwrap().contains("\"input_tokens\""), "as it was");
+    assert!(std::fs::read_to_string(lab.path().join("own.jsonl")).unwrap().contains("\"input_tokens\""), "unchanged");
     let nowhere = lab.run(&["dataset", "convert", &path("own.jsonl"), "-o", "nowhere/own.jsonl"]);
     assert!(nowhere.code == Some(2) && nowhere.stderr.contains("cannot write nowhere/own.jsonl"), "{nowhere:?}");
 }

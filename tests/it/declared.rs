@@ -80,7 +80,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     refused(&plan(BOTH, "batch_size: 1"), &wanted);
     let added = plan(BOTH, "scenario: long, batch_size: 1")
         .replace("} } }\n", "}, add: [{ endpoint: demo, model: m, batch_size: 4 }] } }\n");
-    refused(&added, &["error[E018]", "this cell of `add` does not specify which scenario"]);
+    refused(&added, &["error[E018]", "this cell of `add` specifies no scenario"]);
     let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
     refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
     // One scenario on the axis is enough, also from the command line.

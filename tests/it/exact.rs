@@ -1,4 +1,4 @@
-//! Exact lengths through the program: what the server counts is what was asked for.
+//! Exact lengths through the program: the server's count equals the requested length.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::mock::Mock;
 use super::realserver::RealServer;
 use super::tokens::{bpe, folder, real_model};
 
-/// A plan that sends prompts of these lengths to both APIs of one server.
+/// Returns a plan that sends prompts of these lengths to both APIs of one server.
 fn plan(port: u16, (model, tokens): (&str, &str), measure: &str) -> String {
     format!(
         "
@@ -31,11 +31,11 @@ sweeps:
 }
 
 fn is_run(ended: &Ended) {
-    // 3: a run is suspect, which on a busy machine may be so and is not what these tests are about.
+    // Exit code 3: some run is suspect, which may happen on a busy machine and is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
 }
 
-/// Copies the model of the real server beside the plan.
+/// Copies the model of the real server next to the plan.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for name in ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
@@ -43,8 +43,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Prompts of all lengths up to 3 500 tokens: the server counts each as it was meant, chats and texts. A few by default; two
-/// hundred, as the server is slow, with SWEEPLINE_REALSERVER_PROMPTS=200.
+/// Prompts of all lengths up to 3 500 tokens: the server's count equals the intended one, for chats and
+/// texts. A few by default, since the server is slow; two hundred with SWEEPLINE_REALSERVER_PROMPTS=200.
 #[timed_test]
 fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     let wanted = std::env::var("SWEEPLINE_REALSERVER_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
@@ -80,7 +80,8 @@ fn a_real_server_counts_prompts_of_all_lengths_as_they_were_meant() {
     assert!(counted.len() >= wanted, "{} prompts of {wanted}", counted.len());
 }
 
-/// A template needs tokens of its own: what is asked to be shorter is told, and what is asked to be so always is refused.
+/// A template needs tokens too: shorter prompts are reported, and a plan that always requests them is
+/// rejected.
 #[timed_test]
 fn prompts_that_are_too_short_for_the_template_are_told() {
     let (lab, library, mock) = (Lab::new(), bpe(), Mock::start(&[]));
@@ -96,7 +97,7 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
         let shown = lab.run(&["show", &id]).stdout;
         let shortest = run.json["facts"]["shortest_prompt"].as_u64();
         let rows = run.records.iter().map(|record| u64::from(record.row.intended_prompt_tokens));
-        assert_eq!(rows.clone().min().filter(|_| is_chat), shortest, "the shortest row is as long as the facts say");
+        assert_eq!(rows.clone().min().filter(|_| is_chat), shortest, "the shortest row matches the facts");
         assert!(!is_chat || shortest.is_some_and(|tokens| tokens > 26), "{shortest:?}");
         let told = shortest.map(|tokens| format!("no room for fewer than {tokens} tokens")).unwrap_or("verdict".into());
         assert!(shown.replace("\n  ", " ").contains(&told), "{shown}");
@@ -108,7 +109,7 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
     assert!(text.contains("no prompt has 20 tokens") && ended.code != Some(0), "{text}");
 }
 
-/// A plan whose model has no files: the server is to count.
+/// Returns a plan whose model has no files, so that the server must count.
 fn counted_by_the_server(port: u16, tokenizer: &str) -> String {
     format!(
         "
@@ -134,8 +135,9 @@ sweeps:
     )
 }
 
-/// Without files of the model, its server counts: in three dialects, before the run and not while it lasts, and prompts have
-/// exactly the asked lengths. One that does not count leaves the estimate, and the run says so.
+/// Without files of the model, its server counts: in three dialects, before the run and not during it, and
+/// prompts have exactly the requested lengths. With a server that does not count, lengths are estimated,
+/// and the run reports it.
 #[timed_test]
 fn a_server_that_counts_makes_lengths_exact() {
     for dialect in ["vllm", "sglang", "llama.cpp", "none"] {
@@ -164,7 +166,8 @@ fn a_server_that_counts_makes_lengths_exact() {
     }
 }
 
-/// No count was asked for between the first and the last generation of a run, and each word once.
+/// Asserts that no count was requested between the first and the last generation of a run, and that each
+/// word was counted once.
 fn asked_before_each_run(mock: &Mock) {
     let log = mock.log(1);
     let at = |line: &Value| line["arrival_ns"].as_u64().unwrap();
@@ -195,7 +198,7 @@ fn who_counts_is_a_part_of_what_a_run_is() {
     };
     let (server, nobody) = (ids(", tokenizer: server"), ids(""));
     assert!(server.len() == 8 && server.is_disjoint(&nobody));
-    // A folder of that name is written as a path.
+    // A folder of that name must be written as a path.
     folder(&lab, &bpe());
     std::fs::rename(lab.path().join("model"), lab.path().join("server")).unwrap();
     assert!(ids(", tokenizer: ./server").is_disjoint(&server));

@@ -1,4 +1,5 @@
-//! Tables in the hands of others: workbooks in openpyxl and LibreOffice, chosen columns, pivots, token events.
+//! Exported tables in other programs: workbooks in openpyxl and LibreOffice, selected columns, pivots,
+//! token events.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +10,7 @@ use super::lab::{Ended, Lab};
 use super::readers::python;
 use super::sweeps::{honest, lab};
 
-/// Names that a spreadsheet would run if they were no texts, a mix, lengths that differ, an axis.
+/// Names that a spreadsheet would execute if they were not texts, a mix, varying lengths, an axis.
 const PLAN: &str = "
 sweepline: 1
 name: '=cmd|calc'
@@ -27,7 +28,7 @@ sweeps:
   mixed: { matrix: { endpoint: ['@demo'], model: ['=1+1'], scenario: [both], qps: [40] } }
 ";
 
-/// LibreOffice; none, with a message, where there is none.
+/// Returns LibreOffice; `None`, with a message, if it is not installed.
 pub fn office() -> Option<&'static str> {
     let found = ["soffice", "libreoffice"]
         .into_iter()
@@ -38,7 +39,7 @@ pub fn office() -> Option<&'static str> {
     found
 }
 
-/// Opens the workbook, computes whatever there is to compute, and saves it as a workbook again.
+/// Opens the workbook, recalculates it, and saves it as a workbook again.
 pub fn recalculated(lab: &Lab, office: &str, book: &str) -> PathBuf {
     let profile = format!("-env:UserInstallation=file://{}", lab.path().join("office").display());
     let out = lab.path().join("recalculated");
@@ -88,7 +89,7 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
         let output = Command::new(&python).args(["-c", script, "book.xlsx"]).current_dir(lab.path()).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    // No mix, and one length only.
+    // No mix, and only one length.
     assert_eq!(sheets(&[]), "runs curves requests charts chart_data definitions about");
     assert_eq!(sheets(&["--rows", "events,runs"]), "runs events definitions about");
     assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs curves requests definitions about");
@@ -165,7 +166,7 @@ fn a_pivot_has_loads_across_and_metrics_down() {
         }
     }
     assert_eq!(values, 10);
-    // Without the plan another length of the window is another run of the same name.
+    // Without the plan, a run with another window length has the same name.
     let text = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
     lab.write("again.yaml", &text.replace("measure: 200ms", "measure: 201ms"));
     honest(&lab.measured(&["run", "again.yaml", "--only", "batch_size == 1"]));
@@ -219,7 +220,7 @@ fn chosen_runs_are_exported() {
     }
 }
 
-/// Two servers that only a flag and a version tell apart, under closed loops, with an objective and a price.
+/// Two servers that differ only in a flag and a version, under closed loops, with an objective and a price.
 const TWINS: &str = "
 sweepline: 1
 name: twins
@@ -254,9 +255,9 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
     assert_eq!(first[..4], ["sweep", "endpoint", "engine", "model"], "{header:?}");
     assert!((20..=40).contains(&header.len()) && header.last().unwrap() == "run_id", "{header:?}");
     for name in told {
-        assert!(at(name).is_some(), "{name} tells rows apart: {header:?}");
+        assert!(at(name).is_some(), "{name} distinguishes rows: {header:?}");
     }
-    // What is alike in all rows, or null in all, is not there unasked.
+    // Columns with equal values in all rows, or only nulls, are omitted by default.
     for name in ["gpu", "precision", "declared.tensor_parallel", "qps", "errors", "given_up", "ttft_p999_ms"] {
         assert!(at(name).is_none(), "{name}: {header:?}");
     }
@@ -292,10 +293,10 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
         assert_eq!(row[name], value, "{name}");
     }
     assert!(row["window_s"].as_f64().is_some_and(|window| window >= 0.4), "{}", row["window_s"]);
-    // Of one run what `curves` says of a load of that run alone.
+    // The answer of `curves` for a load with this run alone.
     assert!(["holds", "misses", "undecided"].contains(&row["objective"].as_str().unwrap()), "{row:?}");
 
-    // A plan is not needed for what a record knows; what is the plan's is null.
+    // Values in the record need no plan; values that only the plan has are null.
     let planless = lab.ok(&["export", "--format", "json"]).json();
     assert_eq!((&planless[0]["gpu"], &planless[0]["price_per_hour"]), (&"H100".into(), &Value::Null));
     assert_eq!((&planless[0]["objective"], &planless[0]["objective_limits"]), (&Value::Null, &Value::Null));
@@ -304,7 +305,7 @@ fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
     let shown =
         markdown.lines().next().unwrap().trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(",");
     assert_eq!(shown, header.join(","));
-    // What one export wrote, the next may replace, whatever its columns are.
+    // An export may replace the file of an earlier one, whatever its columns.
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
@@ -326,10 +327,10 @@ fn a_workbook_has_charts_of_its_own_numbers() {
         ended.json()
     };
     let told = read(&lab.path().join("book.xlsx"));
-    // Two curves of two loads: throughput, TTFT and TPOT; over two repeats each load has an interval.
+    // Two curves of two loads: throughput, TTFT and TPOT; with two repeats each load has an interval.
     assert!(told["compared"].as_u64() >= Some(12) && told["charts"].as_u64() >= Some(3), "{told}");
     assert!(told["errors"].as_u64() >= Some(6) && told["limits"] == 1, "{told}");
-    // Columns that are named are all there is.
+    // Named columns are the only columns.
     lab.ok(&["export", "plan.yaml", "--columns", "endpoint,load", "-o", "few.xlsx"]);
     let names = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
     let output = Command::new(&python).args(["-c", names, "few.xlsx"]).current_dir(lab.path()).output().unwrap();

@@ -1,4 +1,5 @@
-//! A front before a mock: a port of its own that refuses, answers for itself or passes on, as a test tells it while a sweep runs.
+//! A front for a mock: a separate port that refuses connections, responds itself or forwards them, as the
+//! test chooses while a sweep runs.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,34 +9,34 @@ use std::thread::JoinHandle;
 
 use tokio::net::TcpSocket;
 
-/// What the front does with a connection.
+/// How the front treats a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mood {
-    /// Nobody listens: connections are refused.
+    /// It does not listen: connections are refused.
     Absent,
     /// Every request gets this response, head and body, and the connection closes.
     Says(String),
-    /// Requests are taken and never answered.
+    /// Requests are accepted, but never get a response.
     Silent,
-    /// Connections go through to the mock.
+    /// Connections are forwarded to the mock.
     Passes,
 }
 
 impl Mood {
-    /// A response with this status line, further header lines and body.
+    /// Returns a response with this status line, further header lines and body.
     pub fn says(status: &str, headers: &str, body: &str) -> Mood {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n");
         Mood::Says(format!("{head}connection: close\r\n{headers}\r\n{body}"))
     }
 
-    /// A server that loads its model.
+    /// Returns the response of a server that is loading its model.
     pub fn loading() -> Mood {
         Mood::says("503 Service Unavailable", "", r#"{"error":{"message":"the model is loading"}}"#)
     }
 }
 
-/// A front; gone when dropped.
+/// A front, closed on drop.
 pub struct Front {
     pub port: u16,
     shared: Arc<Shared>,
@@ -44,19 +45,19 @@ pub struct Front {
 
 struct Shared {
     mood: Mutex<Mood>,
-    /// Connections that the front answered for itself or keeps in silence.
+    /// Connections that the front handles itself or keeps silent.
     own: AtomicUsize,
-    /// Both ends of what is passed on, to be cut.
+    /// Both ends of forwarded connections, for closing them.
     passed: Mutex<Vec<TcpStream>>,
     over: AtomicBool,
 }
 
 impl Front {
-    /// Before the mock on `behind`; nobody listens until it is told to do otherwise.
+    /// Creates a front for the mock on `behind` that does not listen until its mood changes.
     pub fn absent(behind: u16) -> Front {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let inside = runtime.enter();
-        // The port is ours from now on, although nobody listens on it.
+        // The port is reserved from now on, although the front does not listen on it.
         let bound = |port: u16| {
             let socket = TcpSocket::new_v4().unwrap();
             socket.set_reuseaddr(true).unwrap();
@@ -91,14 +92,15 @@ impl Front {
         Front { port, shared, accepting: Some(accepting) }
     }
 
-    /// Before the mock on `behind`, in this mood.
+    /// Creates a front for the mock on `behind`, in this mood.
     pub fn start(behind: u16, mood: Mood) -> Front {
         let front = Front::absent(behind);
         front.turn(mood);
         front
     }
 
-    /// From now on it does so with new connections. It cuts those that were passed on; turned silent it keeps them and passes nothing on.
+    /// Sets the mood for new connections. Forwarded connections are closed; in silent mood they stay open
+    /// without forwarding anything.
     pub fn turn(&self, mood: Mood) {
         let keeps = mood == Mood::Silent;
         *self.shared.mood.lock().unwrap() = mood;
@@ -113,12 +115,12 @@ impl Front {
         self.shared.passed.lock().unwrap().drain(..).for_each(cut);
     }
 
-    /// How many connections it answered itself, or keeps.
+    /// Returns the number of connections that it handled itself, or keeps.
     pub fn own(&self) -> usize {
         self.shared.own.load(Ordering::SeqCst)
     }
 
-    /// The thread that accepts looks again.
+    /// Wakes the accepting thread.
     fn poke(&self) {
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
@@ -160,7 +162,8 @@ impl Shared {
                 Mood::Says(response) => {
                     self.own.fetch_add(1, Ordering::SeqCst);
                     std::thread::spawn(move || {
-                        // The head is read, so that closing does not reset what was not read yet.
+                        // The head is read, so that closing does not reset the connection because of unread
+                        // data.
                         let mut buffer = [0; 65536];
                         let _ = stream.read(&mut buffer);
                         let _ = stream.write_all(response.as_bytes());

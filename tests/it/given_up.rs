@@ -143,7 +143,7 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert_eq!((&curve["knee"]["load"], &curve["knee"]["between"]), (&json!(60.0), &json!([40.0, 80.0])), "{curve:#}");
     let text = said(&lab, &asked("curves", &[]));
     assert!(text.contains("holds up to qps 60, misses at 80; holds again at 100"), "{text}");
-    assert!(text.contains("given up: 429 (3 of 3) at qps 80: does not meet the load"), "{text}");
+    assert!(text.contains("given up: 429 (3 of 3) at qps 80: does not sustain the load"), "{text}");
     assert!(
         text.contains(
             "1 of the plan's runs was given up: 1 for 429 (3 of 3); `sweepline run plan.yaml --redo given-up`"
@@ -175,7 +175,7 @@ fn a_gate_names_a_load_that_was_given_up() {
     assert!(["gate: passed", "gate: nothing failed"].iter().any(|line| fine.stderr.contains(line)), "{}", fine.stderr);
     give_up(&lab, &find(&lab, "a", ("qps", 80.0), 0), "rate_limited");
     let ended = gate(&lab);
-    let missed = "gate: 1 failed\n  a · short · 80 qps: given up: 429 (3 of 3): the server does not meet the load";
+    let missed = "gate: 1 failed\n  a · short · 80 qps: given up: 429 (3 of 3): the server does not sustain the load";
     assert!(ended.stderr.contains(missed), "{}", ended.stderr);
     let listed = "80 qps: given up: 429 (3 of 3): HTTP 429 Too Many Requests";
     assert!(ended.stdout.contains("retried only with --redo given-up:") && ended.stdout.contains(listed), "{ended:?}");
@@ -275,7 +275,10 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
 
     let text = said(&lab, &["curves", "plan.yaml", "--only", "sweep == 'arms' and endpoint == 'b'"]);
     assert!(
-        text.contains("given up: connection refused (3 of 3) at batch_size 4 (repeat 1 of 3): does not meet the load"),
+        text.contains(
+            "given up: connection refused (3 of 3) at batch_size 4 (repeat 1 of 3): does not sustain the \
+                       load"
+        ),
         "{text}"
     );
     assert!(text.contains("no load is shown to hold; batch_size 4 misses"), "{text}");
@@ -289,7 +292,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     assert_eq!((&cell["left_out"], &cell["tests"][0]["rounds"]), (&json!([reason]), &json!(2)), "{cell:#}");
     let text = said(&lab, &["compare", "plan.yaml"]);
     assert!(text.contains("excluded: repeat 1 of b: given up: connection refused (3 of 3)"), "{text}");
-    assert!(text.contains("`b` does not meet this load in 1 of 3 repeats, where it was given up"), "{text}");
+    assert!(text.contains("`b` does not sustain this load in 1 of 3 repeats, where it was given up"), "{text}");
 
     // Current results compared with earlier ones, and vice versa, by folder and by file.
     let arms = ["--only", "sweep == 'arms' and endpoint == 'b'"];

@@ -1,5 +1,5 @@
-//! The GPUs of this machine, read by a driver's library or its programs, all of them stand-ins: what they say is in the figures of a run, those
-//! of the server alone, and whatever they do harms none.
+//! The GPUs of this machine, read through a driver's library or its programs, all of them fakes: their
+//! values are in the figures of a run, limited to the server's GPUs, and no failure of theirs harms a run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::telemetry::{FakePage, figure, reasons, samples, shown};
 /// The program as a command of a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// A closed loop of so long a window on an endpoint with these fields.
+/// Returns a closed loop with a window of this length on an endpoint with these fields.
 fn plan(endpoint: &str, measure: &str) -> String {
     format!(
         "\
@@ -31,7 +31,7 @@ sweeps: {{ s: {{ matrix: {{ endpoint: [one], model: [m], scenario: [short], batc
     )
 }
 
-/// A server that sweepline starts and whose process is on the GPUs that the library lists.
+/// Returns a server that sweepline starts and whose process is on the GPUs that the library lists.
 fn launched(lab: &Lab, variables: &str, telemetry: &str) -> String {
     let pids = lab.path().join("pids").display().to_string();
     let script = format!("echo $$ >> {pids}; exec {SWEEPLINE} mock --ttft 20ms --itl 1ms --port $P");
@@ -41,7 +41,7 @@ fn launched(lab: &Lab, variables: &str, telemetry: &str) -> String {
     )
 }
 
-/// The folder with a driver's library, made once.
+/// Returns the folder with a driver's library, built once.
 fn library() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
@@ -65,7 +65,7 @@ fn with_library(lab: &Lab, args: &[&str], change: impl FnOnce(&mut Command) -> &
     ended
 }
 
-/// The program with these in front of its `PATH`, each a script of a tool.
+/// Runs the program with these scripts of tools at the front of its `PATH`.
 fn with_tools(lab: &Lab, args: &[&str], tools: &[(&str, &str)]) -> Ended {
     for (name, script) in tools {
         let tool = lab.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
@@ -81,7 +81,7 @@ fn source(run: &Run) -> String {
 }
 
 fn is_near(what: &str, found: f64, wanted: f64, within: f64) {
-    assert!((found / wanted - 1.0).abs() <= within, "{what}: {found} is not {wanted}");
+    assert!((found / wanted - 1.0).abs() <= within, "{what}: {found}, expected {wanted}");
 }
 
 fn seconds(run: &Run) -> f64 {
@@ -91,7 +91,7 @@ fn seconds(run: &Run) -> f64 {
 #[timed_test]
 fn the_library_reads_the_gpu_that_a_launched_server_was_given() {
     let lab = Lab::new();
-    // A process that is not the server's: this one.
+    // A process that does not belong to the server: this one.
     lab.write("pids", &format!("{}\n", std::process::id()));
     lab.write("plan.yaml", &plan(&launched(&lab, ", CUDA_VISIBLE_DEVICES: \"1\"", "{ every: 200ms }"), "2s"));
     with_library(&lab, &["run", "plan.yaml"], |command| command);
@@ -112,10 +112,10 @@ fn the_library_reads_the_gpu_that_a_launched_server_was_given() {
     assert_eq!(reason["state"], "suspect");
     let text = reason["text"].as_str().unwrap();
     assert!(text.contains(&format!("(pid {}, at ", std::process::id())), "{text}");
-    // It ran at its power cap, which is how GPUs run.
+    // It ran at its power cap, which is normal for GPUs.
     assert!(!reasons(&shown).contains(&"server_throttled"));
 
-    // Nothing that is read of a GPU is a part of what a run is.
+    // No GPU reading is part of a run's identity.
     for telemetry in ["{ every: 500ms, gpus: off }", "{ gpus: { source: nvml, devices: [0] } }"] {
         let text = plan(&launched(&lab, ", CUDA_VISIBLE_DEVICES: \"0\"", telemetry), "2s");
         lab.write("plan.yaml", &text);
@@ -135,7 +135,7 @@ fn a_server_alone_on_its_instance_shares_it_with_nobody() {
     let shown = shown(&lab, &run);
     is_near("its memory", figure(&shown, "gpu_memory_total_max").unwrap(), 10_000.0 * 1_048_576.0, 1e-9);
     is_near("heat", figure(&shown, "gpu_temperature_max").unwrap(), 61.0, 1e-9);
-    // The power of the whole GPU is not its own.
+    // The power of the whole GPU does not belong to the instance.
     let names: Vec<&str> =
         shown["server"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert!(!names.iter().any(|name| name.contains("power") || name.contains("energy")), "{names:?}");
@@ -143,7 +143,7 @@ fn a_server_alone_on_its_instance_shares_it_with_nobody() {
     assert!(!reasons(&shown).contains(&"gpu_shared") && verdict["not_checked"]["gpu_shared"].is_null(), "{verdict:#}");
 }
 
-/// Without a variable the server's processes say which GPU is its own.
+/// Without a variable, the server's processes show which GPU it uses.
 #[timed_test]
 fn a_server_that_was_given_all_is_on_the_gpus_that_it_uses() {
     let lab = Lab::new();
@@ -152,7 +152,7 @@ fn a_server_that_was_given_all_is_on_the_gpus_that_it_uses() {
     assert_eq!(source(&lab.only_run()), "GPUs of this machine by nvml: 1");
 }
 
-/// Answers as an nvidia-smi of a driver before 535 does.
+/// Responds like an nvidia-smi of a driver before 535.
 const NVIDIA_SMI: &str = "\
 case \"$*\" in
 *clocks_event_reasons*) echo 'Field \"clocks_event_reasons.active\" is not a valid field to query.'; exit 2;;
@@ -161,7 +161,7 @@ case \"$*\" in
 *) echo 'NVIDIA Test, 550.54.15, 2000 MiB';;
 esac";
 
-/// What a lab's run on a server of its own comes to, with these tools in front of others.
+/// Returns the results of a lab's run on a server started by the plan, with these tools before others.
 fn by_tools(gpus: &str, pages: &str, tools: &[(&str, &str)]) -> (Lab, Run, Value) {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
@@ -186,7 +186,7 @@ fn programs_read_where_no_library_is() {
     let why = shown["verdict"]["not_checked"]["gpu_shared"].as_str().unwrap();
     assert!(why.starts_with("sweepline did not start the server"), "{why}");
 
-    // Of two GPUs one does not tell its power: there is none of both.
+    // One of two GPUs does not report its power: there is no total for both.
     let (_lab, run, shown) = by_tools("nvidia-smi", "on", &[("nvidia-smi", NVIDIA_SMI)]);
     assert_eq!(source(&run), "GPUs of this machine by nvidia-smi: 0, 1");
     is_near("use", figure(&shown, "gpu_utilization_mean").unwrap(), 0.87, 1e-9);
@@ -208,7 +208,7 @@ fn a_page_with_gpus_counts_and_they_count_once() {
     let (_lab, run, shown) = by_tools("nvidia-smi", &format!("on, \"{}\"", page.url), &[("nvidia-smi", NVIDIA_SMI)]);
     is_near("power", figure(&shown, "gpu_power_watts_mean").unwrap(), 250.0, 1e-9);
     let read = samples(&run).into_iter().filter(|one| one.name == "gpu_utilization" && one.url == Some(2)).count();
-    assert!(read > 3, "the samples are there all the same: {read}");
+    assert!(read > 3, "the samples exist nevertheless: {read}");
 }
 
 #[timed_test]
@@ -238,13 +238,13 @@ fn no_tool_harms_a_run() {
                 let gaps = samples(&run).into_iter().filter(|one| one.name == "up" && one.url == Some(1));
                 let kinds: Vec<Option<String>> = gaps.map(|one| one.error).collect();
                 assert!(!kinds.is_empty() && kinds.iter().all(|found| found.as_deref() == Some(kind)), "{kinds:?}");
-                assert!(figure(&shown, "generation_tokens").unwrap() > 0.0, "the pages are read all the same");
+                assert!(figure(&shown, "generation_tokens").unwrap() > 0.0, "the pages are still read");
                 assert_eq!(telemetry["counted"]["unknown"], Value::Null, "{telemetry}");
                 assert!(shown["verdict"]["not_checked"]["gpu_shared"].is_string(), "{:#}", shown["verdict"]);
             });
         }
     });
-    // Where nothing was asked for and nothing is there, nothing is said.
+    // If GPUs are neither requested nor present, there is no message.
     let (_lab, run, _) = by_tools("auto", "on", &[]);
     let telemetry = &run.json["facts"]["telemetry"];
     assert_eq!((telemetry["urls"].as_array().unwrap().len(), &telemetry["gaps"]), (1, &0.into()), "{telemetry}");

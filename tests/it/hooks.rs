@@ -1,4 +1,4 @@
-//! Hooks of a plan: what they are told, when they happen, what their failure means, what is recorded of them.
+//! Hooks of a plan: their input, their order, the effect of their failures, and their records.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,12 +13,12 @@ use super::mock::Mock;
 /// The program as a command of a plan.
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Marks every process that a lab's hooks start: variables are inherited.
+/// Marks every process that a lab's hooks start: the variable is inherited.
 const MARK: &str = "SWEEPLINE_TEST_HOOKS";
 
 const EMBEDDED: &str = "engine: mock, mock: { ttft: 5ms, itl: 1ms }";
 
-/// A plan whose endpoint `m` has these fields; `axes` and `repeats` of its one sweep.
+/// Returns a plan whose endpoint `m` has these fields; `axes` and `repeats` belong to its only sweep.
 fn plan(endpoint: &str, axes: &str, repeats: u32) -> String {
     format!(
         "\
@@ -36,7 +36,7 @@ sweeps:
     )
 }
 
-/// A plan of an embedded mock with these hooks and one run.
+/// Returns a plan of an embedded mock with these hooks and one run.
 fn hooked(hooks: &str) -> String {
     plan(&format!("{EMBEDDED}, hooks: {{ {hooks} }}"), "batch_size: 1", 1)
 }
@@ -57,19 +57,19 @@ fn run(lab: &Lab) -> Ended {
     Ended::from(lab.command(&["run", "plan.yaml"]).env(MARK, lab.path()).output().unwrap())
 }
 
-/// When, what and outcome of each recorded hook.
+/// Returns point, command and outcome of each recorded hook.
 fn hooks(run: &Value) -> Vec<(String, String, String)> {
     let hooks = run["facts"]["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |hook: &Value, key: &str| hook[key].as_str().unwrap().to_owned();
     hooks.iter().map(|hook| (text(hook, "when"), text(hook, "what"), text(hook, "outcome"))).collect()
 }
 
-/// `run.json` of the only run.
+/// Returns `run.json` of the only run.
 fn only(lab: &Lab) -> Value {
     lab.only_run().json
 }
 
-/// The processes that the hooks of a lab started and that still live.
+/// Returns the live processes that the hooks of a lab started.
 fn left(lab: &Lab) -> Vec<String> {
     let wanted = format!("{MARK}={}", lab.path().display());
     let mut found = Vec::new();
@@ -120,10 +120,10 @@ fn hooks_happen_around_runs_and_cells_and_are_told_their_circumstances() {
         assert_eq!(arguments, expected);
         seen.push([told[3], told[0]].map(str::to_owned).to_vec());
     }
-    // Of four runs each has its own two; of two cells each its own.
+    // Each of four runs has its own two hooks, and each of two cells its own.
     let of = |point: &str| seen.iter().filter(|entry| entry[1] == point).count();
     assert_eq!(["before_cell", "before_run", "after_run", "after_cell"].map(of), [2, 4, 4, 2], "{notes}");
-    // In the order of the execution: the first run of a cell begins with it, the last one ends with it.
+    // In order of execution: a cell's hooks come right before its first run and right after its last one.
     for pair in seen.windows(2) {
         if pair[0][1] == "before_cell" {
             assert_eq!((&pair[1][0], pair[1][1].as_str()), (&pair[0][0], "before_run"));
@@ -165,7 +165,7 @@ fn a_hook_that_fails_before_a_run_ends_its_attempt_and_the_others_go_on() {
     );
     assert!(ended.stderr.contains("\n  setting tiny\n  no such clock\n"), "{}", ended.stderr);
     assert_eq!(only(&lab)["spec"]["load"]["closed"]["batch_size"], 1);
-    // The hook behind the failed one did not happen; what ends a run happened for both.
+    // The hook after the failed one was skipped; the hooks at the end of a run were called for both.
     let lines = |name: &str| fs::read_to_string(lab.path().join(name)).unwrap().lines().count();
     assert_eq!((lines("second"), lines("after")), (1, 2));
     program(&lab, "begin.sh", "true");
@@ -256,7 +256,7 @@ fn a_sweep_that_is_stopped_ends_its_hook() {
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert!(left(&lab).is_empty(), "{:?}", left(&lab));
-    // What ends a run has happened all the same.
+    // The hooks at the end of the run were called nevertheless.
     assert!(lab.path().join("ended").exists() && lab.runs().is_empty());
 }
 
@@ -301,7 +301,7 @@ fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     let log = mock.log(3);
     let asked = log.iter().find(|line| line["path"] == "/reset_prefix_cache?force=1").unwrap();
     assert_eq!(asked["status"], 200);
-    // After the server was found idle, before the first request of the run.
+    // After the server was found idle, and before the first request of the run.
     let first = log
         .iter()
         .filter(|line| line["request_id"] != "sweepline-probe")
@@ -329,9 +329,9 @@ fn a_reset_empties_the_prefix_cache_before_every_run() {
         let hooks = hooks(&run.json);
         assert_eq!(hooks, [("reset".to_owned(), "POST /reset_prefix_cache".to_owned(), "ok".to_owned())]);
         let first = run.records.iter().min_by_key(|record| record.row.sent_ns).unwrap();
-        assert_eq!(first.row.cached_tokens, Some(0), "the run began warm");
+        assert_eq!(first.row.cached_tokens, Some(0), "the run started warm");
     }
-    // Without it the second run finds what the first left; these are other runs.
+    // Without the hook the second run hits what the first one cached; these are different runs.
     lab.write("plan.yaml", &text(""));
     lab.run(&["run", "plan.yaml"]);
     assert_eq!(lab.runs().len(), 4);
@@ -354,7 +354,7 @@ fn warm_and_cold_twins_begin_with_an_empty_cache() {
         let mut records: Vec<_> = run.records.iter().collect();
         records.sort_by_key(|record| record.row.sent_ns);
         let mut cached = records.iter().map(|record| record.row.cached_tokens);
-        assert_eq!(cached.next(), Some(Some(0)), "the run began warm");
+        assert_eq!(cached.next(), Some(Some(0)), "the run started warm");
         let is_cold = run.json["spec"]["scenario"]["cache"] == "cold";
         assert!(records.len() > 1 && cached.all(|cached| (cached == Some(0)) == is_cold), "{}", run.json["spec"]);
     }
@@ -422,7 +422,7 @@ fn what_comes_before_a_run_is_a_part_of_it_and_what_comes_after_it_is_not() {
         lab.write("plan.yaml", &hooked(hooks));
         lab.ok(&["preview", "plan.yaml"]).stdout.contains("nothing to do")
     };
-    // What happens afterwards, where the program lies, how long it may take, what its failure means: the same run.
+    // Later hooks, the program's path, the time limit and the effect of failures do not change the run.
     assert!(is_done("before_run: [{ command: [./begin.sh, a] }]"));
     assert!(is_done(
         "before_run: { command: [/elsewhere/begin.sh, a], within: 5s, on_failure: note }, after_run: { request: GET /x }"

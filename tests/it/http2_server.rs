@@ -1,5 +1,5 @@
-//! A server of HTTP/2 of the tests' own, for what the mock cannot do: settings, the ends of connections and of streams, TLS. It
-//! answers the probe, and each measured request by eight tokens.
+//! An HTTP/2 test server for cases that the mock cannot reproduce: settings, ends of connections and of
+//! streams, TLS. It responds to the probe, and to each measured request with eight tokens.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,48 +24,48 @@ use tokio_rustls::TlsAcceptor;
 /// How a server behaves.
 #[derive(Clone, Default)]
 pub struct Rules {
-    /// Streams that its settings allow.
+    /// Streams allowed by its settings.
     pub streams: Option<u32>,
-    /// Its n-th measured request, of all connections, is met so.
+    /// Its reaction to the n-th measured request over all connections.
     pub at: Option<(usize, Meets)>,
-    /// How long each answer takes, in all.
+    /// Total time of each response.
     pub takes: Duration,
     /// TLS, with these protocols.
     pub alpn: Option<Vec<&'static str>>,
-    /// Speaks HTTP/1.1 alone, whatever is asked.
+    /// Speaks only HTTP/1.1, whatever the client requests.
     pub is_old: bool,
 }
 
-/// How a request is met.
+/// The reaction to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meets {
-    /// The connection takes no more requests; those under way are answered.
+    /// The connection accepts no more requests; those in flight get their responses.
     GoAway,
-    /// The connection ends by an error.
+    /// The connection ends with an error.
     Fails,
     /// The connection is reset.
     Drops,
-    /// Its stream is refused, as those of all that come later are.
+    /// Its stream is refused, and so are all later ones.
     Refuses,
 }
 
-/// What a server saw of measured requests.
+/// The server's record of measured requests.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
     /// Ids, in the order of arrival, by connection from 1.
     pub by_connection: BTreeMap<usize, Vec<String>>,
-    /// Most streams of measured requests at once on one connection.
+    /// The most simultaneous streams of measured requests on one connection.
     pub most_at_once: usize,
 }
 
 impl Seen {
-    /// Ids of all requests.
+    /// Returns the ids of all requests.
     pub fn ids(&self) -> Vec<String> {
         self.by_connection.values().flatten().cloned().collect()
     }
 }
 
-/// A running server; gone when dropped.
+/// A running server, stopped on drop.
 pub struct Server {
     pub port: u16,
     seen: Arc<Mutex<Seen>>,
@@ -73,7 +73,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the connections of a server share.
+/// State that the connections of a server share.
 struct Shared {
     rules: Rules,
     seen: Arc<Mutex<Seen>>,
@@ -133,7 +133,8 @@ async fn accept(listener: TcpListener, shared: Rc<Shared>) {
     }
 }
 
-/// Signed by itself: made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500`.
+/// Self-signed: made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days
+/// 36500`.
 fn certificate(protocols: &[&str]) -> ServerConfig {
     let certificate = CertificateDer::from_slice(include_bytes!("tls/cert.der"));
     let key = PrivateKeyDer::try_from(&include_bytes!("tls/key.der")[..]).unwrap();
@@ -157,7 +158,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     if let Some(streams) = shared.rules.streams {
         builder.max_concurrent_streams(streams);
     }
-    // Held outside, so that it can be reset.
+    // Kept outside, so that it can be reset.
     let stream = Rc::new(RefCell::new(stream));
     let Ok(mut served) = builder.handshake::<_, Bytes>(Lent(Rc::clone(&stream))).await else { return };
     let at_once = Rc::new(Cell::new(0));
@@ -191,7 +192,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         }
         let (takes, at_once) = (shared.rules.takes, Rc::clone(&at_once));
         spawn_local(async move {
-            // A client that went away is told of in its rows.
+            // The rows report a client that closed the connection.
             let _ = answer(request, respond, takes).await;
             at_once.set(at_once.get() - 1);
         });
@@ -236,10 +237,10 @@ async fn whole(request: Request<RecvStream>) -> Result<(), h2::Error> {
     Ok(())
 }
 
-/// What answers the probe, whatever it asks.
+/// The response to every request of the probe.
 const PROBED: &str = r#"{"data":[{"id":"tiny"}],"model":"tiny","choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
 
-/// A server that knows HTTP/1.1 alone, one request for each connection.
+/// Serves only HTTP/1.1, with one request per connection.
 async fn serve_http1(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -255,7 +256,7 @@ async fn serve_http1(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let _ = stream.shutdown().await;
 }
 
-/// A stream that its lender looks at, too.
+/// A stream that its lender can also access.
 struct Lent<S>(Rc<RefCell<S>>);
 
 mod lent {

@@ -72,7 +72,7 @@ fn value(column: &str, run: &Value, plan: &Value) -> String {
         return shown(named.as_ref());
     }
     let tables = [cell.clone(), entry("scenarios"), entry("models"), entry("endpoints"), sweep.clone()];
-    // An axis of a server is one key of the cell, even with dots in it.
+    // The axis of a server flag is one key of the cell, even with dots in it.
     let found = |table: &Value| table.get(column).cloned().or_else(|| inside(table, column));
     shown(tables.iter().find_map(found).as_ref())
 }

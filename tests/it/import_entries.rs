@@ -195,8 +195,8 @@ fn the_plans_of_the_pages_come_out() {
     }
 }
 
-/// An experiment over a profile of another tool than vLLM: each treatment is a plan of that tool's importer,
-/// and all are merged into one.
+/// An experiment over a profile of a tool other than vLLM: each treatment is a plan of that tool's
+/// importer, and all are merged into one.
 #[timed_test]
 fn treatments_of_another_tool_become_one_plan() {
     let lab = Lab::new();

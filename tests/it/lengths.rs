@@ -1,4 +1,4 @@
-//! Lengths that differ: what a plan says, what is sent, what is stored, and which runs are the same.
+//! Varying lengths: in plans, in requests, in results, and which runs are equal.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use sweepline::rows::{Phase, RequestRow};
 use super::lab::{Lab, Run};
 use super::sweeps::honest;
 
-/// A plan over `scenarios` (one line each), on two embedded mocks.
+/// Returns a plan over `scenarios` (one line each), on two embedded mocks.
 fn plan(scenarios: &str, values: &str) -> String {
     let mock = "{ engine: mock, mock: { ttft: 1ms, itl: 200us, slots: 8 } }";
     format!(
@@ -17,7 +17,7 @@ fn plan(scenarios: &str, values: &str) -> String {
     )
 }
 
-/// Rows that were sent, by number.
+/// Returns the sent rows by number.
 fn rows(run: &Run) -> BTreeMap<u64, &RequestRow> {
     let sent = run.records.iter().map(|record| &record.row).filter(|row| row.sent_ns.is_some());
     sent.map(|row| (row.request, row)).collect()
@@ -27,7 +27,7 @@ fn scenario(run: &Run) -> &str {
     run.json["spec"]["labels"]["scenario"].as_str().unwrap()
 }
 
-/// How far a text of the generator's own is off the tokens it was to have.
+/// The largest error of a generated text's length, in tokens.
 const OFF: u32 = 2;
 
 #[timed_test]
@@ -44,7 +44,11 @@ fn requests_are_as_long_as_the_plan_says() {
         let (name, rows) = (scenario(run), rows(run));
         assert!(rows.len() > 20, "{name}: {}", rows.len());
         for row in rows.values().filter(|row| row.outcome.is_ok()) {
-            assert_eq!(row.output_tokens, Some(row.requested_tokens), "{name}: the mock gives what it is asked for");
+            assert_eq!(
+                row.output_tokens,
+                Some(row.requested_tokens),
+                "{name}: the mock generates the requested tokens"
+            );
         }
         let asked: Vec<u32> = rows.values().map(|row| row.requested_tokens).collect();
         let prompts: Vec<u32> = rows.values().map(|row| row.intended_prompt_tokens).collect();
@@ -72,7 +76,8 @@ fn requests_are_as_long_as_the_plan_says() {
     turns_add_up(&lab, runs.values());
 }
 
-/// Every metric is there by turn of a conversation, and the turns hold all requests; other runs have none.
+/// Asserts that every metric is available by turn of a conversation, and that the turns cover all requests;
+/// other runs have no turns.
 fn turns_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
     let table = lab.ok(&["export", "--rows", "turns", "--format", "json"]).json();
     let rows = table.as_array().unwrap();
@@ -92,7 +97,7 @@ fn turns_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
     assert!(markdown.lines().next().unwrap().contains("| turn |"), "{markdown}");
 }
 
-/// Every metric is there by bucket of length too, and the buckets hold all requests.
+/// Asserts that every metric is available by bucket of length too, and that the buckets cover all requests.
 fn buckets_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
     let table = lab.ok(&["export", "--rows", "lengths", "--format", "json"]).json();
     let rows = table.as_array().unwrap();
@@ -105,7 +110,7 @@ fn buckets_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
         for by in ["prompt_tokens", "output_tokens"] {
             let buckets = of(by);
             if by == "output_tokens" && scenario(run) == "talk" {
-                assert!(buckets.is_empty(), "answers of one length have no buckets: {buckets:?}");
+                assert!(buckets.is_empty(), "responses of one length have no buckets: {buckets:?}");
                 continue;
             }
             assert!(buckets.len() > 1, "{}: {buckets:?}", scenario(run));
@@ -119,10 +124,10 @@ fn buckets_add_up<'r>(lab: &Lab, runs: impl Iterator<Item = &'r Run>) {
     }
 }
 
-/// Request k has the same lengths wherever it is sent.
+/// Asserts that request k has the same lengths on both endpoints.
 fn are_the_same_on_both_endpoints<'r>(runs: impl Iterator<Item = &'r Run>) {
     let mut by_scenario: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
-    // Which turn of which conversation is request k depends on when answers come.
+    // The conversation and turn of request k depend on when responses arrive.
     runs.filter(|run| scenario(run) != "talk").for_each(|run| by_scenario.entry(scenario(run)).or_default().push(run));
     for (name, runs) in by_scenario {
         let [one, other] = runs[..] else { panic!("two runs of {name}") };
@@ -138,7 +143,7 @@ fn are_the_same_on_both_endpoints<'r>(runs: impl Iterator<Item = &'r Run>) {
     }
 }
 
-/// Ids of a plan's runs by scenario, on endpoint a.
+/// Returns the ids of a plan's runs by scenario, on endpoint a.
 fn ids(lab: &Lab, plan: &str) -> BTreeMap<String, String> {
     let preview = lab.ok(&["preview", plan, "--format", "json", "--only", "endpoint == 'a'"]).json();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -176,16 +181,16 @@ fn what_is_sent_is_what_a_run_is() {
     let mut by_group: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     first.iter().for_each(|(name, id)| by_group.entry(&name[..1]).or_default().push(id));
     for (group, ids) in &by_group {
-        assert!(ids.iter().all(|id| *id == ids[0]), "{group} says one thing in several ways: {first:?}");
+        assert!(ids.iter().all(|id| *id == ids[0]), "{group} are notations of the same lengths: {first:?}");
     }
     let different: std::collections::BTreeSet<_> = by_group.values().map(|ids| ids[0]).collect();
     assert_eq!(different.len(), by_group.len(), "{first:?}");
 
-    // A frozen plan is whole: it needs no table beside it.
+    // A frozen plan is complete: it needs no table next to it.
     lab.write("frozen/empty", "");
     lab.ok(&["freeze", "plan.yaml", "-o", "frozen/plan.lock"]);
     assert_eq!(ids(&lab, "frozen/plan.lock"), first);
-    // What the table says is a part of the run, where it lies is not.
+    // The content of the table is part of the run, its path is not.
     lab.write("tables/prompts.csv", "min,max,weight\n16,99,3\n100,199,0.75\n");
     let second = ids(&lab, "plan.yaml");
     let changed: Vec<&String> = first.keys().filter(|name| first[*name] != second[*name]).collect();

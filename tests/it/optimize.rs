@@ -166,7 +166,7 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 1s }",
-        "a budget of 1s is less than one run of each of the 3 settings takes, 1.8s",
+        "a budget of 1s is less than the time of one run for each of the 3 settings, 1.8s",
     );
     // Settings that a rule excludes are not counted.
     let ruled = plan("optimize: { for: output_throughput, budget: 1s }")
@@ -278,7 +278,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     // The result was decided without that run, which is named.
     let named = "flags: m · tiny · short · 8: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one was made in its place"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
     assert!(told.contains("inconclusive (invalid: client_paused)"), "{told}");

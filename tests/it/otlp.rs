@@ -1,4 +1,5 @@
-//! A sweep as OpenTelemetry spans: what a collector gets, and that none of its moods harms a sweep.
+//! A sweep as OpenTelemetry spans: the data that a collector receives, and that no behavior of a collector
+//! harms a sweep.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,9 +24,9 @@ sweeps:
   s: { matrix: { endpoint: [one], model: [m], scenario: [short], batch_size: [1, 2], temperature: [0.5] } }
 ";
 
-/// A request that a collector got.
+/// A request that a collector received.
 struct Got {
-    /// Its line and its headers.
+    /// Its request line and headers.
     head: Vec<String>,
     body: Vec<u8>,
 }
@@ -39,14 +40,14 @@ impl Got {
     }
 }
 
-/// How a collector answers: with a status, or not at all.
+/// The collector's response: a status, or none.
 #[derive(Clone, Copy)]
 enum Mood {
     Answers(u16),
     Hangs,
 }
 
-/// A collector; what it gets comes on the channel.
+/// Starts a collector; received requests arrive on the channel.
 fn collector(mood: Mood) -> (String, Receiver<Got>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -76,13 +77,13 @@ fn serve(stream: TcpStream, mood: Mood, take: impl Fn(Got) -> bool) {
             Mood::Answers(status) => {
                 write!(writer, "HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n").unwrap();
             }
-            // Until the program goes.
+            // Until the program exits.
             Mood::Hangs => drop(reader.read(&mut [0])),
         }
     }
 }
 
-/// A span, as one of the two encodings has it.
+/// A span, from either encoding.
 #[derive(Debug, Clone, PartialEq)]
 struct Span {
     trace: String,
@@ -102,7 +103,7 @@ impl Span {
     }
 }
 
-/// The resource's attributes and the spans of a request in JSON.
+/// Parses the resource's attributes and the spans of a JSON request.
 fn of_json(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     let any = |value: &Value| match value.as_object().unwrap().iter().next().unwrap() {
         (kind, value) if kind == "intValue" => json!(value.as_str().unwrap().parse::<i64>().unwrap()),
@@ -134,13 +135,13 @@ fn of_json(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     (attributes(&resource["resource"]), spans.collect())
 }
 
-/// One field of a message: its number, and what is in it; of a number its bits.
+/// One field of a message: its number, and its content; the bits of a number.
 enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message by protobuf's wire format, in their order.
+/// Returns the fields of a message in protobuf's wire format, in order.
 fn fields(mut rest: &[u8]) -> Vec<(u64, Field<'_>)> {
     fn varint(rest: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -197,7 +198,8 @@ fn number(message: &[u8], wanted: u64) -> u64 {
     fields(message).into_iter().find_map(number).unwrap_or_default()
 }
 
-/// The same of a request in protobuf: the field numbers of `opentelemetry/proto/trace/v1/trace.proto`.
+/// Does the same for a protobuf request, with the field numbers of
+/// `opentelemetry/proto/trace/v1/trace.proto`.
 fn of_protobuf(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -229,7 +231,7 @@ fn of_protobuf(body: &[u8]) -> (BTreeMap<String, Value>, Vec<Span>) {
     (attributes(one(resource, 1), 1), spans.collect())
 }
 
-/// Runs the plan with such an environment, and gives how it ended and how long it took.
+/// Runs the plan with this environment; returns exit code, output and duration.
 fn run(lab: &Lab, args: &[&str], environment: &[(&str, &str)]) -> (Ended, Duration) {
     let began = Instant::now();
     let mut command = lab.command(&[&["run", "plan.yaml"], args].concat());
@@ -243,7 +245,7 @@ fn served(lab: &Lab) -> Server {
     server
 }
 
-/// What holds of the spans of a sweep of two runs, in either encoding.
+/// Asserts the properties of the spans of a sweep with two runs, in either encoding.
 fn two_runs(lab: &Lab, spans: &[Span], parent: &str) {
     let named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
     let [sweep] = named("sweep")[..] else { panic!("{spans:#?}") };
@@ -281,7 +283,7 @@ fn two_runs(lab: &Lab, spans: &[Span], parent: &str) {
         assert!((measured.end - measured.start).abs_diff(window) < 400_000_000, "{measured:#?} of {window} ns");
     }
     let ids: std::collections::BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();
-    assert_eq!(ids.len(), spans.len(), "ids are unlike");
+    assert_eq!(ids.len(), spans.len(), "ids differ");
 }
 
 #[timed_test]
@@ -336,7 +338,7 @@ fn a_collector_gets_the_sweep_its_runs_and_their_phases() {
 fn no_collector_harms_a_sweep() {
     let lab = Lab::new();
     let _server = served(&lab);
-    // Nobody listens at a port that was free a moment ago.
+    // Nothing listens on a port that was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let (hanging, _got) = collector(Mood::Hangs);
     let (refusing, refused) = collector(Mood::Answers(401));
@@ -349,7 +351,7 @@ fn no_collector_harms_a_sweep() {
         assert_eq!(ended.stderr.matches(told).count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(why) && !ended.stderr.contains("top-secret"), "{}", ended.stderr);
         let base = *wanted.get_or_insert(took);
-        // Two seconds of patience, and what machines take for themselves.
+        // A timeout of two seconds, plus the time that machines need.
         assert!(took < base + Duration::from_secs(4), "{why}: {took:?} after {base:?}");
         assert_eq!(lab.runs().len(), 2);
     }
@@ -383,5 +385,5 @@ fn what_is_stopped_under_way_is_a_span_of_an_error() {
     assert!(run.error.is_some() && !run.text("error.type").is_empty(), "{run:#?}");
     assert!(!run.attributes.contains_key("sweepline.verdict"));
     let sweep = spans.iter().find(|span| span.name == "sweep").unwrap();
-    assert!(sweep.events >= 1, "that it was stopped: {sweep:#?}");
+    assert!(sweep.events >= 1, "the event of its stop: {sweep:#?}");
 }

@@ -1,5 +1,5 @@
-//! The plans that come with the repository: each is right, explains itself, and is run here as it is, at small scale: --set
-//! shortens its windows and leads its endpoints to one mock.
+//! The plans of the repository: each is correct and documents itself, and is run here unchanged except for
+//! its scale: --set shortens its windows and points its endpoints to one mock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use sweepline::rows::Outcome;
 use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
-/// Every plan, which of its cells are run here, and how many runs those are. The quickstart, the
-/// demonstration and the slow server are run by `readme`.
+/// Every plan, the selection of its cells that is run here, and their number of runs. `readme` runs the
+/// quickstart, the demonstration and the slow server.
 const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("cold-start", "repeat < 1", 2),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
-    // Each load of a search has numbers of repeats of its own.
+    // Each load of a search has its own repeat numbers.
     ("search", "qps == 10 and repeat == 78", 1),
     ("release-gate", "qps == 10 and repeat == 0", 2),
     ("qps-curve", "qps >= 16", 4),
@@ -35,7 +35,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("plans")
 }
 
-/// What makes a run of a plan as it is a matter of a moment, with every server at `url`.
+/// Returns the changes that make a run of a plan take a moment, with every server at `url`.
 fn changes(text: &str, url: &str) -> Vec<String> {
     let plan: Value = serde_yaml::from_str(text).unwrap();
     let endpoints = plan["endpoints"].as_object().unwrap().keys();
@@ -43,7 +43,7 @@ fn changes(text: &str, url: &str) -> Vec<String> {
         ["phases.idle=0s", "phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
     let set = moment.into_iter().chain(["between.cooldown=0s"]).map(str::to_owned);
     let is_launched = |endpoint: &str| plan["endpoints"][endpoint]["launch"].is_object();
-    // The embedded mock is there already.
+    // The embedded mock already exists.
     let is_embedded = |endpoint: &String| plan["endpoints"][endpoint.as_str()]["mock"].is_object();
     let led = endpoints.filter(|endpoint| !is_embedded(endpoint)).flat_map(|endpoint| match is_launched(endpoint) {
         true => launched(endpoint),
@@ -53,7 +53,7 @@ fn changes(text: &str, url: &str) -> Vec<String> {
     set.flat_map(|set| ["--set".to_owned(), set]).collect()
 }
 
-/// The mock in the place of a server that a plan launches: it takes the port, and none of the flags.
+/// Replaces a server that a plan launches by the mock: it takes the port, and none of the flags.
 fn launched(endpoint: &str) -> Vec<String> {
     let mock = concat!("exec ", env!("CARGO_BIN_EXE_sweepline"), " mock --ttft 1ms --itl 1ms --port $0");
     let command = format!("[sh, -c, '{mock}', '{{{{ port }}}}', '{{{{ server.args }}}}']");
@@ -64,7 +64,7 @@ fn launched(endpoint: &str) -> Vec<String> {
     ]
 }
 
-/// The runs of a preview by state.
+/// Returns the runs of a preview by state.
 fn states(lab: &Lab, plan: &[&str]) -> BTreeMap<String, usize> {
     let preview = lab.ok(&[&["preview", "--format", "json"], plan].concat()).json();
     let mut states = BTreeMap::new();
@@ -89,10 +89,11 @@ fn is_run_at_small_scale(name: &str) {
     let outcomes: Vec<Outcome> =
         stored.values().flat_map(|run| run.records.iter().map(|record| record.row.outcome)).collect();
     assert!(outcomes.contains(&Outcome::Ok), "{name}: {outcomes:?}");
-    // What was still on its way when the last measured request had ended is cut; nothing else may go wrong.
+    // Requests still in flight when the last measured request has ended are cut; no other failure is
+    // allowed.
     let is_well = |outcome: &Outcome| matches!(outcome, Outcome::Ok | Outcome::CutAtDrain);
     assert!(outcomes.iter().all(is_well), "{name}: {outcomes:?}");
-    assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing is left to do");
+    assert_eq!(states(&lab, &plan), BTreeMap::from([("cached".to_owned(), runs)]), "nothing remains to be done");
 }
 
 #[timed_test]
@@ -185,7 +186,8 @@ fn every_plan_is_right_and_explains_itself() {
         assert!(text.lines().all(|line| line.chars().count() <= 120), "{name} has long lines");
         assert!(text.contains("hypothesis: "), "{name}");
         let path = entry.to_str().unwrap();
-        // What the methodology lint would warn of is mended, or allowed with a reason. The quickstart is a first look.
+        // Every warning of the methodology lint is fixed, or allowed with a reason. The quickstart is
+        // exempt.
         let strict: &[&str] = if name == "quickstart" { &[] } else { &["--strict"] };
         lab.ok(&[&["check", path], strict].concat());
         lab.ok(&["preview", path]);

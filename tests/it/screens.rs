@@ -1,5 +1,6 @@
-//! Pictures of a terminal at 80, 100 and 140 columns, through tmux: a run, a resumed sweep, an outage and a comparison. Figures are
-//! replaced, for they differ from machine to machine; words, their order and the ends of lines are as a person reads them.
+//! Screens of a terminal at 80, 100 and 140 columns, through tmux: a run, a resumed sweep, an outage and a
+//! comparison. Figures are replaced, since they vary between machines; words, their order and line breaks
+//! are as a user sees them.
 
 use std::path::PathBuf;
 
@@ -8,13 +9,13 @@ use super::lab::{Lab, wait_for};
 use super::mock::Mock;
 use super::tmux::Terminal;
 
-/// The widths that people have.
+/// Common terminal widths.
 const COLUMNS: [u16; 3] = [80, 100, 140];
 
-/// What a busy machine does to the client's figures is not looked at here.
+/// The effects of a busy machine on the client's figures are not tested here.
 const MILD: &str = "validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
 
-/// Two settings of one server, the second with tokens half as often, under two loads.
+/// Two settings of one server under two loads; the second setting generates tokens at half the rate.
 const TWO_SETTINGS: &str = "sweepline: 1
 name: two settings
 endpoints:
@@ -27,7 +28,7 @@ compare: { by: endpoint, baseline: base, metrics: [tpot_p50, output_throughput] 
 sweeps: { s: { matrix: { endpoint: [base, patched], scenario: short, batch_size: [4, 8] }, repeats: 4 } }
 ";
 
-/// One setting under two loads, each for so long.
+/// Returns one setting under two loads, each with a window of this length.
 fn one_setting(endpoint: &str, measure: &str) -> String {
     format!(
         "sweepline: 1
@@ -45,11 +46,12 @@ fn embedded() -> String {
     one_setting("candidate: { engine: mock, mock: { ttft: 40ms, itl: 10ms } }", "1s")
 }
 
-/// The screen once the program has ended. No line is longer than the terminal: none was broken at its edge.
+/// Returns the screen after the program has ended. No line is longer than the terminal: none was broken at
+/// its edge.
 fn at_the_end(terminal: &Terminal) -> String {
     let has_ended = |screen: &String| screen.contains("ended with ");
     let screen = wait_for("the end", || Some(terminal.screen(false)).filter(has_ended));
-    // A command to copy is not broken by the program: a terminal copies it whole.
+    // The program does not wrap a command to be copied: the terminal wraps it, and copies it whole.
     let without_commands = |text: &str| -> Vec<String> {
         let is_command = |line: &str| line.contains(env!("CARGO_BIN_EXE_sweepline"));
         text.lines().map(str::trim_end).filter(|line| !is_command(line)).map(str::to_owned).collect()
@@ -61,7 +63,7 @@ fn at_the_end(terminal: &Terminal) -> String {
     terminal.unbroken()
 }
 
-/// The lines that the program broke between words, whole again: where they break depends on how many digits a figure has.
+/// Rejoins the lines that the program wrapped between words: line breaks depend on the digits of a figure.
 fn rejoined(screen: &str, columns: usize) -> String {
     let mut whole: Vec<String> = Vec::new();
     let mut before = 0;
@@ -77,7 +79,7 @@ fn rejoined(screen: &str, columns: usize) -> String {
     whole.join("\n")
 }
 
-/// Compares with the picture that is kept.
+/// Compares with the stored screen.
 #[track_caller]
 fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     let runs = lab.runs();
@@ -88,10 +90,10 @@ fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     let filters = [
         (r"(?m)^\d\d:\d\d:\d\d ", "hh:mm:ss "),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
-        // A minute, or what is left of it; a figure, or from where to where it goes.
+        // A minute, or the rest of one; a figure, or a range.
         (r"\d+m\d+s", "#s"),
         (r"\d+(\.\d+)? to (\d+(\.\d+)? %)", "$2"),
-        // A number with its mark of few samples, and the blanks that bring it under its heading.
+        // A number with its mark for few samples, and the spaces that align it with its heading.
         (r"[+-]?\d+(\.\d+)?\*?", "#"),
         (r"(?m)(\S) {2,}", "$1  "),
     ];

@@ -38,7 +38,7 @@ fn committed(s3: &S3) -> BTreeSet<String> {
 }
 
 /// Returns everything in copies except committed runs: contains every run that was measured and whose
-/// result did not stay.
+/// result was not kept.
 fn leftovers(lab: &Lab, caches: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for copy in caches.iter().flat_map(|cache| std::fs::read_dir(lab.path().join(cache)).unwrap()) {
@@ -70,9 +70,9 @@ fn four_workers_share_a_plan_and_no_run_is_measured_twice() {
     ended.iter().for_each(honest);
     let ids = planned(&lab, "plan.yaml");
     assert_eq!(committed(&s3), ids, "the ids are those of a sweep on one machine");
-    assert!(s3.keys("team/attempts/").is_empty(), "no result came second");
-    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "every measurement stays");
-    assert_eq!(s3.count("PUT", "team/rows/"), s3.keys("team/rows/").len(), "and was sent once");
+    assert!(s3.keys("team/attempts/").is_empty(), "no second result was uploaded");
+    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "every measurement is kept");
+    assert_eq!(s3.count("PUT", "team/rows/"), s3.keys("team/rows/").len(), "and was uploaded once");
     for cache in &caches {
         let verified = ok(&s3, &lab, cache, &["verify", "--results", URL]);
         assert!(verified.stdout.contains(&format!("{} runs in {URL}", ids.len())), "{}", verified.stdout);
@@ -127,7 +127,7 @@ fn a_plan_may_say_where_its_results_lie_and_the_command_line_has_the_last_word()
     };
     honest(&on_its_own(&["run", "plan.yaml"]));
     assert_eq!(std::fs::read_dir(lab.path().join("team/runs")).unwrap().count(), 2);
-    assert!(!lab.results().exists(), "the default folder stays empty");
+    assert!(!lab.results().exists(), "the default folder remains empty");
     let exported = on_its_own(&["export", "plan.yaml", "-o", "runs.csv"]);
     assert!(exported.code == Some(0) && lab.path().join("runs.csv").exists(), "{}", exported.stderr);
     let elsewhere = on_its_own(&["preview", "plan.yaml", "--results", "elsewhere", "--format", "json"]);
@@ -183,7 +183,7 @@ fn the_run_of_a_killed_worker_is_taken_over_when_its_claim_is_over() {
     honest(&ended);
     assert_eq!(committed(&s3), planned(&lab, "plan.yaml"));
     assert!(committed(&s3).contains(&taken), "the run of the killed worker is there, too");
-    assert!(s3.keys("team/claims/").is_empty(), "claims go with the commit");
+    assert!(s3.keys("team/claims/").is_empty(), "claims are removed with the commit");
 }
 
 #[timed_test]
@@ -199,7 +199,7 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
     honest(&run(&s3, &lab, "other", &MEASURE));
     let again = run(&s3, &lab, "cut-off", &MEASURE);
     honest(&again);
-    assert_eq!(s3.keys("team/attempts/").len(), 1, "the result that came second is kept");
+    assert_eq!(s3.keys("team/attempts/").len(), 1, "the second result is kept");
     let verified = ok(&s3, &lab, "cut-off", &["verify", "--results", URL]);
     assert!(verified.stdout.contains("5 runs"), "{}", verified.stdout);
 }

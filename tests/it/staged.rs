@@ -286,7 +286,7 @@ fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code
     let ended = spoil(&lab, &[1]);
     let named = "limit: a · m · short: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one was made in its place"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
     assert!(!ended.stderr.contains("--redo invalid"), "{}", ended.stderr);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     lab.write("no.yaml", &plan(16));
@@ -337,7 +337,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
              output_throughput, budget: {budget} }} }}\n"
         )
     };
-    let said = "error[E029]: a budget of 5s is less than one run of each of the 3 settings takes, 7.8s";
+    let said = "error[E029]: a budget of 5s is less than the time of one run for each of the 3 settings, 7.8s";
     refused("tuned.yaml", &tuned("5s"), said);
     lab.write("enough.yaml", &tuned("1m"));
     lab.ok(&["check", "enough.yaml"]);

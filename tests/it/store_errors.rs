@@ -1,4 +1,5 @@
-//! A results folder that is full, read-only, damaged or in use: exit code 5, the file or folder named, nothing lost.
+//! A results folder that is full, read-only, damaged or in use: exit code 5 with the name of the file or
+//! folder, and nothing lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use super::lab::{Ended, Lab};
 use super::sweeps::{files, goes_on, honest, lab, names, planned, unchanged, wait_for_attempt};
 
-/// Expects exit code 5 and each of `words` in what it says.
+/// Asserts exit code 5 and each of `words` in the message.
 fn refused(ended: &Ended, words: &[&str]) {
     assert_eq!(ended.code, Some(5), "{}{}", ended.stdout, ended.stderr);
     for word in words {
@@ -20,9 +21,9 @@ fn refused(ended: &Ended, words: &[&str]) {
     }
 }
 
-/// The path in an error: the word that begins with `start`.
+/// Returns the path in an error: the word that starts with `start`.
 fn named(ended: &Ended, start: &str) -> PathBuf {
-    let error = ended.stderr.lines().find(|line| line.starts_with("error: ")).expect("an error was told");
+    let error = ended.stderr.lines().find(|line| line.starts_with("error: ")).expect("the error is reported");
     let word = error.split(' ').find(|word| word.starts_with(start));
     PathBuf::from(word.unwrap_or_else(|| panic!("no path in {error:?}")).trim_end_matches([':', ',']))
 }
@@ -46,7 +47,7 @@ fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
         refused(&ended, &["no room to write", "limit"]);
         assert!(!ended.stderr.contains("failed: the writer"), "{}", ended.stderr);
         let file = named(&ended, "results/");
-        assert!(lab.path().join(&file).parent().unwrap().is_dir(), "{} is not where it could be", file.display());
+        assert!(lab.path().join(&file).parent().unwrap().is_dir(), "{} is not a possible path", file.display());
         stopped_at.insert(file.file_name().unwrap().to_str().unwrap().to_owned());
         lab.ok(&["verify"]);
     }
@@ -58,11 +59,11 @@ fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
     goes_on(&lab, &files(&lab, "runs"));
 }
 
-/// A file system of its own at a folder; unmounted when this goes.
+/// A file system mounted at a folder; unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// None where it is not allowed.
+    /// `None` if mounting is not permitted.
     fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
         std::fs::create_dir_all(folder).unwrap();
         let mut mount = Command::new("mount");
@@ -110,12 +111,13 @@ fn a_full_disk_loses_nothing_and_the_sweep_goes_on_when_there_is_space() {
         assert!(named(&ended, "results").starts_with("results"), "{}", ended.stderr);
         lab.ok(&["verify"]);
         refusals += 1;
-        // Slowly, so that the disk is full at many a step; by more than an abandoned attempt takes.
+        // In small steps, so that the disk fills up at many different points, but by more than the size of
+        // an abandoned attempt.
         kilobytes += 12 + kilobytes / 4;
         assert!(kilobytes < 32 * 1024, "the sweep fits on no disk: {}", ended.stderr);
         disk.grow(&format!("{kilobytes}k"));
     }
-    assert!(refusals >= 5, "the disk was full {refusals} times only");
+    assert!(refusals >= 5, "the disk was full only {refusals} times");
     goes_on(&lab, &files(&lab, "runs"));
 }
 
@@ -123,7 +125,8 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The program as somebody whom the modes of files bind. None, with a message, where root cannot be somebody else.
+/// Runs the program as a user who is subject to file modes. `None`, with a message, if root cannot switch
+/// users.
 fn unprivileged(lab: &Lab, args: &[&str]) -> Option<Ended> {
     const NOBODY: u32 = 65534;
     set_mode(lab.path(), 0o755);
@@ -157,7 +160,7 @@ fn a_folder_that_cannot_be_written_is_named_and_still_read() {
         let ended = unprivileged(&lab, reader).unwrap();
         assert_eq!(ended.code, Some(0), "{reader:?}: {}", ended.stderr);
     }
-    // The lab's own folder is somebody else's, too.
+    // The lab's own folder belongs to another user, too.
     refused(&unprivileged(&lab, &["run", "plan.yaml", "--results", "new"]).unwrap(), &["cannot write new"]);
     refused(&unprivileged(&lab, &["export", "--format", "parquet"]).unwrap(), &["cannot write results/runs.parquet"]);
 
@@ -185,7 +188,7 @@ fn a_run_that_may_not_be_read_is_named_and_left_alone() {
     for reader in [["export"].as_slice(), &["curves", "plan.yaml"], &["run", "plan.yaml", "--only", "batch_size < 3"]] {
         let ended = as_nobody(reader).unwrap();
         refused(&ended, &[&words]);
-        assert!(ended.stdout.contains("demo"), "{reader:?} goes on with the other: {}", ended.stdout);
+        assert!(ended.stdout.contains("demo"), "{reader:?} continues with the other run: {}", ended.stdout);
     }
     let verify = as_nobody(&["verify"]).unwrap();
     assert!(verify.code == Some(5) && verify.stdout.contains(&words), "{verify:?}");
@@ -206,7 +209,7 @@ fn results_under_a_file_are_refused_by_name() {
     assert_eq!(std::fs::read_to_string(lab.path().join("notes.txt")).unwrap(), "not a folder");
 }
 
-/// What was done to a file, and how the program calls it.
+/// A damage done to a file, with the file's name in the program's messages.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 const DAMAGES: [Damage; 4] = [
@@ -222,7 +225,7 @@ fn resize(path: &Path, by: i64) {
     file.set_len(length.checked_add_signed(by).unwrap()).unwrap();
 }
 
-/// The files with problems that `verify` names, by run.
+/// Returns the files with problems that `verify` lists, by run.
 fn problems(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let runs = report["runs"].as_array().unwrap().iter();
@@ -271,7 +274,7 @@ fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
         let run = &lab.runs()[id];
         assert!(run.json["replaced"]["reason"].as_str().unwrap().starts_with(&format!("corrupt: {words}")));
     }
-    assert_eq!(names(&lab, "superseded").len(), 4, "what there was of them is kept");
+    assert_eq!(names(&lab, "superseded").len(), 4, "their remains are kept");
 }
 
 #[timed_test]
@@ -290,9 +293,9 @@ fn a_changed_byte_is_found_and_never_read_as_a_figure() {
     for reader in [["export"].as_slice(), &["export", "plan.yaml"], &["show", &id], &["export", "--rows", "requests"]] {
         refused(&lab.run(reader), &["requests.parquet is damaged", "--force"]);
     }
-    // A sweep looks at sizes only, and must not show figures of such a file either.
+    // A sweep checks only sizes, but must not show figures of such a file either.
     refused(&lab.run(&["run", "plan.yaml", "--only", "batch_size == 1"]), &["requests.parquet is damaged", "--force"]);
-    // What `verify` advises helps.
+    // The advice of `verify` works.
     let advice = verified.stdout.lines().find(|line| line.contains("--force")).expect("advice");
     let only = advice.split('"').nth(1).expect("an expression in quotes");
     honest(&lab.run(&["run", "plan.yaml", "--force", "--only", only]));
@@ -334,7 +337,7 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
         lab.ok(reader);
     }
     lab.ok(&["export", "--format", "parquet"]);
-    // Who has nothing to write needs no lock.
+    // Commands that write nothing need no lock.
     let idle = lab.run(&["run", "plan.yaml", "--only", "batch_size < 3"]);
     honest(&idle);
     assert!(idle.stderr.contains("nothing to do"), "{}", idle.stderr);

@@ -110,7 +110,7 @@ pub fn children(parent: u32) -> BTreeSet<Process> {
     ids.filter_map(child).collect()
 }
 
-/// Waits until these processes have ended; a zombie counts as ended.
+/// Waits until these processes have ended; a zombie has ended, too.
 pub fn wait_until_gone(processes: &BTreeSet<Process>) {
     for process in processes {
         wait_for(&format!("the end of {process:?}"), || {

@@ -1,13 +1,14 @@
-//! What a person sees: with a terminal the bars, without one plain lines, and the text that the README quotes.
+//! The output that a user sees: progress bars with a terminal, plain lines without one, and the text that
+//! the README quotes.
 
 use super::lab::{Lab, wait_for};
 use super::tmux::Terminal;
 
-/// The quickstart with windows so short that a test can wait for it.
+/// Returns the quickstart with windows short enough for a test.
 fn quickstart() -> String {
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/quickstart.yaml")).unwrap();
-    assert!(plan.contains("fill: 300ms, stabilize: 400ms, measure: 3s,"), "the windows are written otherwise now");
-    // What a busy machine does to the figures is not looked at here.
+    assert!(plan.contains("fill: 300ms, stabilize: 400ms, measure: 3s,"), "the windows of the quickstart were changed");
+    // The effects of a busy machine on the figures are not tested here.
     let mild = "validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }";
     let plan =
         plan.replace("fill: 300ms, stabilize: 400ms, measure: 3s,", "fill: 20ms, stabilize: 20ms, measure: 400ms,");
@@ -40,7 +41,7 @@ fn a_terminal_shows_bars_then_the_table() {
     assert!(parts[4].ends_with(" tok/s") && parts[5].ends_with(" done"), "{figures}");
     assert!(bar.contains("/2 runs [") && bar.contains("] about ") && bar.trim_end().ends_with("s left"), "{bar}");
     let end = wait_for("the end", || Some(terminal.screen(false)).filter(|screen| screen.contains("ended with ")));
-    // A client that stood still makes a run invalid, and the table is none the worse.
+    // A stalled client makes a run invalid, which does not affect the table.
     assert!(end.contains("ended with 0") || end.contains("ended with 3"), "{end}");
     assert!(!end.contains(" runs [") && !end.contains("in flight"), "the bars are gone: {end}");
     let table: Vec<&str> = end.lines().skip_while(|line| !line.starts_with("endpoint scenario")).collect();
@@ -48,7 +49,7 @@ fn a_terminal_shows_bars_then_the_table() {
     assert!(end.contains("[1/2] lean · ") && end.contains("next:\n"), "{end}");
     let painted = terminal.screen(true);
     let colours = ["\u{1b}[32mvalid", "\u{1b}[33msuspect", "\u{1b}[31minvalid"];
-    assert!(colours.iter().any(|verdict| painted.contains(verdict)), "a terminal gets colour: {painted}");
+    assert!(colours.iter().any(|verdict| painted.contains(verdict)), "a terminal gets color: {painted}");
 }
 
 #[timed_test]
@@ -63,7 +64,7 @@ fn a_narrow_terminal_cuts_what_matters_least() {
     let at = screen.lines().position(|line| line.contains(" · measure ")).unwrap();
     let line = |behind: usize| screen.lines().nth(at + behind).unwrap();
     assert!(line(1).contains(" in flight · "), "{screen}");
-    assert!(line(1).chars().count() <= 60, "what does not fit is left out: {screen}");
+    assert!(line(1).chars().count() <= 60, "text that does not fit is omitted: {screen}");
     assert!(line(2).contains("runs ["), "two lines, not three: {screen}");
 }
 
@@ -99,10 +100,10 @@ sweeps: {{ s: {{ matrix: {{ scenario: short-questions, qps: 10 }} }} }}
     assert!(lines[0].ends_with([' ', '·']) || lines[0].split(' ').all(|word| !word.is_empty()), "{end}");
     let whole = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
     assert!(whole.contains("first-candidate-of-the-evening · short-questions · 10 qps · "), "{end}");
-    assert!(whole.contains(" requests · ") && whole.contains("TTFT p50 "), "no word is broken: {end}");
+    assert!(whole.contains(" requests · ") && whole.contains("TTFT p50 "), "no word is split: {end}");
 }
 
-/// The text with what changes from machine to machine replaced.
+/// Returns the text with machine-dependent parts replaced.
 fn stable(lab: &Lab, text: &str) -> String {
     let runs = lab.runs();
     let program = env!("CARGO_BIN_EXE_sweepline");
@@ -121,14 +122,14 @@ fn the_quickstart_says_what_the_readme_quotes() {
         let ended = lab.run(&["run", "plans/quickstart.yaml"]);
         (lab, ended)
     };
-    // A client that stood still makes a run invalid, and then other commands are offered.
+    // A stalled client makes a run invalid, which changes the suggested commands.
     let (lab, ended) = (0..3).map(|_| run()).find(|(_, ended)| ended.code != Some(3)).unwrap_or_else(run);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let stderr = stable(&lab, &ended.stderr);
     let announce = stderr.lines().next().unwrap();
     insta::assert_snapshot!(announce, @"quickstart: 12 runs to do, about 6s; results go to results");
     let hints = &stderr[stderr.find("\nrows: ").unwrap()..];
-    // A busy machine makes runs suspect, and then the first of those is what to look at.
+    // A busy machine makes runs suspect, and then the hint names the first suspect run.
     let hints = hints.replace("why a run is not valid  ", "one run in full         ");
     insta::assert_snapshot!(hints.trim(), @r"
     rows: results/runs/*/requests.parquet (one row per request)
@@ -149,7 +150,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
         "endpoint scenario load requests TTFT p50 TTFT tail TPOT p50 output verdict"
     );
     assert_eq!(table[1].split_whitespace().collect::<Vec<_>>(), ["ms", "ms", "ms", "tok/s"]);
-    // The plan's order, whatever order the runs were executed in.
+    // The order of the plan, whatever the order of execution.
     let rows: Vec<String> = table
         .iter()
         .skip(2)
@@ -177,7 +178,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
 #[timed_test]
 fn repeats_are_summed_up_over_runs() {
     let lab = Lab::new();
-    // The second sweep shares the cell of the first; the third has too few repeats to sum up.
+    // The second sweep shares the cell of the first; the third has too few repeats for a summary.
     lab.write(
         "plan.yaml",
         "sweepline: 1
@@ -210,7 +211,7 @@ sweeps:
         let printed: f64 = rows[1].get(column).or(rows[1].last()).unwrap().parse().unwrap();
         assert!((printed / mean - 1.0).abs() < 0.006, "{name}: {printed} printed, {mean} by hand\n{shown}");
     }
-    assert_eq!(lab.ok(&["run", "plan.yaml"]).stdout, shown, "it is remembered with the table");
+    assert_eq!(lab.ok(&["run", "plan.yaml"]).stdout, shown, "it is stored with the table");
     let few = lab.ok(&["run", "plan.yaml", "--only", "repeat < 2"]).stdout;
     assert!(!few.contains("over runs"), "{few}");
 }

@@ -1,11 +1,11 @@
-//! What tables and answers say of themselves: units, reasons, names, remedies, and what is not there.
+//! Explanations in tables and results: units, reasons, names, remedies, and missing values.
 
 use serde_json::Value;
 
 use super::lab::{Ended, Lab};
 use super::sweeps::honest;
 
-/// Two sweeps that hold the same run of a mix, of whose classes one keeps within the threshold and the other cannot.
+/// Two sweeps that share a run of a mix; one of its classes meets the threshold and the other cannot.
 const MIXED: &str = "\
 sweepline: 1
 name: told
@@ -25,7 +25,7 @@ sweeps:
   b: { matrix: { scenario: both, qps: 40 } }
 ";
 
-/// One scenario with an axis of requests, and nothing that differs within a run.
+/// One scenario with an axis of requests, and no variation within a run.
 const PLAIN: &str = "\
 sweepline: 1
 name: plain
@@ -98,7 +98,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     for row in &rows {
         assert!(row["e2e_p99_ms"].is_null(), "ten requests have no p99");
         assert_eq!(row["on_front_throughput_p99"], Value::Null, "{row}");
-        // Of ten requests nobody can say whether the server kept up with them.
+        // Ten requests are too few to decide whether the server kept up.
         let is_known = row["saturation"] == "kept_up";
         assert_eq!(row["on_front_user_gpu"].is_boolean(), is_known, "{row}");
     }
@@ -107,7 +107,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     let markdown = lab.ok(&["export", "plan.yaml", "--format", "markdown", "--rows", "curves"]).stdout;
     assert!(markdown.contains("|   40 |") && !markdown.contains("40.00"), "{markdown}");
 
-    // What is not there is said, with the reason.
+    // Missing values are reported with the reason.
     for (kind, why) in [("classes", "uses a mix"), ("lengths", "the same length"), ("turns", "conversations")] {
         let ended = lab.ok(&["export", "plan.yaml", "--rows", kind]);
         assert!(ended.stderr.contains("no rows") && ended.stderr.contains(why), "{kind}: {}", ended.stderr);
@@ -124,7 +124,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
 
     let lists = lab.ok(&["diagnose", "plan.yaml", "--set", "slo={ tpot: { p50: 0.5ms } }"]).stdout;
     for words in ["prompt_tokens=64", "prompt_tokens=512"] {
-        assert!(lists.matches(words).count() >= 2, "in the table and where it is seen: {lists}");
+        assert!(lists.matches(words).count() >= 2, "in the table and under its requirements: {lists}");
     }
     assert!(lists.lines().all(|line| line.chars().count() <= 100), "{lists}");
     let found = lab.ok(&["diagnose", "plan.yaml", "--format", "json"]).json();
@@ -135,7 +135,8 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert_eq!(state(&found)["found"], "not_checked", "less than one request in flight at either load: {found:#}");
     let limited = ["diagnose", "plan.yaml", "--format", "json", "--set", "slo={ tpot: { p50: 0.5ms } }"];
     let high = state(&lab.ok(&limited).json());
-    // Ten requests have no interval that lies above the limit: it is not shown, and what is declared is wrong all the same.
+    // Ten requests have no interval above the limit: it is not shown, but the declaration is wrong
+    // nevertheless.
     let text = high["why"].as_str().unwrap();
     assert!(text.starts_with("not shown: "), "{text}");
     assert!(text.contains("the declared figures do not match the actual setup"), "1000 tokens/s of 150: {text}");
@@ -169,7 +170,7 @@ fn classes_have_their_own_goodput_and_shared_runs_a_row_of_each_sweep() {
     }
     let columns = schema["$defs"]["turns"]["properties"].as_object().unwrap();
     assert_eq!(columns.keys().take(2).collect::<Vec<_>>(), ["plan", "sweep"]);
-    // One run twice is told apart by its sweep alone.
+    // Two copies of a run differ only in their sweep.
     let events = lab.ok(&["export", "plan.yaml", "--rows", "events", "--format", "json"]).json();
     let first: Vec<&Value> =
         events.as_array().unwrap().iter().filter(|row| row["request"] == 0 && row["event"] == 0).collect();
@@ -215,7 +216,7 @@ fn one_damaged_run_is_mended_by_what_the_error_says() {
     let file = dirs[0].join("requests.parquet");
     let id = dirs[0].file_name().unwrap().to_str().unwrap();
 
-    // Its size is as it was: only its digest shows that.
+    // Its size is unchanged: only its digest reveals the damage.
     let mut bytes = std::fs::read(&file).unwrap();
     let end = bytes.len() - 12;
     bytes[end..].fill(0);
@@ -237,8 +238,8 @@ fn one_damaged_run_is_mended_by_what_the_error_says() {
     }
     let before = std::fs::metadata(dirs[1].join("run.json")).unwrap().modified().unwrap();
     honest(&lab.run(&[&["run", "plan.yaml", "-q"], &results[..]].concat()));
-    assert!(file.exists(), "that one is measured again");
-    assert_eq!(std::fs::metadata(dirs[1].join("run.json")).unwrap().modified().unwrap(), before, "and no other");
+    assert!(file.exists(), "this run is measured again");
+    assert_eq!(std::fs::metadata(dirs[1].join("run.json")).unwrap().modified().unwrap(), before, "and no other run");
 }
 
 #[timed_test]
@@ -262,7 +263,7 @@ fn an_empty_window_is_the_reason_where_it_is() {
     for wrong in ["none declared", "no price)", "no thresholds", "p50 is 0"] {
         assert!(!text.contains(wrong), "{wrong}: {text}");
     }
-    // It is none of the runs of this plan: the phases are others.
+    // It is not a run of this plan: the phases differ.
     let other = lab.ok(&show);
     assert!(other.stderr.contains("is not a run of plan.yaml"), "{}", other.stderr);
     assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is not a run of"));
@@ -284,7 +285,7 @@ fn numbers_below_zero_are_refused_in_our_words() {
     let set = |value: &str| lab.run(&["check", "plan.yaml", "--set", value]);
     let bare = set("endpoints.e.hardware.memory_bandwidth=1000");
     refused(&bare, 2, &["write it with its unit, like 3.35TB/s"]);
-    assert!(!bare.stderr.contains("\"1000\""), "which would be refused later: {}", bare.stderr);
+    assert!(!bare.stderr.contains("\"1000\""), "a command that would be rejected later: {}", bare.stderr);
     for value in ["phases.measure.min_requests=.inf", "endpoints.e.hardware.price_per_hour=.nan"] {
         let ended = set(value);
         refused(&ended, 2, &["--set:1:"]);

@@ -1,4 +1,5 @@
-//! `report --watch`: the page of a sweep on loopback, and `live.json`, which a running sweep keeps for it.
+//! `report --watch`: the page of a sweep on loopback, and `live.json`, which a running sweep updates for
+//! it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +26,7 @@ sweeps:
   then: { after: [first], matrix: { endpoint: [one], model: [m], scenario: [short], qps: [40] } }
 ";
 
-/// A `report --watch` under way; killed when it goes.
+/// A running `report --watch`; killed on drop.
 struct Watch {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -33,7 +34,7 @@ struct Watch {
     token: String,
 }
 
-/// What a server answered.
+/// A server's response.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -67,7 +68,7 @@ impl Watch {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) =
-            text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer to {method} {path}: {text:?}"));
+            text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response to {method} {path}: {text:?}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
@@ -76,7 +77,7 @@ impl Watch {
         self.ask("GET", &format!("/{}/{what}", self.token), &format!("127.0.0.1:{}", self.port))
     }
 
-    /// What is going on: the report's number, and the words.
+    /// Returns the report's number and the text about the running sweep.
     fn live(&self) -> (u64, String) {
         let answer = self.get("live");
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -89,7 +90,7 @@ impl Watch {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end, and gives how it ended and what it said.
+    /// Waits until it ends, and returns its exit code and output.
     fn end(mut self) -> (Option<i32>, String) {
         let status = wait_for("the end of the watch", || self.child.try_wait().unwrap());
         let mut said = String::new();
@@ -105,7 +106,7 @@ impl Drop for Watch {
     }
 }
 
-/// A server that fails some requests, and the plan on it.
+/// Returns a server that fails some requests, with its plan.
 fn served(lab: &Lab) -> Server {
     let server = Server::start(lab, &["--fault", "invalid-json@5%"]);
     lab.write("plan.yaml", &PLAN.replace("URL", &server.url()));
@@ -126,7 +127,7 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(watch.get("").body.contains("No run of watched has a result yet"));
 
     let sweep = lab.start(&["run", "plan.yaml", "-q"]);
-    // The run under way, with figures that change.
+    // The running run, with changing figures.
     let busy = |words: &str| words.contains("watched is running") && words.contains("batch 3");
     let first = wait_for("a run under way", || {
         let (_, words) = watch.live();
@@ -147,7 +148,7 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(run["in_flight"].as_u64().unwrap() <= 3 && run["ttft_ms"].as_f64().unwrap() >= 1.0, "{state:#}");
     assert!(state["sweep"]["left_s"].as_f64().unwrap() > 0.0, "{state:#}");
 
-    // A commit appears, and the open loop with the rate that is wanted.
+    // A commit appears, and so does the open loop with its target rate.
     let number = wait_for("the first commit", || Some(watch.live().0).filter(|number| *number > 0));
     let page = Page { text: watch.get("").body };
     assert_eq!(page.tables("runs")[0].rows.len(), 2);
@@ -163,9 +164,9 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert!(failed["sweep"]["running"][0]["failed"].as_u64().unwrap() > 0);
     in_a_browser(&watch);
 
-    // The end.
+    // The end of the sweep.
     assert_eq!(sweep.end().code, Some(0));
-    assert!(!lab.results().join("live.json").exists(), "a sweep that ended publishes nothing");
+    assert!(!lab.results().join("live.json").exists(), "a finished sweep publishes nothing");
     wait_for("the last commit", || {
         let (now, words) = watch.live();
         (now > number && words.contains("No sweep is running") && words.contains("2 of 2 runs")).then_some(())
@@ -178,10 +179,10 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     let token = watch.token.clone();
     let (code, said) = watch.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(!said.contains(&token), "the address stands on stdout alone: {said}");
+    assert!(!said.contains(&token), "the address is only on stdout: {said}");
 }
 
-/// The page in Chromium: its script asks for what is going on, and nothing is wrong.
+/// Loads the page in Chromium: its script polls the running sweep without errors.
 fn in_a_browser(watch: &Watch) {
     let Some(browser) = browser() else { return };
     let Some(dom) = dom_of(browser, &watch.url()) else { return };
@@ -231,14 +232,14 @@ fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     }
     assert!(watch.ask("POST", &path, &here).head.contains("allow: get, head"));
 
-    // Its port is taken for another one, which says so.
+    // A second instance reports that the port is in use.
     let port = watch.port.to_string();
     let refused = lab.run(&["report", "--watch", "plan.yaml", "--port", &port]);
     assert!(refused.code == Some(2) && refused.stderr.contains("choose another one with --port"), "{}", refused.stderr);
     let names: Vec<_> = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["plan.yaml"], "it writes nothing");
 
-    // It ends with whoever started it.
+    // It ends with the process that started it.
     let mut watch = watch;
     drop(watch.stdin.take());
     let (code, said) = watch.end();
@@ -263,12 +264,12 @@ fn a_sweep_that_was_killed_is_said_to_be_stale() {
     for said in ["watched: stale", &format!("Its process ({id}) is gone"), "continues with the missing runs"] {
         assert!(words.contains(said), "{said} is not in {words}");
     }
-    // What is damaged is said, and the page goes on.
+    // Damage is reported, and the page still works.
     std::fs::write(lab.results().join("live.json"), "{").unwrap();
     assert!(watch.live().1.contains("live.json cannot be read"));
     std::fs::write(lab.results().join("live.json"), left.to_string()).unwrap();
 
-    // The next sweep puts its own in its place, and takes it away.
+    // The next sweep replaces it with its own, and removes it at the end.
     let sweep = lab.start(&["run", "plan.yaml", "-q"]);
     wait_for("the next sweep", || watch.live().1.contains("watched is running").then_some(()));
     sweep.signal(Signal::INT);

@@ -1,4 +1,4 @@
-//! CPU and rate of a closed loop of 64 streams that a mock answers as fast as it can.
+//! CPU and rate of a closed loop of 64 streams that a mock serves as fast as it can.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub fn coalesced(args: &Args, report: &mut Report) {
     report.fact("the bare reader's tokens per second on this machine", bare, thousands, Bound::Least(1e6));
 }
 
-/// The same with a write call for each event.
+/// Does the same with a write call for each event.
 pub fn per_event(args: &Args, report: &mut Report) {
     report.head("per-event: 128 tokens, 64 in flight, one write per event");
     let rounds = rounds(args, report, &["--write-per-event"], 128);
@@ -33,9 +33,10 @@ pub fn per_event(args: &Args, report: &mut Report) {
     rounds.rate(report, "tokens per second", Done::tokens_per_second, None);
 }
 
-/// Streams of 128 tokens over HTTP/2, on one connection. The bare reader is then hyper's client, whose connection has a task of its own,
-/// as ours has. It costs half of what it does over HTTP/1.1, for a read brings frames of many streams, and ours costs what it does there: the
-/// bound says that this stays so, not that the ratio of `streams` holds.
+/// Streams of 128 tokens over HTTP/2, on one connection. The bare reader is then hyper's client, whose
+/// connection has a separate task, like sweepline's. It costs half of its HTTP/1.1 cost, because one read
+/// brings frames of many streams, and sweepline costs as much as over HTTP/1.1: the limit ensures that this
+/// stays so, not that the ratio of `streams` holds.
 pub fn http2(args: &Args, report: &mut Report) {
     report.head("http2: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes");
     let rounds = rounds_of(args, report, &[], 128, true);
@@ -79,7 +80,7 @@ impl Both {
     }
 }
 
-/// Rounds in turn against one mock: its own share of a core says which side is waited for.
+/// Alternating rounds against one mock: the mock's share of a core shows which side is the bottleneck.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
     rounds_of(args, report, flags, tokens, false)
 }
@@ -106,24 +107,24 @@ fn rounds_of(args: &Args, report: &Report, flags: &[&str], tokens: u32, http2: b
     both
 }
 
-/// One round of the bare reader against a mock of its own.
+/// Runs one round of the bare reader against a separate mock.
 pub fn bare(args: &Args, flags: &[&str], tokens: u32) -> Done {
     let mock = mock(flags);
     bare_round(args, mock.port, tokens, false)
 }
 
-/// One round of sweepline's engine against a mock of its own.
+/// Runs one round of sweepline's engine against a separate mock.
 pub fn ours(args: &Args, flags: &[&str], tokens: u32) -> Done {
     let mock = mock(flags);
     our_round(args, mock.port, tokens, false)
 }
 
-/// A mock that is never waited for.
+/// Starts a mock that is never the bottleneck.
 fn mock(flags: &[&str]) -> Mock {
     Mock::start(&[&["--ttft", "0s", "--itl", "0s", "--slots", "64"], flags].concat())
 }
 
-/// A round, and the share of a core that the mock used meanwhile.
+/// Runs a round; also returns the share of a core that the mock used.
 fn watched(mock: &Mock, round: impl FnOnce() -> Done) -> (Done, f64) {
     let (start, before) = (Instant::now(), mock.cpu());
     let done = round();
@@ -132,17 +133,18 @@ fn watched(mock: &Mock, round: impl FnOnce() -> Done) -> (Done, f64) {
     (done, share)
 }
 
-/// The least window of a round.
+/// Returns the minimum window of a round.
 fn window(args: &Args) -> Duration {
     args.window(Duration::from_secs(4))
 }
 
-/// The least streams of a round: what is done once (start-up, requests made ahead, the commit) must be a small share.
+/// Returns the minimum number of streams of a round: one-time work (start-up, requests prepared ahead, the
+/// commit) must be a small share.
 fn least(args: &Args) -> u64 {
     if args.quick { 1_000 } else { 3_000 }
 }
 
-/// The plan of a closed loop.
+/// Returns the plan of a closed loop.
 fn plan(args: &Args, port: u16, tokens: u32) -> String {
     let (window, least) = (window(args).as_millis(), least(args));
     let measure = format!("{{ for: {window}ms, min_requests: {least}, at_most: 60s }}");

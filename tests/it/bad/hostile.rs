@@ -1,4 +1,4 @@
-//! Servers that no client should have to meet.
+//! Hostile servers.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -12,21 +12,21 @@ use super::super::server::{Server, good, stream_of, token};
 use super::raw::{Raw, read_head};
 use super::{MB, watched};
 
-/// A prompt whose body no socket's buffers hold: about 5 MB.
+/// A prompt whose body exceeds all socket buffers: about 5 MB.
 const LARGE: &str = "prompt_tokens: 1000000, output_tokens: 8";
 
 fn error(record: &Record) -> &str {
     record.row.error.as_deref().unwrap_or("")
 }
 
-/// The rows of those that were not cut at the end.
+/// Returns the rows of the requests that were not cut at the end.
 fn told(lab: &Lab) -> Vec<Record> {
     let mut records = by_number(lab.only_run());
     records.retain(|record| record.row.outcome != Outcome::CutAtDrain);
     records
 }
 
-/// What the column `text_digest` has for an answer without reasoning.
+/// Returns the column `text_digest` for a response without reasoning.
 pub fn digest(text: &str) -> String {
     Sha256::digest(text)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -35,7 +35,7 @@ pub fn digest(text: &str) -> String {
 fn an_answer_before_the_request_is_wholly_written_is_an_answer() {
     let server = Raw::start(|stream| {
         read_head(stream);
-        // The body is never read. The client may have turned away.
+        // The body is never read. The client may have closed the connection.
         let _ = stream.write_all(&good());
         let _ = stream.shutdown(Shutdown::Write);
     });
@@ -45,7 +45,7 @@ fn an_answer_before_the_request_is_wholly_written_is_an_answer() {
     let records = told(&lab);
     assert!(records.len() >= 3);
     for record in &records {
-        // Which of the two shows first, the answer or that the request cannot be finished, is the kernels' affair.
+        // The kernels decide which is seen first, the response or the failed write of the request.
         assert!(matches!(record.row.outcome, Outcome::Ok | Outcome::Reset), "{:?}", record.row);
         assert_eq!(record.row.error.is_some(), !record.row.outcome.is_ok());
         if record.row.outcome.is_ok() {
@@ -61,7 +61,7 @@ fn an_answer_before_the_request_is_wholly_written_is_an_answer() {
 fn an_answer_before_there_is_a_request_is_never_timed_before_it() {
     for connections in ["cold", "warm"] {
         let server = Raw::start(|stream| {
-            // Nobody has asked.
+            // Sent before any request.
             let _ = stream.write_all(&good());
             let _ = std::io::copy(stream, &mut std::io::sink());
         });
@@ -70,13 +70,14 @@ fn an_answer_before_there_is_a_request_is_never_timed_before_it() {
         watched(&lab, &plan).is_committed_within(200 * MB);
         let records = by_number(lab.only_run());
         for record in &records {
-            // What came before the request was sent is not timed as if it had answered it.
+            // Bytes that arrived before the request was sent are not timed as its response.
             let row = &record.row;
             assert!(row.outcome != Outcome::Ok || row.first_token_ns >= row.sent_ns, "{row:?}");
             assert_eq!(row.error.is_some(), !row.outcome.is_ok());
         }
         let opened = server.connections();
-        // Whether the server is idle is asked on connections of their own: twice for a gauge, and by a few generations.
+        // The checks whether the server is idle use separate connections: two for a gauge, and some for
+        // generations.
         assert!(opened <= records.len() + 9, "{opened} connections for {} requests", records.len());
         let outcomes: Vec<String> = records.iter().map(|record| record.row.outcome.to_string()).collect();
         eprintln!("{connections}: {outcomes:?}");
@@ -107,7 +108,7 @@ fn one_byte_at_a_time_is_the_same_answer() {
         let finish = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\r\n\r\ndata: [DONE]\r\n\r\n";
         let events: String = WORDS.iter().map(|word| token(word)).collect();
         let answer = stream_of(&(events + finish));
-        // Ends where the client turns away.
+        // Ends when the client closes the connection.
         let _ = answer.iter().try_for_each(|byte| stream.write_all(&[*byte]));
     });
     let lab = Lab::new();
@@ -122,7 +123,7 @@ fn one_byte_at_a_time_is_the_same_answer() {
     }
 }
 
-/// Beginnings of answers that never come to their end, and what is repeated behind each.
+/// Beginnings of responses that never end, with the text that is repeated after each.
 const ENDLESS: [(&str, &[u8]); 6] = [
     ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"0000000000000000"),
     ("HTTP/1.1 200 OK\r\nx-endless: ", b"xxxxxxxxxxxxxxxx"),
@@ -139,7 +140,7 @@ fn what_never_ends_is_given_up_early_wherever_it_is() {
         let (head, again) = ENDLESS[number % ENDLESS.len()];
         let _ = stream.write_all(head.as_bytes());
         let piece = again.repeat((1 << 18) / again.len());
-        // Ends as soon as the client turns away.
+        // Ends as soon as the client closes the connection.
         let _ = (0..SENT / piece.len()).try_for_each(|_| stream.write_all(&piece));
     });
     let lab = Lab::new();
@@ -163,7 +164,7 @@ fn promises_without_end_are_ended_by_the_time_limit() {
     let records = told(&lab);
     assert!(records.len() >= 2);
     for record in &records {
-        // Or earlier, where so many of them are taken for what they are.
+        // Or earlier, if many of them are recognized.
         assert!(matches!(record.row.outcome, Outcome::Timeout | Outcome::Malformed), "{:?}", record.row);
         assert_eq!((record.row.bytes, error(record).is_empty()), (0, false));
     }
@@ -185,7 +186,7 @@ fn fifty_thousand_events_in_one_write_are_all_counted() {
         assert_eq!((row.outcome, row.events as usize, gaps_ns.len()), (Outcome::Ok, EVENTS, EVENTS - 1), "{row:?}");
         assert_eq!(row.text_digest.as_deref(), Some(digest(&"a".repeat(EVENTS)).as_str()));
         assert_eq!(gaps_ns.iter().sum::<u64>(), row.last_token_ns.unwrap() - row.first_token_ns.unwrap());
-        // Hundreds of events come with each read, and share its instant.
+        // Hundreds of events arrive with each read, and share its instant.
         let shared = gaps_ns.iter().filter(|gap| **gap == 0).count();
         assert!(shared * 10 >= EVENTS * 9, "{shared} of {EVENTS} share an instant");
     }
@@ -206,6 +207,6 @@ fn a_server_that_closes_in_the_middle_of_a_request_is_a_reset() {
         assert_eq!(record.row.outcome, Outcome::Reset, "{:?}", record.row);
         assert!(!error(record).is_empty() && record.row.sent_ns.is_some());
     }
-    // Whether the server is idle is asked on connections of their own.
-    assert!(server.connections() <= records.len() + 9, "a request that broke is not sent again");
+    // The checks whether the server is idle use separate connections.
+    assert!(server.connections() <= records.len() + 9, "a broken request is not retried");
 }

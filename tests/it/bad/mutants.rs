@@ -1,5 +1,6 @@
-//! Streams whose events change their shape from one to the next, against what the test itself put into them: a reader that
-//! takes one event for another of a similar shape gets digest or counts wrong.
+//! Streams whose events change shape from one to the next, compared with the content that the test
+//! generated: a reader that takes one event for another of a similar shape gets the digest or the counts
+//! wrong.
 
 use std::io::Write;
 
@@ -15,7 +16,8 @@ use super::{MB, watched};
 const STREAMS: usize = 40;
 const EVENTS: usize = 80;
 
-/// A small generator of numbers (Knuth's MMIX constants), so that test and server thread make the same stream.
+/// A small random number generator (Knuth's MMIX constants), so that test and server thread generate the
+/// same stream.
 struct Numbers(u64);
 
 impl Numbers {
@@ -29,7 +31,7 @@ impl Numbers {
     }
 }
 
-/// A stream and what is in it.
+/// A stream and its content.
 #[derive(Default)]
 struct Made {
     wire: String,
@@ -37,11 +39,11 @@ struct Made {
     reasoning: String,
     /// Events with text of any kind.
     events: u32,
-    /// The last count of tokens that was told.
+    /// The last reported token count.
     tokens: Option<u32>,
 }
 
-/// Texts that look like plain ones, need decoding, or look like what surrounds them.
+/// Texts that look like plain ones, need decoding, or look like their surroundings.
 const TEXTS: [&str; 15] = [
     " word",
     " word",
@@ -61,15 +63,16 @@ const TEXTS: [&str; 15] = [
 ];
 
 impl Made {
-    /// Stream number `seed`.
+    /// Generates stream number `seed`.
     fn new(seed: usize) -> Made {
         let mut numbers = Numbers(seed as u64 + 1);
         let mut made = Made::default();
-        // Half of the streams keep their identity, as servers do; the others change it with every event.
+        // Half of the streams keep their identity, like those of servers; the others change it with every
+        // event.
         let steady = seed.is_multiple_of(2);
         let mut kind = 0;
         for at in 0..EVENTS {
-            // Runs of the same kind, so that a shape can be learned before it changes.
+            // Series of the same kind, so that a shape can be learned before it changes.
             if numbers.below(3) == 0 {
                 kind = numbers.below(14);
             }
@@ -100,7 +103,7 @@ impl Made {
                 json!({ "tool_calls": [{ "index": 0, "function": { "arguments": text } }] })
             }
             11 => {
-                // The prefix of a plain event, and more behind it.
+                // The prefix of a plain event, followed by more.
                 event["choices"] = json!([]);
                 let tokens = numbers.below(1_000) as u32;
                 event["usage"] = json!({ "prompt_tokens": 9, "completion_tokens": tokens });
@@ -122,7 +125,7 @@ impl Made {
         if !delta.is_null() {
             event["choices"] = json!([{ "index": 0, "delta": delta, "finish_reason": null }]);
             if numbers.below(6) == 0 {
-                // The same names at another place, and another text under them.
+                // The same names elsewhere, with other text.
                 event["choices"][0]["logprobs"] = json!({ "content": [{ "token": "decoy", "content": "decoy" }] });
                 event["delta"] = json!({ "content": "decoy" });
             }
@@ -137,12 +140,12 @@ impl Made {
         delta
     }
 
-    /// Writes an event in one of the ways in which JSON and SSE let it be written.
+    /// Writes an event in one of the notations that JSON and SSE allow.
     fn write(&mut self, event: &Value, numbers: &mut Numbers) {
         let mut json = event.to_string();
         match numbers.below(8) {
             0 => json = json.replace(":{", ": {"),
-            // Every character beyond ASCII by its number, as Python writes them.
+            // Every character beyond ASCII by its number, as in Python.
             1 => json = escaped(&json),
             2 => json = json.replace("word", "w\\u006frd"),
             3 => json = json.replace('/', "\\/"),
@@ -151,7 +154,7 @@ impl Made {
         match numbers.below(10) {
             0 => self.wire += &format!(": a comment\ndata: {json}\n\n"),
             1 => self.wire += &format!("id: 5\nevent: message\nretry: 10\ndata:{json}\r\n\r\n"),
-            // Line feeds between the lines of one event are white space of its JSON.
+            // Line feeds inside an event are whitespace of its JSON.
             2 => self.wire += &format!("data: {}\n\n", json.replacen(',', ",\ndata: ", 1)),
             3 => self.wire += &format!("data: {json}\n\nevent: other\ndata: {{\"choices\":\"of another kind\"}}\n\n"),
             _ => self.wire += &format!("data: {json}\n\n"),
@@ -178,7 +181,7 @@ fn whatever_shape_comes_next_is_read_as_what_it_is() {
     let server = Server::start(|number, stream| {
         let mut numbers = Numbers(number as u64);
         let wire = stream_of(&Made::new(number).wire);
-        // In one go, or in pieces of any size.
+        // At once, or in pieces of any size.
         let most = [wire.len(), 700, 40][number % 3];
         let mut rest = &wire[..];
         while !rest.is_empty() {
@@ -198,7 +201,7 @@ fn whatever_shape_comes_next_is_read_as_what_it_is() {
         assert_eq!(row.outcome, Outcome::Ok, "{number}: {:?}", row.error);
         assert_eq!((row.events, record.gaps_ns.len() as u32), (made.events, made.events - 1), "{number}");
         assert_eq!(row.text_digest.as_deref(), Some(made.digest().as_str()), "{number}");
-        // A count that cannot be is not believed: eight tokens were asked for, and one more may be that of the end.
+        // An impossible count is ignored: eight tokens were requested, and one more may be the end token.
         let most = made.events.max(8) + 1;
         let believed = made.tokens.filter(|tokens| (1..=most).contains(tokens));
         assert_eq!(row.output_tokens, Some(believed.unwrap_or(made.events)), "{number}");

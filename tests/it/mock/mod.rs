@@ -1,4 +1,4 @@
-//! The mock through its socket: a naive client of the tests' own, which shares no code with the program.
+//! The mock through its socket: a simple test client that shares no code with the program.
 
 mod faults;
 mod prefix;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Longer than anything here takes on a machine that others use too.
+/// Longer than any step takes, even on a shared machine.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A running mock; killed when dropped.
+/// A running mock, killed on drop.
 pub struct Mock {
     child: Child,
     pub port: u16,
@@ -26,7 +26,7 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// As fast as possible, with a full log, and `flags`.
+    /// Starts it as fast as possible, with a full log and `flags`.
     pub fn start(flags: &[&str]) -> Mock {
         Mock::start_with(flags, |command| command)
     }
@@ -61,7 +61,7 @@ impl Mock {
         Answer::read(&mut stream)
     }
 
-    /// Asks for a path without a body.
+    /// Requests a path without a body.
     fn get(&self, path: &str, fields: &str) -> Answer {
         let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{fields}\r\n").unwrap();
@@ -72,7 +72,7 @@ impl Mock {
         self.post("/v1/chat/completions", body)
     }
 
-    /// The log's lines, as soon as there are `lines` that tell of requests or connections.
+    /// Returns the log's lines as soon as `lines` of them are about requests or connections.
     pub fn log(&self, lines: usize) -> Vec<Value> {
         wait_for(&format!("{lines} lines in the log"), || {
             let log = self.log_now();
@@ -80,7 +80,8 @@ impl Mock {
         })
     }
 
-    /// The log's lines of requests of runs, as soon as there are `lines`: what a sweep asks for itself is none.
+    /// Returns the log's lines about requests of runs, as soon as there are `lines`: the sweep's own
+    /// requests do not count.
     pub fn log_of_runs(&self, lines: usize) -> Vec<Value> {
         wait_for(&format!("{lines} requests of runs in the log"), || {
             let mut log = self.log_now();
@@ -107,7 +108,7 @@ impl Mock {
         rustix::process::kill_process(id, signal).unwrap();
     }
 
-    /// Asks the mock to end, and waits.
+    /// Asks the mock to terminate, and waits.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
@@ -126,25 +127,25 @@ impl Drop for Mock {
     }
 }
 
-/// Asks again and again until there is something, for at most [`DEADLINE`].
+/// Polls until there is a result, for at most [`DEADLINE`].
 fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = ask() {
             return found;
         }
-        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        assert!(start.elapsed() < DEADLINE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Reads until `part` has come `count` times.
+/// Reads until `part` has occurred `count` times.
 fn read_until(stream: &mut TcpStream, part: &str, count: usize) {
     let mut got = Vec::new();
     while String::from_utf8_lossy(&got).matches(part).count() < count {
         let mut bytes = [0; 4096];
         let read = stream.read(&mut bytes).unwrap();
-        assert!(read > 0, "the end came before {count} times {part:?}");
+        assert!(read > 0, "the stream ended before {count} times {part:?}");
         got.extend_from_slice(&bytes[..read]);
     }
 }
@@ -154,7 +155,7 @@ fn request(path: &str, body: &Value, fields: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: mock\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
 }
 
-/// A chat of six tokens, streamed, with usage.
+/// Returns a streamed chat of six tokens, with usage.
 fn chat() -> Value {
     json!({
         "model": "m", "stream": true, "max_tokens": 6, "stream_options": {"include_usage": true},
@@ -162,7 +163,7 @@ fn chat() -> Value {
     })
 }
 
-/// `value` with `fields` put in.
+/// Returns `value` with `fields` inserted.
 fn with(mut value: Value, fields: &Value) -> Value {
     for (name, field) in fields.as_object().unwrap() {
         value[name] = field.clone();
@@ -170,12 +171,12 @@ fn with(mut value: Value, fields: &Value) -> Value {
     value
 }
 
-/// All that came back on a connection.
+/// The whole response on a connection.
 struct Answer {
     head: String,
-    /// What follows the head, as it was on the wire.
+    /// The bytes after the head, as on the wire.
     raw: Vec<u8>,
-    /// How reading ended, if not by the end of the stream.
+    /// The error that ended reading, if it was not the end of the stream.
     error: Option<ErrorKind>,
 }
 
@@ -192,7 +193,7 @@ impl Answer {
         self.head.split(' ').nth(1).unwrap_or_else(|| panic!("no status: {:?}", self.head)).parse().unwrap()
     }
 
-    /// The HTTP chunks, and whether the last one came.
+    /// Returns the HTTP chunks, and whether the last one arrived.
     fn chunks(&self) -> (Vec<&[u8]>, bool) {
         assert!(self.head.contains("transfer-encoding: chunked"), "{}", self.head);
         let (mut chunks, mut rest) = (Vec::new(), self.raw.as_slice());
@@ -222,17 +223,17 @@ impl Answer {
         serde_json::from_slice(&self.body()).unwrap()
     }
 
-    /// What the `data:` lines carry.
+    /// Returns the contents of the `data:` lines.
     fn data(&self) -> Vec<String> {
         self.text().lines().filter_map(|line| line.strip_prefix("data: ").map(str::to_owned)).collect()
     }
 
-    /// Those of them that are JSON.
+    /// Returns those that are JSON.
     fn events(&self) -> Vec<Value> {
         self.data().iter().filter_map(|data| serde_json::from_str(data).ok()).collect()
     }
 
-    /// The texts of a stream under `field` of its deltas, nulls left out.
+    /// Returns the texts of a stream under `field` of its deltas, without nulls.
     fn deltas(&self, field: &str) -> Vec<String> {
         let text = |event: &Value| event["choices"][0]["delta"][field].as_str().map(str::to_owned);
         self.events().iter().filter_map(text).collect()
