@@ -265,8 +265,8 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
         Field::Streams => (format!("Requests that have {title}."), ""),
         Field::Effective(p) => {
             let doc = format!(
-                "Independent values that would be equal evidence on {} of {title}: their number / the design \
-                 effect, because those of one request are alike. Shown as worth in `show`.",
+                "Number of independent values that would carry as much information on {} of {title}: number of values \
+                 / design effect, because values of one request are correlated. Shown as worth in `show`.",
                 quantile::name(p)
             );
             (doc, "")

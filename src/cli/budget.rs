@@ -211,9 +211,11 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
         Ok(expansion) => expansion,
         Err(ExpandError { sweep, mistake: Mistake::SmallBudget { budget, settings, needs }, .. }) => {
             let needs = needs.spoken();
-            let what =
-                format!("a budget of {budget} is less than one run of each of the {settings} settings takes, {needs}");
-            let remedy = "raise it, with time for their servers to start in addition, or use fewer settings";
+            let what = format!(
+                "a budget of {budget} is less than the time of one run for each of the {settings} settings, \
+                         {needs}"
+            );
+            let remedy = "raise it, including time for server starts, or use fewer settings";
             let path = ["sweeps", &sweep, "optimize", "budget"].map(Step::from);
             return Some(loaded.refuse(&path, Code::OutOfRange, what, remedy));
         }

@@ -194,10 +194,10 @@ fn keep(
         TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration, not_known })?,
     }
     let Some(file) = file else {
-        screen.line("nothing was measured, so nothing is kept");
+        screen.line("nothing was measured, so nothing was saved");
         return Ok(Exit::Runs);
     };
-    screen.line(&format!("kept as {}", file.display()));
+    screen.line(&format!("saved as {}", file.display()));
     let failed = calibration.unmeasured.iter().any(|load| load.failed);
     Ok(if failed { Exit::Runs } else { Exit::Done })
 }

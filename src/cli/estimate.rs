@@ -29,10 +29,10 @@ pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on
                                       conversation's history; an output may be shorter";
 /// The rule for time.
 pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
-                                    min_requests an open loop's window is the longer of for and the time in which so \
-                                    many requests are expected, at most at_most, and a closed loop's window counts as \
-                                    long as for, because the server decides whether it is prolonged; runs on one \
-                                    resource run one after another, resources in parallel as far as --jobs allows";
+                                    min_requests, an open loop's window is the longer of `for` and the expected time \
+                                    of that many requests, up to `at_most`; a closed loop's window counts as `for`, \
+                                    because its speed depends on the server; runs on one resource are sequential, and \
+                                    up to --jobs resources run in parallel";
 /// The rule for money.
 pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 

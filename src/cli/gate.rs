@@ -141,7 +141,7 @@ impl<'a> Cell<'a> {
 /// Tests one cell against the SLO, as in curves and capacity, over its repeats.
 fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     let (rung, name) = (cell.rung(), &cell.name);
-    let misses = |given_up: &GivenUp| format!("{name}: {given_up}: the server does not meet the load");
+    let misses = |given_up: &GivenUp| format!("{name}: {given_up}: the server does not sustain the load");
     let is_a_miss = |(_, given_up): &&(RunLabels, GivenUp)| given_up.is_a_miss();
     gate.missed.extend(cell.given_up.iter().filter(is_a_miss).map(|(_, given_up)| misses(given_up)));
     if rung.has_failed() {

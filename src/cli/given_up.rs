@@ -85,7 +85,7 @@ pub(crate) struct Entry {
     reason: String,
     /// The server's message.
     detail: String,
-    /// Whether the server does not meet the load, so that the load misses the objective. Otherwise nothing
+    /// Whether the server does not sustain the load, so that the load misses the objective. Otherwise nothing
     /// is known of it.
     missed: bool,
 }

@@ -18,8 +18,8 @@ pub(super) fn without_load(finding: &Finding) -> String {
             let found = format!("{title}: {}", words(*load));
             match surely {
                 Some(surely) if surely == load => found,
-                Some(surely) => format!("{found} as observed, but surely only {}: extend `confirm`", words(*surely)),
-                None => format!("{found} as observed, but surely no load: extend `confirm`"),
+                Some(surely) => format!("{found} as observed, but only {} is shown: extend `confirm`", words(*surely)),
+                None => format!("{found} as observed, but no load is shown: extend `confirm`"),
             }
         }
         Says::Measured { runs: 1, ends: None, .. } => {

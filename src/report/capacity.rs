@@ -173,7 +173,7 @@ fn failed_at(rung: &Rung) -> Option<String> {
     let count = || format!("{failed} of {requests} requests failed ({})", kinds());
     let burst = rung.excluded.iter().find(|one| one.reason == "errors_bunched").and_then(|_| rung.why_excluded());
     match (rung.has_failed(), burst) {
-        (true, _) => Some(format!("{}: does not meet the load", count())),
+        (true, _) => Some(format!("{}: does not sustain the load", count())),
         (false, Some(why)) => Some(format!("excluded: {why}")),
         (false, None) if failed > 0 && rung.limits().iter().any(is_by_errors) => {
             Some(format!("{}: they are at least half of the requests above a limit", count()))
@@ -407,7 +407,7 @@ pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
         Answer::Rejected(why) => Some(format!("{name}: {why}")),
         Answer::Closed(found) => {
             let axis = one.curve.axis.name();
-            let text = "a closed loop says nothing about arrival rates (sweep `qps` for that)";
+            let text = "a closed loop does not measure arrival rates (sweep `qps` for that)";
             Some(format!("{name}: {text}; objective: {}", bracket(found, axis)))
         }
     }

@@ -288,7 +288,7 @@ fn given_up(curve: &Curve) -> Vec<String> {
     }
     let axis = curve.axis.name();
     let line = |(why, loads): (&GivenUp, Vec<String>)| {
-        let means = if why.is_a_miss() { "does not meet the load" } else { "load not measured" };
+        let means = if why.is_a_miss() { "does not sustain the load" } else { "load not measured" };
         format!("{why} at {axis} {}: {means}", loads.join(", "))
     };
     by_reason(all.into_iter()).into_iter().map(line).collect()

@@ -41,7 +41,7 @@ pub struct EmbeddedError(String);
 
 /// Why the embedded mock did not end properly.
 #[derive(Debug, thiserror::Error)]
-#[error("the embedded mock did not end well: {0}")]
+#[error("the embedded mock did not shut down cleanly: {0}")]
 pub struct EndError(String);
 
 impl Embedded {

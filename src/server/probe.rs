@@ -226,7 +226,7 @@ pub enum ProbeError {
         listed: String,
     },
     /// Its response is not a completion.
-    #[error("{url} responds, but not with a completion; does its address end as it should (usually in /v1)?")]
+    #[error("{url} responds, but not with a completion; check the end of its address (usually /v1)")]
     NoCompletion {
         /// The address.
         url: String,

@@ -49,7 +49,7 @@ pub enum StoreError {
     },
     /// Another writer is at work.
     #[error(
-        "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, there is \
+        "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there is \
          nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]

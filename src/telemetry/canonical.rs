@@ -162,7 +162,7 @@ pub const CANONICAL: [Canonical; 32] = [
         Unit::Bits,
         Over::AnyBit,
         GPU,
-        "Why clocks are lowered, as NVML's bit mask; every bit that any of the GPUs has.",
+        "Reasons for lowered clocks, as NVML's bit mask; the union over all GPUs.",
     ),
     gauge("cpu_utilization", Unit::Share, Over::Mean, HOST, "Share of the host's CPU time that was used."),
     counter("cpu_seconds", Unit::Seconds, HOST, "CPU time of all cores of the host, idle time included."),

@@ -162,7 +162,7 @@ impl<'a> Rung<'a> {
         self.left_out.iter().any(Run::is_failed)
     }
 
-    /// Returns whether a run of it was given up because the server does not meet the load.
+    /// Returns whether a run of it was given up because the server does not sustain the load.
     pub fn is_rejected(&self) -> bool {
         self.given_up.iter().any(|run| run.given_up.is_a_miss())
     }

@@ -197,7 +197,8 @@ fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> 
     if is_same {
         let shown = path.display();
         let text = format!(
-            "--against {shown}: these are the same results that are compared; name earlier ones, or use --results NEW"
+            "--against {shown}: these results would be compared with themselves; name earlier ones, or use --results \
+             NEW"
         );
         return Err(Failure::Usage(text));
     }

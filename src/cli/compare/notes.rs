@@ -39,7 +39,7 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     left
 }
 
-/// Notes on arms that were given up in a repeat because the server does not meet the load: the remaining
+/// Notes on arms that were given up in a repeat because the server does not sustain the load: the remaining
 /// rounds favor them.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
@@ -47,8 +47,8 @@ pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
         let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
         let of = runs.len();
         let text = format!(
-            "`{name}` does not meet this load in {count} of {of} repeats, where it was given up: the remaining repeats \
-             favor it"
+            "`{name}` does not sustain this load in {count} of {of} repeats, where it was given up: the remaining \
+             repeats favor it"
         );
         (count > 0).then_some(text)
     };

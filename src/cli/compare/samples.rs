@@ -140,7 +140,7 @@ fn has_failed(verdict: &Verdict) -> bool {
 pub(crate) struct Absent {
     /// The reason in words: `not measured`, or `given up: 429 (3 of 3)`.
     pub reason: String,
-    /// Whether it was given up because the server does not meet the load.
+    /// Whether it was given up because the server does not sustain the load.
     pub missed: bool,
 }
 

@@ -346,7 +346,7 @@ impl Knee {
     fn of(knee: &curve::Knee, axis: Axis) -> Knee {
         let method = match axis {
             Axis::Qps => "most throughput over latency",
-            Axis::BatchSize => "where the bounds of few and of many requests in flight meet",
+            Axis::BatchSize => "where the asymptotes for few and for many requests in flight cross",
         };
         match *knee {
             curve::Knee::At { load, between: (below, above), range } => Knee::At {

@@ -68,8 +68,8 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     let folder = lock.parent().unwrap_or(Path::new(""));
     plan.moved_to(folder, args.changes.allow_outside()).map_err(|Unreachable { written }| {
         Failure::Usage(format!(
-            "the plan's file `{written}` is outside the folder of {}, and a lock may only name files in or below its \
-             folder: write the lock into the plan's folder, or allow other files with --allow-outside",
+            "the plan's file `{written}` is outside the folder of {}, and a frozen plan may only name files in or \
+             below its folder: write it into the plan's folder, or allow other files with --allow-outside",
             lock.display()
         ))
     })?;

@@ -81,7 +81,10 @@ impl Starts {
             ),
         };
         let fewer = match starts > servers {
-            true => format!("; {servers} would do if no comparison kept its rounds and no sweep waited for another"),
+            true => format!(
+                "; {servers} would be enough without the rounds of comparisons and without sweeps that \
+                             wait for others"
+            ),
             false => String::new(),
         };
         format!("{} of {endpoint}: {time}, in addition to the runs{fewer}", counted(*starts, "start"))

@@ -116,7 +116,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
         answered.find_map(|((pool, chosen), trail)| {
             let is_of = |members: &[usize]| members.iter().any(|at| pool.members[*at].run.id == run.id);
             let then = match () {
-                () if is_of(&chosen.replaced) => "another one was made in its place",
+                () if is_of(&chosen.replaced) => "another one replaced it",
                 () if is_of(&chosen.beyond) => "its load is above the answer and counts as a miss",
                 () => return None,
             };
@@ -165,7 +165,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
         screen.line(&format!(
             "\n{parts}; results that were not repeated stay as they were, and the same command would repeat all\n  \
              {:<24}{program} run {plan}{folder} --force --only \"id[:8] in [{}]\"",
-            "only what is left",
+            "only the missing runs",
             ids.join(", "),
         ));
     }

@@ -64,7 +64,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         && !holds(&store, plan, &record)
     {
         stderr::complain(&format!(
-            "note: {} is not a run of {}: it is judged by that plan's thresholds, objective and prices anyway",
+            "note: {} is not a run of {}, but is judged by that plan's thresholds, objective and prices",
             &record.id[..record.id.len().min(16)],
             path.display()
         ));

@@ -150,13 +150,13 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
             observed("20.5", Some("19.5")),
             load("40"),
             Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, but surely only 19.5 qps: extend `confirm`",
+            "limit: vllm · small · B1: 20.5 qps as observed, but only 19.5 qps is shown: extend `confirm`",
         ),
         (
             observed("20.5", None),
             load("40"),
             Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, but surely no load: extend `confirm`",
+            "limit: vllm · small · B1: 20.5 qps as observed, but no load is shown: extend `confirm`",
         ),
         (
             observed("19.5", Some("18.5")),

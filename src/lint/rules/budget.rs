@@ -9,8 +9,8 @@ pub(crate) fn nothing_optional(view: &View) -> Vec<Finding> {
     if view.plan.budget.is_none() || has_optional {
         return Vec::new();
     }
-    let message =
-        "a budget is kept by skipping `optional` sweeps, but no sweep is optional: everything runs, whatever it takes";
+    let message = "a budget is kept by skipping `optional` sweeps, but no sweep is optional: everything runs, even \
+                   beyond the budget";
     let remedy = "write optional: true in the sweeps that can be skipped, the least needed last";
     vec![Finding::of(Scope::Plan, &["budget"], message, remedy)]
 }

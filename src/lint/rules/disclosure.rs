@@ -87,7 +87,7 @@ fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     (!names.is_empty()).then(|| finding().undisclosed(names.iter().cloned()))
 }
 
-const UNKNOWN: &str = "find it out before you compare results: unknown values may differ";
+const UNKNOWN: &str = "find out the value before you compare results: unknown values may differ";
 
 /// M011, as a note: hardware that is marked as unknown.
 pub(crate) fn unknown_hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {

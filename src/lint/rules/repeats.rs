@@ -24,7 +24,7 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
     }
     let message = format!(
         "{} repeats of runs that differ by 1% determine a mean to {:.2}%, not to {until}: most likely all of them \
-         will run, and the mean will not be known",
+         will run without reaching it",
         repeats.at_most,
         100.0 * half(repeats.at_most),
     );

@@ -62,7 +62,7 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     let (_, assumption) = expect.request();
     let assumption = if axis == "qps" { String::new() } else { assumption };
     let message = format!(
-        "a window has {} requests at the heaviest load{assumption}, but telling loads {} apart needs some {}",
+        "a window has {} requests at the heaviest load{assumption}, but telling loads {} apart needs about {}",
         count(requests),
         range.within,
         count(takes),

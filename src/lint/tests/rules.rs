@@ -747,7 +747,7 @@ fn fine_resolution() {
     let with = |range: &str, measure: &str| searching(&format!("qps: {{ {range} }}"), measure);
     assert!(!said("M028", &with("from: 1, to: 40", "100s")), "4 000 requests, 5 %");
     let (message, remedy) = words("M028", &with("from: 1, to: 39", "100s"));
-    assert_eq!(message, "a window has 3900 requests at the heaviest load, but telling loads 5% apart needs some 4000");
+    assert_eq!(message, "a window has 3900 requests at the heaviest load, but telling loads 5% apart needs about 4000");
     assert_eq!(remedy, "write within: 6%, or phases: { measure: 103s }");
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));

@@ -34,7 +34,7 @@ impl Checker<'_> {
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");
-            let remedy = "start from B1 or D: recorded traffic sets the lengths of other texts";
+            let remedy = "start from B1 or D: a trace or profile sets the lengths of generated texts";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if resolved.is_some_and(|resolved| shares(&resolved.content)) {

@@ -206,10 +206,13 @@ impl Checker<'_> {
             let port = here.and_then(|url| url.port_or_known_default());
             let Some((launched, _)) = port.and_then(|port| first.get(&port)) else { continue };
             let message = format!(
-                "`{name}` uses the address of the server that the plan launches for `{launched}`: its results would \
-                 be those of whatever runs there"
+                "`{name}` uses the address of the server that the plan launches for `{launched}`, so it would measure \
+                 whichever server runs there"
             );
-            let remedy = format!("remove `{name}`; settings of one server are a `server` axis of `{launched}`");
+            let remedy = format!(
+                "remove `{name}`; to vary the settings of one server, use a `server` axis of \
+                                  `{launched}`"
+            );
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic.related.extend(self.key_of(&steps!["endpoints", *launched, "launch"], "launched here"));
             self.report(&steps!["endpoints", name.as_str(), "url"], diagnostic);

@@ -92,8 +92,8 @@ impl Checker<'_> {
         let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
         if shape.is_some() && preset.is_none() {
             let message = "`shape` determines how a preset is read, but there is no preset";
-            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are \
-                          { lognormal: { median: 500, sigma: 0.8, … } }";
+            let remedy = "add preset: chat, or remove `shape`; to set a median and a sigma, write { lognormal: { \
+                          median: 500, sigma: 0.8, … } }";
             self.report_key(&[at, &steps!["shape"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if self.tree.walk(at).node.is_damaged() {
@@ -200,8 +200,9 @@ impl Checker<'_> {
     fn centre(&mut self, at: &[Step], field: &str, value: Decimal, bounds: Option<(u32, u32)>) {
         let Some((min, max)) = bounds else { return };
         if value < Decimal::from(min) || value > Decimal::from(max) {
-            let message = format!("`{field}` must lie within `min` and `max`, {min} to {max}, not at {value}");
-            let remedy = "it applies before truncation; if it is outside, hardly any sent length would be near it";
+            let message = format!("`{field}` must lie between `min` and `max` ({min} to {max}), not at {value}");
+            let remedy = "it describes the distribution before truncation; outside the bounds, hardly any sent length \
+                          would be near it";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }

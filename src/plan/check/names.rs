@@ -64,7 +64,7 @@ impl Checker<'_> {
         if is_group {
             let message = format!("`{key}` is the name of a single axis; a group of axes needs another name");
             let remedy =
-                "name the group for what it is, like shape: { zip: { prompt_tokens: […], output_tokens: […] } }";
+                "choose another name for the group, like shape: { zip: { prompt_tokens: […], output_tokens: […] } }";
             self.report_key(at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
             return None;
         }

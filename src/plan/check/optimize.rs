@@ -41,7 +41,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {
-            let message = "settings that `optimize` drops have fewer runs, so nothing can be compared in rounds";
+            let message = "settings that `optimize` drops have fewer runs, so there are no complete rounds to compare";
             let remedy = "compare the best ones in a separate sweep that comes `after` this one";
             let at = steps!["sweeps", name, "compare"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

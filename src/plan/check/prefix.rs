@@ -60,7 +60,10 @@ impl Checker<'_> {
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if prefix.order == PrefixOrder::Tile && prefix.groups == 1 {
-            let message = format!("scenario `{name}` tiles over one text, which fits into every cache");
+            let message = format!(
+                "scenario `{name}` cycles through one text (`order: tile`), which fits into every \
+                                   cache"
+            );
             let remedy = "write more `groups` than the cache can hold: groups × tokens above its size in tokens";
             self.report(&at("groups"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

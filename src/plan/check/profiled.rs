@@ -34,7 +34,7 @@ impl Checker<'_> {
         if without.0 > 0 && scenario.asked_tokens().is_none() && scenario.lengths.is_none() {
             let (untold, all) = without;
             let message = format!(
-                "the profile `{}` does not contain the length of the response for {untold} of its {all} requests",
+                "the profile `{}` has no response length for {untold} of its {all} requests",
                 file.file.written()
             );
             let remedy = "write how many tokens to request: output_tokens: 256";

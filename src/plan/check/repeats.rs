@@ -22,7 +22,7 @@ impl Checker<'_> {
         let Some(until) = repeats.until else {
             self.outside(table, field, "1 or more", (repeats.at_most == 0).then_some(0));
             if !repeats.metrics.is_empty() && !self.is_given(&at, "until") {
-                let message = "`metrics` lists the means that have to be known, but there is no `until`";
+                let message = "`metrics` lists the means that `until` applies to, but there is no `until`";
                 let remedy = "add until: 2%, or remove `metrics`";
                 let at = [&at[..], &steps!["metrics"]].concat();
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
@@ -34,7 +34,7 @@ impl Checker<'_> {
         self.outside(&at, "until", &format!("a share from {finest} to {coarsest}"), (!is_within).then_some(until));
         if repeats.at_most < FEWEST {
             let message =
-                format!("`at_most` is {}, but statements about a mean need at least {FEWEST} runs", repeats.at_most);
+                format!("`at_most` is {}, but the interval of a mean needs at least {FEWEST} runs", repeats.at_most);
             let remedy = format!("write at_most: {FEWEST} or more, better 12");
             let at = [&at[..], &steps!["at_most"]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));

@@ -81,7 +81,7 @@ impl Checker<'_> {
             self.report(&[at.as_slice(), &steps![index]].concat(), diagnostic);
         }
         if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
-            let message = "the cost of tokens falls as the load rises, so there is no highest load that keeps it";
+            let message = "the cost of tokens falls as the load rises, so there is no highest load that meets it";
             let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports from which load \
                           on the cost is met";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -103,8 +103,7 @@ impl Checker<'_> {
             if let Some(only) = only {
                 matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
-                let message =
-                    format!("sweep `{name}` does not specify which {axis}, but the plan has {}", declared.len());
+                let message = format!("sweep `{name}` specifies no {axis}, but the plan has {}", declared.len());
                 let shown = &declared[..declared.len().min(MOST_NAMED)];
                 let more = if shown.len() < declared.len() { ", …" } else { "" };
                 let remedy = format!("add {axis}: [{}{more}] to its matrix", shown.join(", "));
@@ -125,7 +124,7 @@ impl Checker<'_> {
             if let Some(only) = only {
                 cell.insert(axis.to_owned(), Scalar::Text(only.to_owned()));
             } else {
-                let message = format!("this cell of `add` does not specify which {axis}");
+                let message = format!("this cell of `add` specifies no {axis}");
                 let remedy = format!("add {axis}: and its name; `add` writes whole cells");
                 self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
             }

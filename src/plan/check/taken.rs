@@ -284,7 +284,7 @@ impl Checker<'_> {
             Some((format!("it has no axis `{axis}`"), remedy))
         } else if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
             let remedy = format!("use its {}", SweepMetric::MaxQpsUnderSlo.name());
-            Some(("next to a rate its batch sizes are caps".to_owned(), remedy))
+            Some(("with a rate, its batch sizes are only caps".to_owned(), remedy))
         } else if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
             Some(("the plan has no `slo`".to_owned(), remedy))

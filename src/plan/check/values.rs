@@ -115,7 +115,7 @@ impl Checker<'_> {
             lengths.iter().map(|(field, count)| format!("`{field}` has {}", values(*count))).collect();
         let message = format!("the lists of `{key}` differ in length: {}", all.join(", "));
         let mut diagnostic = Diagnostic::new(Code::UnequalZip, message)
-            .remedy("give each list the same number of values; the first ones go together, the second ones, and so on");
+            .remedy("give each list the same number of values: values at the same position belong together");
         let first = [at, &steps![lengths[0].0.as_str()]].concat();
         diagnostic.related.extend(self.key_of(&first, &values(lengths[0].1)));
         diagnostic.label = Some(values(other.1));

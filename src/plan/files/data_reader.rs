@@ -69,7 +69,7 @@ impl DataReader {
         })?;
         let found = collected.found(left_out(&skipped));
         if found.is_empty() {
-            let remedy = "inspect it with sweepline dataset inspect; a mapping names the columns with lengths";
+            let remedy = "inspect it with sweepline dataset inspect; `map` names the columns with lengths";
             let message =
                 format!("the data set `{}` has no prompt with a response: {}", table.file, all(&found.left_out));
             return Err(Diagnostic::new(Code::Empty, message).remedy(remedy).into());
@@ -194,7 +194,7 @@ impl Collected {
             let remedy = match (self.left_out.contains_key(UNANSWERED), self.left_out.contains_key(NO_TEXT)) {
                 (true, _) => "set the number of requested tokens: output_tokens: 256",
                 (false, true) => {
-                    "it contains lengths: draw them with lengths: { data: … }, or replay it with trace: { … }"
+                    "it contains only lengths: draw them with lengths: { data: … }, or replay it with trace: { … }"
                 }
                 (false, false) => "inspect it with sweepline dataset inspect",
             };

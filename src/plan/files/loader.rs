@@ -151,7 +151,7 @@ impl<'f> Loader<'f> {
         if work > self.merges_left {
             self.merges_left = 0;
             self.incomplete = true;
-            let message = "the fragments use each other in more ways than any plan needs";
+            let message = "the fragments use each other too many times";
             let remedy = "use each fragment in one place";
             self.found.push(Diagnostic::new(Code::TooLarge, message).at(Some(span.clone())).remedy(remedy));
             return over;
@@ -242,7 +242,7 @@ impl<'f> Loader<'f> {
     /// The text of a fragment.
     fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Box<Diagnostic>> {
         let Some(format) = Format::of(path) else {
-            let message = format!("`{written}` is not a fragment, judging by its name");
+            let message = format!("`{written}` does not have the extension of a fragment");
             return Err(Diagnostic::new(Code::Fragment, message)
                 .remedy("a fragment is a .yaml, .yml or .toml file")
                 .into());

@@ -53,9 +53,9 @@ impl JsonSchema for NonceMode {
         "NonceMode".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let meaning = "on: prompts share only the text that the scenario declares. run: one nonce for all \
-                       prompts of an attempt, so that they share what their texts share, but nothing with \
-                       other runs. off: no nonce. true and false mean on and off.";
+        let meaning = "on: prompts share only the text that the scenario declares. run: one nonce for all prompts of \
+                       an attempt, which may share text with each other, but not with other runs. off: no nonce. true \
+                       and false mean on and off.";
         json_schema!({ "description": meaning, "enum": ["on", "run", "off", true, false] })
     }
 }

@@ -41,10 +41,10 @@ pub(crate) const COUNT: usize = 4;
 
 /// All parameters, in the order in which they are sent.
 pub const PARAMETERS: [Parameter; COUNT] = [
-    parameter("temperature", (0, 200), "Sampling temperature; omit: not sent.", Some(0), [0, 70]),
-    parameter("top_p", (1, 100), "Nucleus sampling; omit: not sent.", None, [95, 100]),
-    parameter("presence_penalty", (-200, 200), "Presence penalty; omit: not sent.", None, [0, 50]),
-    parameter("frequency_penalty", (-200, 200), "Frequency penalty; omit: not sent.", None, [0, 50]),
+    parameter("temperature", (0, 200), "Sampling temperature; with `omit` it is not sent.", Some(0), [0, 70]),
+    parameter("top_p", (1, 100), "Nucleus sampling; with `omit` it is not sent.", None, [95, 100]),
+    parameter("presence_penalty", (-200, 200), "Presence penalty; with `omit` it is not sent.", None, [0, 50]),
+    parameter("frequency_penalty", (-200, 200), "Frequency penalty; with `omit` it is not sent.", None, [0, 50]),
 ];
 
 /// The parameter of this name.

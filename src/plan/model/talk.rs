@@ -38,7 +38,7 @@ impl Talk {
     };
 }
 
-/// Whose responses the history of a conversation contains.
+/// Source of the responses in the history of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
@@ -49,7 +49,7 @@ pub enum History {
     Scripted,
 }
 
-/// What an arrival is when an open loop runs conversations.
+/// Whether arrivals of an open loop are turns or whole conversations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sessions {

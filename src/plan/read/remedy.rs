@@ -156,7 +156,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             format!("put quotes around it: \"{}\"", quoted(node, text))
         }
         (Value::Map(entries), Wanted::ValueOrValues) if entries.iter().any(|entry| entry.key == "from") => {
-            "write `when` beside the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
+            "write `when` next to the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
         }
         (Value::Map(_), Wanted::List) => "put it into a list: [{ … }]".to_owned(),
         (_, Wanted::Text) => "write one text, in quotes if it has a `:`".to_owned(),

@@ -17,7 +17,7 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     let span = table.span();
     let node = Node::new(map(table.into_inner()), span);
     if node.count() > most_nodes {
-        return (None, vec![Diagnostic::new(Code::TooLarge, "the file has more values than any plan")]);
+        return (None, vec![Diagnostic::new(Code::TooLarge, "the file has too many values for a plan")]);
     }
     let trusted = errors.iter().all(|error| error.message().contains(DUPLICATE));
     let found = first_of_lines(&errors, text).into_iter().map(|error| diagnostic(error, text, &node)).collect();

@@ -275,7 +275,7 @@ impl Evaluator {
         let at = word(expression, name).unwrap_or(0..expression.len());
         let after = expression[at.end..].trim_start();
         if after.starts_with('(') {
-            let message = format!("expressions have no functions, and no `{name}`");
+            let message = format!("unknown function `{name}`: expressions have no functions");
             return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
         }
         let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
@@ -368,7 +368,7 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
             (format!("the expression cannot be computed: {detail}"), "do not divide by 0".to_owned())
         }
         ErrorKind::UndefinedError => {
-            ("the expression uses a part that its variable does not have".to_owned(), "check `vars`".to_owned())
+            ("the expression uses a field that its variable does not have".to_owned(), "check `vars`".to_owned())
         }
         ErrorKind::UnknownFilter => {
             let filters = suggest::choices(FILTERS).replace(" or ", " and ");

@@ -87,8 +87,8 @@ fn running(state: &LiveFile, is_stale: bool) -> Shown {
         sentences.insert(
             0,
             format!(
-                "Its process ({}) is gone without a final state: it was killed. Shown is the last state it \
-                 wrote, at {written}; the same `sweepline run` continues with the missing runs.",
+                "Its process ({}) was killed: it ended without a final state. This is the last state it wrote, at \
+                 {written}; the same `sweepline run` continues with the missing runs.",
                 state.pid
             ),
         );

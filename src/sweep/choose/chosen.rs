@@ -270,9 +270,9 @@ impl fmt::Display for Chosen {
             (Some(Ended::Settings(outcome)), _) => write!(f, "{}; {runs}", outcome.end.name()),
             (Some(Ended::Search(_)), _) => write!(f, "{}; {runs}", self.searched()),
             (Some(Ended::WholeLadder), _) if !self.silent.is_empty() => {
-                write!(f, "no load was shown to be too much{silent}; {runs}")
+                write!(f, "no load ended the ladder{silent}; {runs}")
             }
-            (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
+            (Some(Ended::WholeLadder), _) => write!(f, "no load ended the ladder; {runs}"),
             (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}{silent}; {runs}"),
             (Some(Ended::Cut { load, why, pruned }), _) => {
                 let loads = if *pruned == 1 {

@@ -181,7 +181,7 @@ fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
     }
     let mut fields = json!({
         "from": one(kind, "The first value."),
-        "to": one(kind, "The end, included if a step meets it."),
+        "to": one(kind, "The end, included if a step lands on it."),
         "step": {
             "type": "number", "exclusiveMinimum": 0, "description": "The number to add each time.", "examples": [kind.sample()],
         },
@@ -213,7 +213,7 @@ fn group(generator: &mut SchemaGenerator) -> Value {
                 "type": "object", "properties": lists,
                 "patternProperties": { SETTINGS: { "type": "array", "items": Kind::Setting.schema(), "minItems": 1 } },
                 "additionalProperties": false, "minProperties": 1,
-                "description": "Lists of equal length: the first values belong together, the second ones, and so on.",
+                "description": "Lists of equal length: values at the same position belong together.",
             },
             "when": when.clone(),
         },

@@ -20,7 +20,7 @@ pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     let outputs = most(buckets.iter().filter_map(|bucket| bucket.output));
     let no_answer = buckets.iter().all(|bucket| bucket.output.is_none());
     let (Some(prompts), true) = (prompts, outputs.is_some() || no_answer) else {
-        return Err("no range of its lengths is narrow enough for drawing lengths".to_owned());
+        return Err("all ranges of its lengths are too wide to draw lengths from".to_owned());
     };
     let rows: Vec<Joint> = buckets.iter().flat_map(|bucket| of_bucket(bucket, prompts, outputs.unwrap_or(1))).collect();
     match rows.iter().any(|row| row.weight.is_positive()) {

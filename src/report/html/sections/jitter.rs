@@ -44,8 +44,8 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
     }
     let marks: Vec<String> = JITTER_MARKS.iter().map(ScaleMark::said).collect();
     let text = format!(
-        "How much longer the longest of a hundred gaps between tokens is than the typical one: p99(ITL) ÷ \
-         p50(ITL). What a reader perceives, however fast the stream is: {}.",
+        "Ratio of the longest of a hundred gaps between tokens to the typical one: p99(ITL) ÷ p50(ITL). It shows how \
+         even a stream feels, regardless of its speed: {}.",
         marks.join(", ")
     );
     let heading = Block::Heading { text: "Jitter ratio over load".to_owned() };
