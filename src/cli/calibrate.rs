@@ -50,7 +50,7 @@ pub struct CalibrateArgs {
     /// Shortest window of a load; up to three times as long if that yields a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
-    /// Start nothing that would end after this time; the heaviest load is always measured
+    /// Start no measurement that would end after this time; the heaviest load is always measured
     #[arg(long, value_name = "TIME", default_value = "60s")]
     within: Nanos,
     /// Do not search for the highest load at which the error stays below 1 ms

@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 /// The requested class.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OneClass {
-    /// Only the requests of this class of mixes, in the same runs: the name of one of their scenarios
+    /// Use only the requests of this class of mixes, named after one of their scenarios
     #[arg(long = "class", value_name = "NAME")]
     pub name: Option<String>,
 }

@@ -41,7 +41,7 @@ pub struct ImportArgs {
     /// The server's base address, overriding the one in FILE; without a path it gets /v1
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Which entry of FILE to import, if it has many: of an InferenceX master file (`*` matches any part of
+    /// Entry of FILE to import, if it has several: of an InferenceX master file (`*` matches any part of
     /// a name), or a model of an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several
     /// times
     #[arg(long, value_name = "NAME")]

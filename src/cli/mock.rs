@@ -31,7 +31,7 @@ pub struct MockArgs {
     /// Require the bearer key in this environment variable
     #[arg(help_heading = LISTENING, long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
-    /// Exit when standard input ends, so that the server ends with its parent, however that died
+    /// Exit when standard input ends, so that the server ends with its parent, even if that was killed
     #[arg(help_heading = WIRE, long)]
     parent_pipe: bool,
 }

@@ -164,7 +164,7 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Show figures and cost of each load, and where curves bend
     Curves(curves::CurvesArgs),
-    /// Show how many instances a load takes, and their cost
+    /// Compute how many instances a load needs, and their cost
     Capacity(capacity::CapacityArgs),
     /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),

@@ -49,8 +49,8 @@ pub struct Config {
     /// Multiply every time by 1 ± this share, uniformly, by seed
     #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
     pub jitter: Share,
-    /// Generate to the end for clients that have disconnected, in their slots, as mlx-lm does; without it
-    /// such a generation ends at once, as in vLLM
+    /// Finish the generations of disconnected clients, in their slots, as mlx-lm does; by default they end
+    /// at once, as in vLLM
     #[arg(help_heading = TIMING, long)]
     pub finish_abandoned: bool,
     /// Omit the numbers of running and waiting requests from /metrics
@@ -118,7 +118,7 @@ pub struct Config {
     /// Send comments before the first token, as mlx-lm does
     #[arg(help_heading = ANSWERS, long)]
     pub keepalive_comments: bool,
-    /// Send HTTP chunks of this many bytes, each in its own write, wherever their borders fall
+    /// Send HTTP chunks of this many bytes, each in a separate write, regardless of where they split the text
     #[arg(help_heading = WIRE, long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_bytes: Option<u32>,
     /// Split writes into small pieces, at any byte

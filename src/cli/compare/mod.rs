@@ -71,14 +71,14 @@ pub struct CompareArgs {
     /// if every arm is shown to be within it, with 4 if one is shown to be outside, else with 2
     #[arg(long)]
     gate: bool,
-    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: detects more, and 5 % of the
-    /// findings are false. Not for gates
+    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: detects more, but on average 5 %
+    /// of the findings are false. Not for gates
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
     /// Compare invalid runs too
     #[arg(long)]
     include_invalid: bool,
-    /// The size of a difference, in percent, for which the needed repeats are computed
+    /// Compute the repeats that are needed to detect a difference of this many percent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_hyphen_values = true)]
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)

@@ -37,7 +37,7 @@ pub struct DecideArgs {
     /// The reason, in your words; by default the reason in the record
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     because: Option<String>,
-    /// Name of the decider
+    /// Name of the person who decides
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     by: Option<String>,
     /// The record; by default the plan's name with the suffix .decision.md

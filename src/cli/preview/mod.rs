@@ -56,7 +56,7 @@ pub struct PreviewArgs {
     /// Exit with 10 if there is work to do
     #[arg(long)]
     exit_code: bool,
-    /// Most runs at once, for the time estimate; runs on one resource never overlap
+    /// Maximum number of concurrent runs, for the time estimate; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
     /// Text for people, or JSON for programs (schemas/preview.schema.json)

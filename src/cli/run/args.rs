@@ -34,7 +34,7 @@ pub struct RunArgs {
     pub(super) part: Option<String>,
     #[command(flatten)]
     pub(super) again: Again,
-    /// Most runs at once; runs on one resource never overlap
+    /// Maximum number of concurrent runs; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: u16,
     /// Stop at the first run that fails
