@@ -1,8 +1,9 @@
-//! What it takes to see that there is nothing to do, or what there is to do: `cargo bench --bench resume`.
+//! The time to find that there is nothing to do, or the work to be done: `cargo bench --bench resume`.
 //!
-//! A results folder of a thousand committed runs is made by the store's own commit, with a few rows each; then the built
-//! program is started again and again, from the start of its process to its end, with its output to a pipe that is read.
-//! Compares with nothing: the marks are 100 ms for a run with nothing to do and 1 s for a preview of 10 000 cells.
+//! The benchmark writes a results folder of a thousand committed runs through the store's own commit, with
+//! a few rows each. Then it starts the built program repeatedly and measures each process from start to
+//! end, with its output read through a pipe. There is no comparison; the targets are 100 ms for a run with
+//! nothing to do and 1 s for a preview of 10 000 cells.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +19,7 @@ use sweepline::store::{Commit, Store};
 
 /// Rows of each committed run.
 const ROWS: u64 = 40;
-/// How often each command is started.
+/// Number of starts of each command.
 const TIMES: usize = 21;
 
 const THOUSAND: &str = "sweepline: 1
@@ -36,7 +37,7 @@ sweeps:
     repeats: 5
 ";
 
-/// A plan of 10 000 cells, none of them among the thousand runs.
+/// Returns a plan of 10 000 cells, none of them among the thousand runs.
 fn ten_thousand() -> String {
     let rates: Vec<String> = (1..=400).map(|rate| rate.to_string()).collect();
     let head = THOUSAND.split("      batch_size").next().expect("a head").replace("thousand", "ten-thousand");
@@ -103,14 +104,15 @@ fn commit_all(folder: &Path) -> usize {
     expansion.runs.len()
 }
 
-/// CPU time of all children that have ended.
+/// Returns the CPU time of all children that have ended.
 fn cpu() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
     let time = |value: TimeVal| Duration::from_micros(value.num_microseconds() as u64);
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// How long the program takes from its start to its end, and its CPU time, which other programs disturb less.
+/// Returns the elapsed time of the program from start to end, and its CPU time, which other programs
+/// disturb less.
 fn once(folder: &Path, args: &[&str]) -> (Duration, Duration) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepline"));
     command.args(args).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());

@@ -1,15 +1,16 @@
-//! The command line of the bench.
+//! The command line of the benchmark.
 
-/// What can be simulated, by its name on the command line.
+/// The simulations, by their names on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// `intervals`: how often an interval within a run is given, and how often it holds the truth.
+    /// `intervals`: how often an interval within a run is available, and how often it contains the true
+    /// value.
     Intervals,
     /// `objectives`: wrong and missing answers about a limit.
     Objectives,
     /// `methods`: the same intervals by other methods.
     Methods,
-    /// `saturation`: what open loops at and below what a server can do are called.
+    /// `saturation`: the labels of open loops at and below a server's capacity.
     Saturation,
     /// `closed`: intervals and objectives of closed loops.
     Closed,
@@ -32,25 +33,25 @@ impl Part {
     }
 }
 
-/// What was asked for.
+/// The parsed command line.
 #[derive(Debug)]
 pub struct Args {
     /// The parts to run.
     pub parts: Vec<Part>,
     /// Simulated runs of each cell.
     pub runs: u64,
-    /// Requests after which a cell stops, once it has the fewest runs.
+    /// Number of requests after which a cell stops, once it has the minimum number of runs.
     pub requests: u64,
-    /// Fewest runs of a cell.
+    /// Minimum number of runs of a cell.
     pub fewest: u64,
-    /// Cells at a time.
+    /// Number of cells simulated in parallel.
     pub threads: usize,
-    /// Fail where a promise is broken by more than chance.
+    /// Fail if a promise is broken by more than chance.
     pub check: bool,
 }
 
 impl Args {
-    /// Reads the words of the command line; cargo adds a `--bench` of its own.
+    /// Parses the command line; cargo adds a `--bench`.
     pub fn read(words: Vec<String>) -> Result<Args, String> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut args =
@@ -74,19 +75,19 @@ impl Args {
         Ok(args)
     }
 
-    /// Whether a part was asked for.
+    /// Returns whether a part was requested.
     pub fn wants(&self, part: Part) -> bool {
         self.parts.contains(&part)
     }
 
-    /// Runs of a cell whose runs have about so many requests each.
+    /// Returns the number of runs of a cell whose runs have about this many requests each.
     pub fn runs_of(&self, requests: f64) -> u64 {
         let within = (self.requests as f64 / requests.max(1.0)) as u64;
         self.runs.min(within.max(self.fewest)).max(2)
     }
 }
 
-/// A whole number from 1 on; `1e8` is one too.
+/// Parses a whole number from 1 up; `1e8` is accepted too.
 fn number(flag: &str, word: Option<String>) -> Result<u64, String> {
     let value: Option<f64> = word.and_then(|word| word.parse().ok());
     value.filter(|value| *value >= 1.0).map(|value| value as u64).ok_or_else(|| format!("{flag} wants a number"))

@@ -1,25 +1,25 @@
-//! The command line of the bench.
+//! The command line of the benchmark.
 
 use std::time::Duration;
 
-/// What can be measured, by its name on the command line.
+/// The measurements, by their names on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// `streams`: 128 tokens, 64 in flight, events share writes.
     Streams,
-    /// `per-event`: the same with a write call for each event, as real engines do.
+    /// `per-event`: the same with a write call for each event, as in real engines.
     PerEvent,
-    /// `http2`: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes.
+    /// `http2`: 128 tokens, 64 in flight on one HTTP/2 connection, events share writes.
     Http2,
     /// `one-token`: streams of one token.
     OneToken,
     /// `open`: Poisson arrivals, judged by the mock's log.
     Open,
-    /// `ttft`: the error of TTFT against the mock's log.
+    /// `ttft`: the error of TTFT compared with the mock's log.
     Ttft,
     /// `memory`: at 64 and at 10 000 streams.
     Memory,
-    /// `steps`: what each step costs by itself.
+    /// `steps`: the separate cost of each step.
     Steps,
 }
 
@@ -40,21 +40,21 @@ impl Part {
     }
 }
 
-/// What was asked for.
+/// The parsed command line.
 #[derive(Debug)]
 pub struct Args {
     /// The parts to run, in order.
     pub parts: Vec<Part>,
     /// Rounds of each measurement.
     pub rounds: usize,
-    /// Short windows: for a look, not for figures.
+    /// Short windows: for a quick check, not for figures.
     pub quick: bool,
-    /// Fail where a bound is missed by more than this factor.
+    /// Fail if a limit is exceeded by more than this factor.
     pub check: Option<f64>,
 }
 
 impl Args {
-    /// Reads the words of the command line; cargo adds a `--bench` of its own.
+    /// Parses the command line; cargo adds a `--bench`.
     pub fn read(words: Vec<String>) -> Result<Args, String> {
         let mut args = Args { parts: Vec::new(), rounds: 5, quick: false, check: None };
         let mut words = words.into_iter();
@@ -76,7 +76,7 @@ impl Args {
         Ok(args)
     }
 
-    /// How long something is measured that usually takes `usual`.
+    /// Returns how long to measure something that usually takes `usual`.
     pub fn window(&self, usual: Duration) -> Duration {
         if self.quick { usual / 4 } else { usual }
     }

@@ -1,4 +1,5 @@
-//! Work done by a child process of this program, so that its CPU and memory are its own.
+//! Work done by a child process of this program, so that its CPU time and memory can be measured
+//! separately.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::seen::Seen;
 use crate::{bare, engine};
 
-/// Says that this process is a child; its order follows.
+/// Marks this process as a child; the next argument is its order.
 pub const FLAG: &str = "--child";
 
-/// What a child is to do.
+/// The task of a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// A closed loop of the bare reader.
@@ -26,10 +27,10 @@ pub enum Order {
     Engine(engine::Order),
 }
 
-/// What a child saw and what it cost.
+/// The observations of a child and its cost.
 #[derive(Debug)]
 pub struct Done {
-    /// By its own words.
+    /// As reported by the child.
     pub seen: Seen,
     /// User and system time of the whole process, from start to exit.
     pub cpu: Duration,
@@ -41,18 +42,18 @@ impl Done {
         self.cpu.as_secs_f64() * 1_000.0 / self.seen.streams as f64
     }
 
-    /// Tokens taken in per second.
+    /// Received tokens per second.
     pub fn tokens_per_second(&self) -> f64 {
         self.seen.tokens as f64 / self.seen.seconds
     }
 
-    /// Streams ended per second.
+    /// Finished streams per second.
     pub fn streams_per_second(&self) -> f64 {
         self.seen.streams as f64 / self.seen.seconds
     }
 }
 
-/// The child's side: does what it was told and says what it saw.
+/// Does the child's task and prints its observations.
 pub fn work(order: &str) {
     let order: Order = serde_json::from_str(order).expect("an order of this program");
     let mut seen = match order {
@@ -65,7 +66,7 @@ pub fn work(order: &str) {
     println!("{}", serde_json::to_string(&seen).expect("plain data"));
 }
 
-/// Has a child do `order`; panics where it fails, for then no figure means anything.
+/// Runs `order` in a child; panics on failure, since no figure would be valid.
 pub fn run(order: &Order) -> Done {
     let order = serde_json::to_string(order).expect("plain data");
     let program = std::env::current_exe().expect("this program");
@@ -76,21 +77,22 @@ pub fn run(order: &Order) -> Done {
         .stderr(Stdio::inherit())
         .output()
         .expect("this program starts");
-    // Only children that were waited for count here, and nobody waits for another one meanwhile.
+    // Only children that were waited for count here, and no other child is waited for meanwhile.
     let cpu = cpu_of_children() - before;
     assert!(output.status.success(), "the child failed: {order}");
-    Done { seen: serde_json::from_slice(&output.stdout).expect("a child says what it saw"), cpu }
+    Done { seen: serde_json::from_slice(&output.stdout).expect("the child's observations"), cpu }
 }
 
 fn cpu_of_children() -> Duration {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the system tells the use of children");
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the system reports the resource usage of children");
     let micros = |time: TimeVal| time.num_microseconds() as u64;
     Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
-/// The most memory of this process, in bytes. Not `ru_maxrss`: that begins with what the parent had at the fork.
+/// Returns the peak memory of this process, in bytes. `ru_maxrss` would start at the parent's memory at the
+/// fork.
 fn peak_rss() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells a process about itself");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux provides the process's status");
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
     kib.map_or(0, |kib: u64| kib * 1024)
 }

@@ -1,5 +1,5 @@
-//! sweepline's engine as it runs: from a plan's text to a committed run. What `sweepline run` does besides (probe,
-//! verdict, report) is left out: it is no part of the load.
+//! sweepline's engine as it runs: from the text of a plan to a committed run. Other work of `sweepline run`
+//! (probe, verdict, report) is excluded: it is not part of the load.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::seen::Seen;
 /// A run to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// The plan; its first run is made.
+    /// The plan, whose first run is executed.
     pub plan: String,
     /// The mock's port.
     pub port: u16,
     /// The results folder.
     pub results: PathBuf,
-    /// Opens every `x-request-id`.
+    /// The start of every `x-request-id`.
     pub id_prefix: String,
 }
 
 /// The first run of a plan.
 pub fn first_run(text: &str) -> PlannedRun {
     let loaded = plan::parse(Path::new("bench.yaml"), text, Format::Yaml).unwrap_or_else(|errors| {
-        panic!("the bench's plan has mistakes: {}", errors.render(false));
+        panic!("the plan of the benchmark has errors: {}", errors.render(false));
     });
     expand(&loaded.plan).expect("the bench's plan expands").runs.swap_remove(0)
 }
 
-/// Makes the run: everything recorded, sealed, checked and committed.
+/// Executes the run: everything recorded, sealed, checked and committed.
 pub fn run(order: &Order) -> Seen {
     raise_file_limit();
     let run = first_run(&order.plan);
@@ -59,9 +59,9 @@ pub fn run(order: &Order) -> Seen {
         texts: None,
         check: Arc::new(|_| Checked::Well),
     };
-    // The sender stays until the run is over: without it the engine would take the run as stopped.
+    // The sender stays alive until the run is over: without it the engine would treat the run as stopped.
     let (_running, stop) = watch::channel(false);
-    let finished = engine::execute(job, Arc::new(Progress::default()), stop).expect("a run that comes to its end");
+    let finished = engine::execute(job, Arc::new(Progress::default()), stop).expect("a run that ends");
     let digest = Generator::new(&run.spec.scenario, run.spec.seed, run.spec.repeat, None).digest();
     let (windows, start_monotonic_ns) = (finished.facts.windows, finished.facts.start_monotonic_ns);
     let commit = Commit {
@@ -82,11 +82,11 @@ pub fn run(order: &Order) -> Seen {
 /// Each connection is a file, and the usual soft limit is far below ten thousand.
 fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where this is not allowed connections fail, and the bench says so.
+    // If this is not permitted, connections fail, and the benchmark reports them.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// A journal that also counts what it is given.
+/// A journal that also counts its input.
 struct Counting {
     journal: Journal,
     /// End and tokens of every whole stream.

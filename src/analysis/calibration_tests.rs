@@ -79,7 +79,7 @@ fn each_delay_is_the_error_that_it_should_be_with_its_sign() {
     let one = |way| errors(&[way; 400]);
     let there = one(Way { there: 30 * US, ..Way::default() });
     assert!(close(there.ttft.mean_ms, 30e3), "the way to the server is in our TTFT and not in the server's");
-    assert!(close(there.lateness.mean_ms, -30e3), "we report less lateness than there was");
+    assert!(close(there.lateness.mean_ms, -30e3), "reported lateness below the true lateness");
     assert!(close(there.late.mean_ms, 30e3) && close(there.itl.mean_ms, 0.0) && close(there.server_delay.mean_ms, 0.0));
 
     let late = one(Way { late: 700 * US, ..Way::default() });
@@ -185,7 +185,7 @@ fn pressure_is_the_same_from_rows_and_from_metrics() {
         Pressure { requests_per_second: 120.0, ..small },
         Pressure { events_per_second: 1800.0, ..small },
     ] {
-        assert!(small.is_within(&harder) && !harder.is_within(&small), "one respect is enough");
+        assert!(small.is_within(&harder) && !harder.is_within(&small), "exceeding one limit is enough");
     }
     assert_eq!(pressure_of(&[], &facts()), None);
 }

@@ -418,8 +418,8 @@ mod tests {
         assert!(reason.starts_with("corrupt: the id in run.json does not match its contents"), "{reason}");
     }
 
-    /// Returns what attempts at the run leave on disk: this many spoiled, the run given up after `times`
-    /// retries, the last one ended by `how`.
+    /// Returns the files of attempts at the run: this many spoiled, the run given up after `times` retries,
+    /// the last one ended by `how`.
     fn tried_so(run: &PlannedRun, spoiled: u32, times: Option<u32>, how: How) -> HashMap<String, Tries> {
         let cause = crate::rows::SpoilCause::RateLimited;
         let what = Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None };
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(says(&tried_so(run, 1, None, limited()), false, (none, 3)), new("failed: 429", 1, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 3)), new("failed: 429 (2 of 3)", 3, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 0)), new("failed: 429", 3, false));
-        // Given up: it is not retried without a request.
+        // Given up: it is not retried unless requested.
         let given_up = tried_so(run, 4, Some(3), limited());
         let words = "given up: 429 (3 of 3)";
         assert_eq!(says(&given_up, false, (none, 3)), (Action::GivenUp, words.into(), 4, false));
@@ -462,7 +462,7 @@ mod tests {
             let again = new(&format!("{words}, and requested again"), 0, true);
             assert_eq!(says(&given_up, false, (wishes, 3)), again);
         }
-        // A plan that allows more retries goes on counting; one that allows none never gives up.
+        // A plan that allows more retries continues the count; one that allows none never gives up.
         assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
         assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
         // A result stays as it is.
@@ -480,7 +480,7 @@ mod tests {
         Difference { field: field.to_owned(), old: Some(old.to_string()), new: Some(new.to_string()) }
     }
 
-    /// Returns what the nearest of `old` show about the one new run of `new`.
+    /// Returns the changes between the nearest runs of `old` and the one new run of `new`.
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
         let disk = OnDisk::new(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
         let run = new.runs.iter().find(|run| disk.get(&run.id).is_none()).expect("a new run");
@@ -506,7 +506,7 @@ mod tests {
         // the other field.
         let (a, b) = (seeded(1, &[5]), seeded(2, &[6]));
         assert_eq!(change(&[&a, &b], &seeded(2, &[5])), Some(Change::Edited(vec![one("seed", 1, 2)])));
-        // Which of two rates became the third is unknown; that the rate changed is common to both.
+        // It is unknown which of two rates became the third; both imply that the rate changed.
         let told = change(&[&runs(&[5, 6])], &runs(&[7]));
         assert_eq!(told, Some(Change::Edited(vec![one("load.qps", "5 or 6", 7)])));
         // With too many differences it is another run.

@@ -104,7 +104,7 @@ fn one_nonce_for_all_opens_every_prompt_and_nothing_else() {
             assert!(k == 0 || reusable(&a.request(0), &prompt) >= NONCE_TOKENS, "{content:?}");
         }
     }
-    // A class of a mix also opens with it; otherwise with its own.
+    // With one nonce per run a class of a mix has the same nonce; otherwise it has its own.
     let [one, two] = [Some(0), Some(1)];
     assert_eq!(key(1).under(NonceMode::Run, one), key(1).under(NonceMode::Run, two));
     assert_ne!(key(1).under(NonceMode::On, one), key(1).under(NonceMode::On, two));

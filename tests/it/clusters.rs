@@ -209,7 +209,11 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     std::fs::write(job(1), failed).unwrap();
     assert_eq!(states(&[]), ["ended", "failed", "waiting"], "its results are elsewhere");
     run_pod(&lab, 0);
-    assert_eq!(states(&["--advance"]), ["done", "failed", "queued"], "a sweep runs after another, however that ended");
+    assert_eq!(
+        states(&["--advance"]),
+        ["done", "failed", "queued"],
+        "a sweep runs after another one, however that one ended"
+    );
     assert!(job(2).exists());
     run_pod(&lab, 2);
     std::fs::write(job(2), complete).unwrap();
@@ -218,7 +222,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let again = call(&["submit", "plan.yaml", "--on", "kubernetes", "--results", "there", "--format", "json"]);
     let again: Vec<&str> =
         again["elements"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
-    let [again] = again[..] else { panic!("the failed one alone: {again:?}") };
+    let [again] = again[..] else { panic!("only the failed one: {again:?}") };
     let cancelled = call(&["cancel", "plan.yaml", "--results", "there", "--format", "json"]);
     assert_eq!(cancelled["cancelled"], serde_json::json!([again]));
     let left = |job: &str| lab.path().join("bin").join(format!("{job}.job")).exists();
@@ -231,7 +235,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let names = |folder: &str| -> BTreeSet<std::ffi::OsString> {
         std::fs::read_dir(lab.path().join(folder).join("runs")).unwrap().map(|run| run.unwrap().file_name()).collect()
     };
-    assert_eq!(names("there"), names("results"), "a pod changes no id");
+    assert_eq!(names("there"), names("results"), "running in a pod changes no id");
 }
 
 /// Acts as a kubelet for the Job of an element: runs its command, with the plan of the ConfigMap and the

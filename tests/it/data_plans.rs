@@ -1,5 +1,5 @@
-//! What plans say of the data sets that they name: what was read, what was left out and why, what cannot be read; and what
-//! is part of a run's identity.
+//! The output of plans about their data sets: what was read, what was skipped and why, and what cannot be
+//! read; and the parts of a run's identity.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::lab::Lab;
 
-/// A plan over one embedded mock whose scenario `s` has these fields.
+/// Returns a plan over one embedded mock whose scenario `s` has these fields.
 fn plan(scenario: &str, load: &str) -> String {
     format!(
         "sweepline: 1\nname: read\nmodels: {{ m: {{ id: tiny }} }}\nendpoints: {{ a: {{ engine: mock }} }}\n\
@@ -21,7 +21,7 @@ fn chat(id: &str, said: &[(&str, &str)]) -> Value {
     json!({ "id": id, "conversations": said })
 }
 
-/// Six conversations, of which two can be sent.
+/// Returns six conversations, two of which can be sent.
 fn mixed() -> String {
     let long = "word ".repeat(2_000);
     let all = [
@@ -37,7 +37,7 @@ fn mixed() -> String {
 
 const FILTERED: &str = "file: data.jsonl, filter: { prompt_tokens: { max: 100 } }";
 
-/// What `preview` says of the plan's first run and of its data.
+/// Returns the preview of the plan's first run and of its data.
 fn preview(lab: &Lab) -> Value {
     lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()
 }
@@ -61,20 +61,20 @@ fn what_is_left_out_is_counted_and_told() {
     assert_eq!(json["data"][0]["kept"], 2);
     assert_eq!(json["data"][0]["left_out"], 4);
     assert_eq!(json["data"][0]["times"], 2.5);
-    // Mean lengths of these texts, by the estimate: 6 and 4 tokens of prompts, 4 and 4 of answers.
+    // Mean lengths of these texts, estimated: 6 and 4 tokens of prompts, 4 and 4 of responses.
     let cost = &json["totals"]["to_do"];
     assert_eq!(
         (&cost["requests"], &cost["prompt_tokens"], &cost["output_tokens"]),
         (&json!(5), &json!(25), &json!(20))
     );
-    // So few requests are no valid measurement, and none is wanted here.
+    // With so few requests the measurement is not valid, which is not needed here.
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let data = &run.json["spec"]["scenario"]["data"];
     assert_eq!(data["records"], 2);
     assert_eq!(data["left_out"]["filtered by length"], json!({ "count": 2, "first": 2 }));
     assert_eq!(data["sha256"].as_str().unwrap().len(), 64);
-    // Where the scenario says how much is asked for, no answer is needed.
+    // If the scenario sets the output length, no response is needed.
     lab.write("plan.yaml", &plan(&format!("data: {{ {FILTERED} }}, output_tokens: 8"), "qps: 10"));
     let check = joined(&lab.ok(&["check", "plan.yaml"]).stdout);
     assert!(check.contains("data of s: 3 records of data.jsonl; 3 skipped: 2 filtered by length"), "{check}");
@@ -89,7 +89,7 @@ fn a_run_is_what_it_sends_wherever_that_stood() {
     };
     lab.write("data.jsonl", &mixed());
     let first = id(&format!("data: {{ {FILTERED} }}"));
-    // The same texts from another place, in another form, with what is left out gone.
+    // The same texts from another file in another format, without the skipped records.
     let converted = ["dataset", "convert", "data.jsonl", "--prompt-tokens", "..100", "-o", "other/place.parquet"];
     std::fs::create_dir(lab.path().join("other")).unwrap();
     lab.ok(&converted);
@@ -105,7 +105,7 @@ fn a_run_is_what_it_sends_wherever_that_stood() {
     ];
     let all: BTreeSet<&String> = others.iter().chain([&first]).collect();
     assert_eq!(all.len(), 7, "{others:?}");
-    // What `freeze` writes is a plan with the same run.
+    // `freeze` writes a plan with the same run.
     lab.write("plan.yaml", &plan(&format!("data: {{ {FILTERED} }}"), "qps: 10"));
     lab.ok(&["freeze", "plan.yaml", "--output", "plan.lock"]);
     let lock = lab.ok(&["preview", "plan.lock", "--format", "json"]).json();
@@ -139,7 +139,7 @@ fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
         .iter()
         .map(|record| (record.row.intended_prompt_tokens as usize, record.row.requested_tokens as usize));
     let seen: BTreeSet<(usize, usize)> = rows.collect();
-    // By the estimate a prompt is as long as asked, or one token off.
+    // By the estimate, a prompt has the requested length, or one token more or less.
     let near = |(prompt, output): &(usize, usize)| {
         seen.iter().any(|(own, asked)| asked == output && own.abs_diff(*prompt) <= 1)
     };
@@ -149,8 +149,8 @@ fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
         known.iter().any(|(prompt, output)| asked == output && own.abs_diff(*prompt) <= 1)
     };
     assert!(seen.iter().all(of_pair), "{seen:?}");
-    assert!(!std::fs::read_to_string(run.dir.join("run.json")).unwrap().contains("abcd"), "no text is kept");
-    // A table that says the same is the same run.
+    assert!(!std::fs::read_to_string(run.dir.join("run.json")).unwrap().contains("abcd"), "no text is stored");
+    // A table with the same content gives the same run.
     let id = |scenario: &str| {
         lab.write("plan.yaml", &plan(scenario, "qps: 200"));
         preview(&lab)["runs"][0]["id"].clone()
@@ -195,7 +195,7 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
         let said = check.stdout + &check.stderr;
         assert!(said.contains(code) && said.contains(told) && said.contains("plan.yaml:6:"), "{file}: {said}");
     }
-    // What may be left out is left out where the plan says so, and counted.
+    // Records that may be skipped are skipped if the plan allows it, and counted.
     for (file, reason) in [
         ("syntax.jsonl", "1 not well-formed (first at 2)"),
         ("types.jsonl", "1 a wrong value (first at 3)"),

@@ -1,6 +1,8 @@
-//! Data sets and traces are read as they are, and what is wrong with one is told with its line, or counted and left out.
+//! Data sets and traces are read as they are, and each defect is reported with its line, or counted and
+//! skipped.
 //!
-//! The files stand in `tests/dataset/`, written for these tests in the form of the public ones; big ones are made here.
+//! The files are in `tests/dataset/`, written for these tests in the format of the public ones; large ones
+//! are generated here.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sweepline::dataset::{Dataset, Field, Filter, Format, Mapping, OnBad, Options, Reason, Record, Role, TimeUnit};
 
-/// A file that was written for these tests.
+/// Returns a file that was written for these tests.
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dataset").join(name)
 }
@@ -17,7 +19,7 @@ fn skip() -> Options {
     Options { on_bad: OnBad::Skip, ..Options::default() }
 }
 
-/// All records of a file that has nothing wrong, and what it was taken for.
+/// Returns all records of a file without defects, and its detected format.
 fn read(path: &Path, options: &Options) -> (Format, Vec<Record>) {
     let mut dataset = Dataset::open(path, options).unwrap();
     let records = dataset.by_ref().collect::<Result<_, _>>().unwrap();
@@ -28,7 +30,7 @@ fn good(name: &str) -> (Format, Vec<Record>) {
     read(&fixture(name), &Options::default())
 }
 
-/// What is said of a file that cannot be read, or not to its end; without the folder.
+/// Returns the error of a file that cannot be read completely, without its folder.
 fn refusal(path: &Path, options: &Options) -> String {
     let error = match Dataset::open(path, options) {
         Err(error) => error,
@@ -38,7 +40,7 @@ fn refusal(path: &Path, options: &Options) -> String {
     error.to_string().replace(&folder, "")
 }
 
-/// What was left out of a file: how often for each reason, and where first.
+/// Returns the skipped records of a file: the count for each reason, and the first place.
 fn left_out(path: &Path) -> (usize, BTreeMap<Reason, (u64, u64)>) {
     let mut dataset = Dataset::open(path, &skip()).unwrap();
     let kept = dataset.by_ref().map(Result::unwrap).count();
@@ -61,10 +63,14 @@ fn sharegpt_is_read() {
     let (format, records) = good("sharegpt.json");
     assert_eq!(format, Format::ShareGpt);
     let ids: Vec<_> = records.iter().map(|record| (record.id.as_deref().unwrap(), record.place.line)).collect();
-    assert_eq!(ids, [("QWJhYvA_0", 2), ("QWJhYvA_1", 11), ("i6IyJda_0", 19)], "the empty one is nothing to send");
+    assert_eq!(
+        ids,
+        [("QWJhYvA_0", 2), ("QWJhYvA_1", 11), ("i6IyJda_0", 19)],
+        "an empty conversation has nothing to send"
+    );
     assert_eq!(records[0].requests(), 2);
     assert_eq!(said(&records[0])[1], (Role::Assistant, "That is A Coruña, with the Tower of Hercules."));
-    assert_eq!(said(&records[1])[0], (Role::User, "Please go on."), "an answer without a question is left out");
+    assert_eq!(said(&records[1])[0], (Role::User, "Please go on."), "a response without a question is skipped");
     let last = said(&records[2]);
     assert_eq!(last[0], (Role::System, "You answer in one sentence."));
     assert_eq!(last[1], (Role::User, "What is a monsoon?\n\nAnd where does it rain most?"));
@@ -102,7 +108,7 @@ fn trees_become_conversations_along_the_best_replies() {
     assert_eq!(format, Format::Oasst);
     let texts: Vec<_> = records[0].turns.iter().map(|turn| turn.text.as_str()).collect();
     assert_eq!(texts, ["How do tides work?", "The moon pulls the water.", "And the sun?", "It helps, by about half."]);
-    assert_eq!(records[2].requests(), 1, "a question without a reply can be asked");
+    assert_eq!(records[2].requests(), 1, "a question without a response can be sent");
     let german =
         Options { filter: Filter { languages: ["de".to_owned()].into(), ..Filter::default() }, ..Options::default() };
     let (_, records) = read(&fixture("oasst.trees.jsonl"), &german);
@@ -115,7 +121,7 @@ fn trees_become_conversations_along_the_best_replies() {
     );
 }
 
-/// Offset in ms, prompt and output tokens.
+/// Returns offset in ms, prompt and output tokens.
 fn lengths(records: &[Record]) -> Vec<(f64, u32, u32)> {
     let figures = |r: &Record| (r.offset.unwrap().millis(), r.input_tokens.unwrap(), r.output_tokens.unwrap());
     records.iter().map(figures).collect()
@@ -131,7 +137,7 @@ fn traces_are_read() {
     let (format, records) = good("burstgpt.csv");
     assert_eq!(format, Format::BurstGpt);
     let expected = [(0.0, 472, 18), (40e3, 1087, 230), (113e3, 417, 276), (180e3, 300, 60)];
-    assert_eq!(lengths(&records), expected, "the failed request is left out");
+    assert_eq!(lengths(&records), expected, "the failed request is skipped");
     assert_eq!(left_out(&fixture("burstgpt.csv")).1, BTreeMap::from([(Reason::NoAnswer, (1, 5))]));
 
     let (_, records) = good("burstgpt_sessions.csv");
@@ -268,7 +274,7 @@ fn files_that_are_none_are_refused_with_a_remedy() {
     assert!(missing.contains("it lacks the column TIMESTAMP, ContextTokens, GeneratedTokens"), "{missing}");
 }
 
-/// 10 MB of one line, with an entry before and one behind it.
+/// Writes 10 MB in one line, with an entry before and one after it.
 fn giant(
     folder: &tempfile::TempDir,
     name: &str,
@@ -299,7 +305,7 @@ fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
     let csv = giant(&folder, "csv", ["\"", "many, words\n", "\"\n"], ["prompt\nfirst\n", "last\n"]);
     for (path, line) in [(lines, 2), (array, 2), (csv, 3)] {
         let refused = refusal(&path, &Options::default());
-        // The array's entries are counted.
+        // Array entries are counted.
         let place = if path.ends_with("array") { format!("{line}, entry 2") } else { line.to_string() };
         assert!(
             refused.contains(&format!(":{place}: the entry is longer than 10000000 bytes (--max-entry)")),
@@ -309,7 +315,7 @@ fn an_entry_of_ten_megabytes_is_refused_or_left_out() {
         let roomy = Options { most_bytes: 20_000_000, ..Options::default() };
         assert_eq!(read(&path, &roomy).1.len(), 3);
     }
-    // A quote that is never closed takes the rest of the file, and no more memory than an entry may.
+    // An unclosed quote covers the rest of the file, but needs no more memory than an entry may.
     let open = giant(&folder, "open", ["\"", "many words\n", ""], ["prompt\nfirst\n", ""]);
     assert_eq!(left_out(&open), (1, BTreeMap::from([(Reason::TooLong, (1, 3))])));
 }
@@ -344,7 +350,7 @@ fn files_that_were_cut_off_say_so() {
     let refused = refusal(&open, &Options::default());
     assert!(refused.starts_with("open:3: the file ends before its list does: it is truncated"), "{refused}");
     assert_eq!(left_out(&open).0, 2);
-    // Deep nesting is refused by the parser, not by the stack.
+    // Deep nesting is rejected by the parser, before the stack overflows.
     let deep = format!("[{{\"prompt\":\"a\"}},{}]", "[".repeat(100_000));
     let (kept, skipped) = left_out(&written(&folder, "deep", deep.as_bytes()));
     assert_eq!((kept, skipped.keys().copied().collect::<Vec<_>>()), (1, vec![Reason::Syntax]));

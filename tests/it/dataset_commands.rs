@@ -132,7 +132,7 @@ fn every_format_becomes_one_that_is_read_alike() {
     assert!(nowhere.code == Some(2) && nowhere.stderr.contains("cannot write nowhere/own.jsonl"), "{nowhere:?}");
 }
 
-/// A Parquet file as hubs have them: snappy, conversations as lists of objects, times as times.
+/// Writes a Parquet file as on model hubs: snappy, conversations as lists of objects, times as timestamps.
 fn parquet_file(lab: &Lab) {
     let text = || Box::new(StringBuilder::new());
     let fields = vec![Field::new("content", DataType::Utf8, true), Field::new("role", DataType::Utf8, true)];
@@ -185,7 +185,7 @@ fn parquet_is_read_by_its_columns() {
     }
     let small = convert(&[&map[..], &["--max-entry", "39", "--skip-bad"]].concat());
     assert!(small.stderr.contains("skipped 1: longer than --max-entry (first at 1:"), "{small:?}");
-    // Cut anywhere, or with a byte changed anywhere: an error or figures, never a panic.
+    // Truncated anywhere, or with any byte changed: an error or figures, never a panic.
     let whole = std::fs::read(lab.path().join("hub.parquet")).unwrap();
     for at in (0..whole.len()).step_by(61) {
         let mut changed = whole.clone();
@@ -198,7 +198,7 @@ fn parquet_is_read_by_its_columns() {
     }
 }
 
-/// A trace of `count` requests with a rate, lengths and blocks that vary.
+/// Returns a trace of `count` requests with varying rate, lengths and blocks.
 fn trace(count: u64) -> String {
     let line = |at: u64| {
         let (input, output) = (600 + at % 7 * 400, 10 + at % 5 * 30);
@@ -220,11 +220,11 @@ fn a_sample_is_a_matter_of_its_seed() {
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let ten = lines(&["--n", "10", "--seed", "1"]);
-    assert_eq!(ten.iter().collect::<BTreeSet<_>>().len(), 10, "none twice");
+    assert_eq!(ten.iter().collect::<BTreeSet<_>>().len(), 10, "none is repeated");
     assert_eq!(ten, lines(&["--n", "10", "--seed", "1"]));
     assert_ne!(ten, lines(&["--n", "10", "--seed", "2"]));
     let thirty = lines(&["--n", "30", "--seed", "1"]);
-    assert!(ten.iter().all(|line| thirty.contains(line)), "a larger sample holds the smaller one");
+    assert!(ten.iter().all(|line| thirty.contains(line)), "a larger sample contains the smaller one");
     let all = lines(&["--n", "1000"]);
     let offsets: Vec<u64> =
         all.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["offset_ns"].as_u64().unwrap()).collect();
@@ -251,7 +251,7 @@ fn a_profile_is_made_of_ranges() {
     let seconds: f64 =
         profile["arrivals"]["stretches"].as_array().unwrap().iter().map(|one| one["seconds"].as_f64().unwrap()).sum();
     assert!((seconds - profile["arrivals"]["seconds"].as_f64().unwrap()).abs() < 0.01, "{text}");
-    // Four first blocks, each of a hundred requests that share it and nothing more.
+    // Four first blocks, each shared by a hundred requests that share nothing more.
     let class = &profile["prefixes"]["classes"][0];
     assert_eq!((&class["groups"], &class["requests"], &class["shared_tokens"]), (&4.into(), &400.into(), &512.into()));
     for k in [2, 10, 50, 400] {
@@ -264,7 +264,7 @@ fn a_profile_is_made_of_ranges() {
     }
     let few = lab.run(&["dataset", "profile", "trace.jsonl", "--k", "401"]);
     assert!(few.code == Some(2) && few.stderr.contains("with k = 401 needs at least 401 requests"), "{few:?}");
-    // Two rare requests, unlike all others, are nowhere in it.
+    // Two rare requests, unlike all others, leave no trace in it.
     let odd =
         trace(400) + &"{\"timestamp\":99999,\"input_length\":77777,\"output_length\":1,\"hash_ids\":[]}\n".repeat(2);
     lab.write("odd.jsonl", &odd);
@@ -275,7 +275,7 @@ fn a_profile_is_made_of_ranges() {
     );
 }
 
-/// All strings of a value, keys among them.
+/// Collects all strings of a value, including keys.
 fn strings(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => drop(found.insert(text.clone())),
@@ -288,7 +288,7 @@ fn strings(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The words of four letters and more.
+/// Returns the words with four or more letters.
 fn words(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= 4);
     words.map(str::to_lowercase).collect()
@@ -297,8 +297,9 @@ fn words(text: &str) -> BTreeSet<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever a log says, its profile says none of it: no word, no name, no date. Its strings are those of its form. Numbers
-    /// of the log are longer than any length or count of the profile, which may be the same by chance.
+    /// No profile contains any text of its log: no word, no name, no date. Its strings are those of its
+    /// format. The log's numbers are longer than any length or count of the profile, which could coincide
+    /// by chance.
     #[timed_test]
     fn no_word_of_the_input_is_in_a_profile(
         talks in prop::collection::vec((prop::collection::vec("[a-zA-Zäöü]{1,12}", 1..30), "[a-z]{4,9}-[0-9]{9,12}", 0u32..3), 3..40),

@@ -1,5 +1,5 @@
-//! What an editor gets from `schemas/plan.schema.json`: a real yaml-language-server opens plans and is asked for
-//! diagnostics, hover and completion.
+//! Editor support of `schemas/plan.schema.json`: a real yaml-language-server opens plans and returns
+//! diagnostics, hover texts and completions.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::lab::{DEADLINE, Lab};
 
-/// Where `.ci/run` installs the language server; none, with a message, where it is not.
+/// Returns the language server as installed by `.ci/run`; `None`, with a message, if it is missing.
 fn program() -> Option<PathBuf> {
     let folder = std::env::var_os("SWEEPLINE_TEST_NODE").map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/test-node"));
@@ -24,7 +24,7 @@ fn program() -> Option<PathBuf> {
     None
 }
 
-/// A language server over stdio; killed when this goes.
+/// A language server over stdio; killed on drop.
 struct Editor {
     child: Child,
     stdin: ChildStdin,
@@ -69,13 +69,15 @@ impl Editor {
         self.stdin.flush().unwrap();
     }
 
-    /// The next message that is wanted; questions of the server are answered meanwhile, other messages kept.
+    /// Waits for the next wanted message; meanwhile responds to the server's requests and keeps other
+    /// messages.
     fn wait(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.waiting.iter().position(&wanted) {
             return self.waiting.remove(at).unwrap();
         }
         loop {
-            let message = self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("waited in vain for {what}"));
+            let message =
+                self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("timed out waiting for {what}"));
             if message["method"].is_string() && !message["id"].is_null() {
                 let items = message["params"]["items"].as_array().cloned().unwrap_or_default();
                 let answer: Vec<Value> = items.iter().map(|item| answer_to(&item["section"])).collect();
@@ -96,7 +98,7 @@ impl Editor {
         self.wait(method, |message| message["id"] == id && message["method"].is_null())["result"].take()
     }
 
-    /// Opens a file and gives what the editor would underline: line from 1, and message.
+    /// Opens a file and returns what the editor would underline: line from 1, and message.
     fn open(&mut self, path: &Path) -> Vec<(u64, String)> {
         let text = std::fs::read_to_string(path).unwrap();
         let document = json!({ "uri": address(path), "languageId": "yaml", "version": 1, "text": text });
@@ -113,7 +115,7 @@ impl Editor {
             .collect()
     }
 
-    /// Asks at the place of `word` in the line that begins with `line`.
+    /// Sends a request for the position of `word` in the line that starts with `line`.
     fn at(&mut self, method: &str, path: &Path, line: &str, word: &str) -> Value {
         let text = std::fs::read_to_string(path).unwrap();
         let (number, found) = text
@@ -131,7 +133,7 @@ impl Editor {
         self.at("textDocument/hover", path, line, word)["contents"]["value"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What is offered at the end of a line, with what it would insert.
+    /// Returns the completions at the end of a line, with the text that each inserts.
     fn completions(&mut self, path: &Path, line: &str) -> Vec<(String, String)> {
         let offered = self.at("textDocument/completion", path, line, "");
         let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
@@ -151,7 +153,7 @@ fn address(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// No catalogue of schemas from the net.
+/// Disables the online catalog of schemas.
 fn settings() -> Value {
     json!({ "yaml": { "hover": true, "completion": true, "validate": true, "schemaStore": { "enable": false } } })
 }
@@ -160,7 +162,7 @@ fn answer_to(section: &Value) -> Value {
     section.as_str().and_then(|section| settings().get(section).cloned()).unwrap_or_else(|| json!({}))
 }
 
-/// One message: headers, an empty line, a body.
+/// Reads one message: headers, an empty line, a body.
 fn read(from: &mut impl BufRead) -> Option<Value> {
     let mut length = 0;
     loop {
@@ -179,7 +181,7 @@ fn read(from: &mut impl BufRead) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-/// A folder like this repository: the schema where the plans' first line says it is.
+/// Creates a folder like this repository: the schema is at the path in the first line of the plans.
 fn folder() -> Lab {
     let lab = Lab::new();
     lab.write("schemas/plan.schema.json", &lab.ok(&["schema"]).stdout);

@@ -95,7 +95,7 @@ fn pages_have_one_shape() {
         assert!(text.lines().all(|line| line.chars().count() <= 126), "{code}: a long line");
         let related = text.lines().last().unwrap().strip_prefix("Related: ").unwrap_or_else(|| panic!("{code}"));
         for other in related.split(", ") {
-            assert!(other != code && PAGES.iter().any(|page| page.code == other), "{code} leads to {other}");
+            assert!(other != code && PAGES.iter().any(|page| page.code == other), "{code} links to {other}");
         }
     }
 }
@@ -122,7 +122,7 @@ fn examples_do_what_their_page_says() {
 fn codes_are_explained() {
     let lab = Lab::new();
     let list = lab.ok(&["explain"]).stdout;
-    assert_eq!(list.lines().count(), PAGES.len() + 1, "and how numbers are counted");
+    assert_eq!(list.lines().count(), PAGES.len() + 1, "plus the line that explains the numbering");
     assert!(list.contains("E012  not an axis\n"), "{list}");
     let page = lab.ok(&["explain", "E012"]).stdout;
     insta::assert_snapshot!(page);
@@ -137,7 +137,7 @@ fn codes_are_explained() {
     );
     let word = lab.run(&["explain", "cycle"]);
     assert!(word.code == Some(2) && word.stderr.contains("E022  a dependency cycle"), "{word:?}");
-    // A word that is in no title leads to the pages that contain it.
+    // A word that is in no title finds the pages that contain it.
     let spoken = lab.run(&["explain", "Throughput"]);
     assert!(spoken.code == Some(2) && spoken.stderr.contains("M003  an endpoint is measured"), "{spoken:?}");
     for nothing in ["x", "", "é", "[", "error[]"] {

@@ -1,4 +1,5 @@
-//! Memory of the process while tokens pour in, and while a long run is judged: flat, however long the run is.
+//! Memory of the process while tokens pour in, and while a long run is judged: constant, however long the
+//! run is.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use super::lab::{Lab, Run, wait_for};
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Growth after the warm-up that nobody can call a leak: allocator noise, not the rows of half a minute.
+/// Growth after the warm-up that is allocator noise, not the rows of half a minute.
 const MOST_GROWTH: u64 = 24 << 20;
 
 fn resident(process: u32) -> Option<u64> {
@@ -33,12 +34,12 @@ fn memory_is_flat_under_many_tokens() {
     let (start, mut seen) = (Instant::now(), Vec::new());
     wait_for("the end of the run's window", || {
         std::thread::sleep(Duration::from_millis(100));
-        assert!(!running.has_ended(), "the window is longer than this watch");
+        assert!(!running.has_ended(), "the window is longer than the observation");
         seen.extend(resident(running.id()));
         (start.elapsed() > Duration::from_secs(22)).then_some(())
     });
     running.end();
-    // The first quarter warms up: buffers and batches take their size.
+    // The first quarter warms up: buffers and batches reach their final sizes.
     let (warm, rest) = seen.split_at(seen.len() / 4);
     let (before, after) = (warm.iter().max().unwrap(), rest.iter().max().unwrap());
     assert!(rest.len() >= 50);
@@ -46,7 +47,7 @@ fn memory_is_flat_under_many_tokens() {
 
     let run = lab.only_run();
     let tokens: u64 = run.records.iter().map(|record| u64::from(record.row.events)).sum();
-    assert!(tokens > 50_000, "that was no high rate: {tokens} tokens");
+    assert!(tokens > 50_000, "the rate was too low: {tokens} tokens");
     println!("{tokens} tokens, {} requests; resident {before} bytes warm, {after} at most", run.records.len());
     let samples = read_samples(&run.dir.join("samples.parquet")).unwrap();
     for name in ["in_flight", "resident_bytes", "cpu_seconds_total", "token_events_total"] {
@@ -55,16 +56,16 @@ fn memory_is_flat_under_many_tokens() {
         assert!(series.len() >= 10, "{name}: {} points in half a minute", series.len());
         assert!(series.iter().any(|value| *value > 0.0), "{name}");
         if name.ends_with("_total") {
-            assert!(series.is_sorted(), "{name} only grows");
+            assert!(series.is_sorted(), "{name} never decreases");
         }
     }
     let instants: Vec<u64> = samples.iter().filter(|s| s.name == "in_flight").map(|s| s.at_ns).collect();
     assert!(instants.is_sorted() && *instants.last().unwrap() > 25_000_000_000);
     let largest = samples.iter().filter(|s| s.name == "in_flight").map(|s| s.value).fold(0.0, f64::max);
-    assert!(largest <= 32.0, "never more than the slots: {largest}");
+    assert!(largest <= 32.0, "never more than the number of slots: {largest}");
 }
 
-/// Puts a run of `requests` requests with `gaps` gaps each in the place of a committed one.
+/// Replaces a committed run with one of `requests` requests with `gaps` gaps each.
 fn lengthen(run: &Run, requests: u64, gaps: u64) {
     let whole = run.records.iter().find(|record| record.row.phase == Phase::Measure && record.row.outcome.is_ok());
     let model = &whole.expect("a whole request").row;
@@ -88,7 +89,7 @@ fn lengthen(run: &Run, requests: u64, gaps: u64) {
     run.put_old_record(committed);
 }
 
-/// The most memory that `show` of the run in `dir` was seen to hold, and what it says of ITL.
+/// Returns the peak memory of `show` for the run in `dir`, and its ITL.
 fn shown(lab: &Lab, dir: &Path) -> (u64, serde_json::Value) {
     let id = dir.file_name().unwrap().to_str().unwrap();
     let mut running = lab.start(&["show", id, "--format", "json"]);
@@ -109,7 +110,7 @@ fn judging_a_long_run_does_not_hold_it() {
     let rest = "phases: { fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }\n\
          sweeps: { s: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_size: [2] } } }\n";
     lab.write("plan.yaml", &plan(&[("a", mock.port)], rest));
-    // On a busy machine the run may be invalid; what is judged below takes its place.
+    // On a busy machine the run may be invalid; the rows that are judged below replace it.
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
     let [short, long] = [400, 8_000].map(|gaps| {
@@ -119,6 +120,6 @@ fn judging_a_long_run_does_not_hold_it() {
         most
     });
     println!("160 000 gaps: {short} bytes; 3.2 million: {long}");
-    // Held, they would be 26 MB, and as much again for each copy.
+    // In memory, they would take 26 MB, and as much again for each copy.
     assert!(long < short + (16 << 20), "from {short} to {long} bytes");
 }

@@ -1,4 +1,4 @@
-//! Runs over a mix: which class each request has, what each class sends, and what is told of each.
+//! Runs over a mix: the class of each request, the requests of each class, and the results of each class.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +26,11 @@ scenarios:
       - { scenario: talk, share: 0.2 }
 ";
 
-/// What one of these scenarios is asked to send: prompt tokens of its first turn, and output tokens.
+/// The lengths that each of these scenarios requests: prompt tokens of its first turn, and output tokens.
 const LENGTHS: [(&str, u32, u32, f64); 3] = [("short", 30, 3, 0.5), ("long", 120, 6, 0.3), ("talk", 20, 4, 0.2)];
 
-/// A run of `mixed` for each endpoint of `endpoints`, and the bodies that the server got by request id.
+/// Returns a run of `mixed` for each endpoint of `endpoints`, and the bodies that the server received by
+/// request id.
 fn experiment(endpoints: &str, matrix: &str) -> (Lab, Vec<Run>, BTreeMap<String, Value>) {
     let lab = Lab::new();
     let mut mock = Mock::start(&[]);
@@ -53,7 +54,7 @@ fn rows(run: &Run) -> Vec<RequestRow> {
     rows
 }
 
-/// The body of a row's request.
+/// Returns the body of a row's request.
 fn body<'b>(run: &Run, row: &RequestRow, bodies: &'b BTreeMap<String, Value>) -> &'b Value {
     let id = format!("{}-{}-{}", run.dir.file_name().unwrap().to_str().unwrap(), run.json["attempt"], row.request);
     bodies.get(&id).unwrap_or_else(|| panic!("{id} is not in the log: {:?}", bodies.keys().next()))
@@ -69,7 +70,8 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
     let rows = rows(&runs[0]);
     for (name, prompt, output, share) in LENGTHS {
         let own: Vec<&RequestRow> = rows.iter().filter(|row| class(row) == name).collect();
-        // Each request's class is drawn for itself: five standard deviations of a binomial count, for a fixed seed.
+        // Each request's class is drawn independently: five standard deviations of a binomial count, for a
+        // fixed seed.
         let (n, found) = (rows.len() as f64, own.len() as f64);
         assert!((found - n * share).abs() < 5.0 * (n * share * (1.0 - share)).sqrt(), "{name}: {found} of {n}");
         for row in own.iter().filter(|row| row.sent_ns.is_some()) {
@@ -83,15 +85,15 @@ fn each_class_has_its_share_its_lengths_and_its_fields() {
             assert_eq!(body["top_k"], if name == "short" { 5.into() } else { Value::Null }, "{name}");
             assert_eq!(body["temperature"].as_f64(), Some(if name == "long" { 0.5 } else { 0.0 }), "{name}");
             let messages = body["messages"].as_array().unwrap().len() as u32;
-            assert_eq!(messages, 2 * row.turn.unwrap_or(0) + 1, "a turn carries those before it");
+            assert_eq!(messages, 2 * row.turn.unwrap_or(0) + 1, "a turn contains the earlier ones");
         }
     }
     let texts = |row: &RequestRow| body(&runs[0], row, &bodies)["messages"][0]["content"].to_string();
     let sent = || rows.iter().filter(|row| row.sent_ns.is_some() && row.turn.unwrap_or(0) == 0);
     let openings: std::collections::BTreeSet<String> =
         sent().map(|row| texts(row).chars().take(24).collect()).collect();
-    assert_eq!(openings.len(), sent().count(), "no two prompts open alike, whatever their classes");
-    assert!(rows.iter().any(|row| row.turn == Some(2) && row.outcome == Outcome::Ok), "conversations go on");
+    assert_eq!(openings.len(), sent().count(), "no two prompts start alike, whatever their classes");
+    assert!(rows.iter().any(|row| row.turn == Some(2) && row.outcome == Outcome::Ok), "conversations continue");
 }
 
 #[timed_test]
@@ -105,7 +107,7 @@ fn every_endpoint_and_load_gets_the_same_classes_with_the_same_texts() {
     let common = all.iter().map(Vec::len).min().unwrap();
     let classes: Vec<Vec<&str>> = all.iter().map(|rows| rows[..common].iter().map(class).collect()).collect();
     assert!(classes.iter().all(|of_run| *of_run == classes[0]));
-    // Behind the nonce the texts of requests without a history are the same.
+    // After the nonce, the texts of requests without a history are equal.
     let text = |run: usize, k: usize| {
         let content = body(&runs[run], &all[run][k], &bodies)["messages"][0]["content"].as_str().unwrap().to_owned();
         content.split_once("] ").unwrap().1.to_owned()
@@ -189,7 +191,7 @@ fn shares_and_members_decide_what_a_run_is_and_names_do_not() {
     for (old, new) in others {
         assert_ne!(id(&plan.replace(old, new)), before, "{old} → {new}");
     }
-    // An axis and what stands beside the mix hold for every class.
+    // An axis and the keys next to the mix apply to every class.
     let axis = plan.replace("qps: 5", "qps: 5, output_tokens: 9");
     assert_eq!(id(&axis), id(&plan.replace("  mixed:\n", "  mixed:\n    output_tokens: 9\n")));
 }

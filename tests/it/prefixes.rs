@@ -1,12 +1,13 @@
-//! What prompts are declared to share, against what a prefix cache gives back: the mock has one, and does not know plans.
+//! Declared shared prefixes of prompts, compared with the hits of a prefix cache: the mock has one, and
+//! does not know the plan.
 
 use serde_json::Value;
 use sweepline::rows::Phase;
 
 use super::lab::{Lab, Run, Server};
 
-/// A window over `scenarios` (the text of `scenarios:` and the values of the axis), on an embedded mock whose cache keeps so
-/// many tokens, in the usual blocks.
+/// Returns a window over `scenarios` (the text of `scenarios:` and the values of the axis), on an embedded
+/// mock whose cache keeps this many tokens, in blocks of the usual size.
 fn plan(cache: u32, scenarios: &str, values: &str) -> String {
     format!(
         "sweepline: 1\nname: prefixes\nseed: 5\nmodels: {{ m: {{ id: tiny }} }}\nendpoints:\n  a: {{ engine: mock, mock: {{ ttft: 1ms, \
@@ -16,7 +17,7 @@ fn plan(cache: u32, scenarios: &str, values: &str) -> String {
     )
 }
 
-/// A share of the prompt tokens of the window's requests, in points.
+/// Returns a share of the prompt tokens of the window's requests, in percentage points.
 fn points(run: &Run, part: impl Fn(&sweepline::rows::RequestRow) -> (Option<u32>, Option<u32>)) -> f64 {
     let measured = run.records.iter().map(|record| &record.row).filter(|row| row.phase == Phase::Measure);
     let (mut some, mut all) = (0u64, 0u64);
@@ -35,7 +36,7 @@ fn cached(run: &Run) -> f64 {
     points(run, |row| (row.cached_tokens, row.prompt_tokens))
 }
 
-/// The verdict's reasons of a run by name, with the state of each.
+/// Returns the verdict's reasons of a run by name, with the state of each.
 fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
     let shown = lab.ok(&["show", run.json["id"].as_str().unwrap(), "--format", "json"]).json();
     let reasons = shown["verdict"]["reasons"].as_array().unwrap_or_else(|| panic!("no reasons in {shown}"));
@@ -46,12 +47,12 @@ fn reasons(lab: &Lab, run: &Run) -> Vec<(String, String)> {
 #[timed_test]
 fn a_cache_gives_back_what_is_declared() {
     let lab = Lab::new();
-    // 12 contexts of 1 024 tokens are twice what the cache of the tiles keeps, and a fifth of the other's.
+    // 12 contexts of 1 024 tokens are twice the cache of the tiles, and a fifth of the other cache.
     let groups = "  warm: { base: B1, output_tokens: 4, prompt_tokens: 64, prefix: { share: 0.6, tokens: 1024, groups: 8, order: zipf } }\n  \
                   all: { base: warm, prefix: { tokens: 1024, groups: 3, order: cycle } }\n  \
                   cold: { base: warm, cache: cold }\n  none: { base: warm, prefix: { tokens: 1024, share: 0 } }\n";
     lab.write("groups.yaml", &plan(60_000, groups, "[warm, all, cold, none]"));
-    // On a busy machine runs are late; what was cached is not a question of time.
+    // On a busy machine runs are late, which does not affect caching.
     lab.run(&["run", "groups.yaml"]);
     let tiles = "  tile: { base: B1, output_tokens: 4, prompt_tokens: 64, prefix: { tokens: 1024, groups: 12, order: tile } }\n";
     lab.write("tiles.yaml", &plan(5_000, tiles, "[tile]"));
@@ -78,7 +79,7 @@ fn a_cache_gives_back_what_is_declared() {
 fn a_leak_is_caught() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--prefix-cache", "1000000"]);
-    // Without a nonce both batch sizes send the same texts: the second run meets what the first one left behind.
+    // Without a nonce both batch sizes send the same texts: the second run hits what the first one cached.
     let plan = format!(
         "sweepline: 1\nname: leak\nseed: 5\nnonce: off\nmodels: {{ m: {{ id: tiny }} }}\nendpoints: {{ a: {{ url: '{}', engine: mock }} }}\n\
          phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 300ms, min_requests: 100, at_most: 60s }}, drain: 30s }}\n\
@@ -92,7 +93,7 @@ fn a_leak_is_caught() {
     let leaks: Vec<(f64, Vec<(String, String)>)> = runs.values().map(|run| (cached(run), reasons(&lab, run))).collect();
     let invalid = ("warm_cache".to_owned(), "invalid".to_owned());
     let caught = leaks.iter().filter(|(_, reasons)| reasons.contains(&invalid)).count();
-    assert_eq!(caught, 1, "the run that came second: {leaks:?}");
+    assert_eq!(caught, 1, "the second run: {leaks:?}");
     assert!(leaks.iter().all(|(cached, reasons)| (*cached > 10.0) == reasons.contains(&invalid)), "{leaks:?}");
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
 }

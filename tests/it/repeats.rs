@@ -1,5 +1,5 @@
-//! Repeats that end early: a cell whose means are known, an arm that is told from its baseline. What is not needed is left out with the reason,
-//! and a sweep that is killed and goes on leaves out the same.
+//! Repeats that end early: once a cell's means are known, or an arm differs from its baseline. Unneeded
+//! repeats are skipped with the reason, and a sweep that is killed and resumed skips the same ones.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ phases: { fill: 0s, stabilize: 0s, measure: 400ms, drain: 5s }
 validity: { client_late: { suspect: 100%, invalid: 100% } }
 ";
 
-/// Ids of the runs of a state, as `preview` has them, and its part on repeats.
+/// Returns the ids of the runs in a state, from `preview`, and its section on repeats.
 fn preview(lab: &Lab, state: &str) -> (BTreeSet<String>, Vec<Value>) {
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     lab.follows("preview", &preview);
@@ -30,12 +30,12 @@ fn preview(lab: &Lab, state: &str) -> (BTreeSet<String>, Vec<Value>) {
     (ids, preview["repeats"].as_array().cloned().unwrap_or_default())
 }
 
-/// Starts the program with a failpoint, waits until it has killed itself there, and lets it end.
+/// Starts the program with a failpoint, waits until it has killed itself there, and then lets it finish.
 fn killed_and_resumed(lab: &Lab, failpoint: &str) {
     let args = ["run", "plan.yaml"];
     let running = Running::start(lab.command(&args).env("SWEEPLINE_FAILPOINT", failpoint));
     let (ended, servers) = end(running);
-    assert_eq!(ended.code, None, "it was not killed at {failpoint}: {}", ended.stderr);
+    assert_eq!(ended.code, None, "not killed at {failpoint}: {}", ended.stderr);
     wait_until_gone(&servers);
     honest(&lab.measured(&args));
 }
@@ -46,7 +46,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     let sweep = "  s: { matrix: { endpoint: fast, scenario: short, batch_size: [1, 2] }, \
                  repeats: { until: 50%, at_most: 6, metrics: e2e_p50 } }\n";
     lab.write("plan.yaml", &format!("{HEAD}sweeps:\n{sweep}"));
-    // The ids are those of as many repeats without a condition.
+    // The ids equal those of the same number of unconditional repeats.
     let (all, before) = preview(&lab, "new");
     assert_eq!((all.len(), before.len(), &before[0]["at_least"], &before[0]["at_most"]), (12, 2, &3.into(), &6.into()));
     lab.write(
@@ -67,14 +67,14 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
         made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known within ")),
         "{after:#?}"
     );
-    // The same rows, seen again: nothing to do, for people, pipelines and locks.
+    // The same rows, read again: nothing to do, for users, pipelines and locks.
     let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
     assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" skipped"), "{}", again.stderr);
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
     assert!(why.contains("pruned") && why.contains("known within "), "{why}");
-    // What is wanted again is decided again.
+    // Runs that are requested again are decided again.
     let forced = lab.ok(&["preview", "plan.yaml", "--force", "--format", "json"]).json();
     assert_eq!(forced["totals"]["states"]["pruned"], 0, "{}", forced["totals"]);
 }
@@ -111,7 +111,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
              last: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 5 }}, optional: true }}\n"
         )
     };
-    // One run is refused, at its place.
+    // A budget below a single run is rejected, at its place.
     lab.write("plan.yaml", &plan("100ms"));
     for command in ["check", "run"] {
         let refused = lab.run(&[command, "plan.yaml"]);
@@ -119,11 +119,11 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
         assert!(refused.stderr.contains("plan.yaml:12:17"), "{}", refused.stderr);
         assert!(refused.stderr.contains("`budget.time` is 0.1s, and one run takes 0.4s"), "{}", refused.stderr);
     }
-    // What is not optional runs, and it is said.
+    // Sweeps that are not optional run in spite of the budget, which is reported.
     lab.write("plan.yaml", &plan("1s"));
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
     assert!(shown.contains("sweeps that are not optional take"), "{shown}");
-    // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; 1.2 s are needed in the end.
+    // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; the final need is 1.2 s.
     lab.write("plan.yaml", &plan("2500ms"));
     let budget = || lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
     let left_out = |budget: &Value| -> Vec<String> {
@@ -148,7 +148,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
 #[timed_test]
 fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_known() {
     let lab = Lab::new();
-    // What a closed loop takes of tokens nobody knows before it has been measured; one run takes more than this.
+    // The token cost of a closed loop is unknown before it has been measured; one run costs more than this.
     let plan = format!(
         "{HEAD}budget: {{ tokens: 20 }}\nsweeps:\n  \
          must: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 1 }} }}\n  \

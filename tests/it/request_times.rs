@@ -49,7 +49,7 @@ fn done(line: &Value) -> [u64; 4] {
 }
 
 /// Compares each completed row with its line: reported times are near, unreported ones are null. A write
-/// follows its instant a moment later, longer on a busy machine.
+/// follows its instant by a moment, longer on a busy machine.
 fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u64) {
     let rows: Vec<&RequestRow> =
         run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()).collect();
@@ -63,7 +63,7 @@ fn compared(run: &Run, log: &HashMap<u64, Value>, told: [bool; 4], coarse_ns: u6
         assert_eq!(found.map(|ns| ns.is_some()), told, "{row:?}");
         let (mut found, mut done) = (found, done(line));
         if line["stream"] == false {
-            // All of it is written at once, with the last token.
+            // Everything is written at once, with the last token.
             (found[1], found[2]) = (found[1].zip(found[2]).map(|(prefill, decode)| prefill + decode), None);
             (done[1], done[2]) = (between(line, "slot_ns", "last_write_ns"), 0);
         }

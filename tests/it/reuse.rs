@@ -24,7 +24,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The full ids of a plan's runs, sorted.
+/// Returns the full ids of a plan's runs, sorted.
 fn ids(lab: &Lab, args: &[&str]) -> Vec<String> {
     let preview = lab.ok(&[&["preview", "--format", "json"], args].concat()).json();
     let runs = preview["runs"].as_array().unwrap();
@@ -51,17 +51,17 @@ fn a_plan_of_fragments_and_variables_runs() {
         "--set",
         "vars.quick=150ms",
     ]);
-    // On a busy machine so short a window may be invalid.
+    // On a busy machine such a short window may be invalid.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let run = lab.only_run();
     assert_eq!(run.json["spec"]["phases"]["measure"]["for"], "150ms");
     assert_eq!(run.json["spec"]["load"]["closed"]["batch_size"], 4, "{}", run.json["spec"]["load"]);
-    // What to type next repeats what was set.
+    // The suggested command repeats the values that were set.
     assert!(ended.stderr.contains("--set vars.quick=150ms"), "{}", ended.stderr);
     let id = run.json["id"].as_str().unwrap();
     let why = lab.ok(&["why", &id[..12], "--plan", "plans/p.yaml", "--set", "vars.quick=150ms"]);
     assert!(why.stdout.contains("cached"), "{}", why.stdout);
-    // Without it the plan asks for another run, and the reason names where its values are.
+    // Without it the plan requests another run, and the reason shows where its values are.
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml"]);
     assert!(why.stdout.contains("quick at plans/p.yaml:4:16"), "{}", why.stdout);
     let why = lab.ok(&["why", "batch_size == 4", "--plan", "plans/p.yaml", "--set", "vars.quick=1s"]);
@@ -156,7 +156,8 @@ fn a_frozen_plan_gives_the_same_runs_and_freezes_to_itself() {
         .map(|path| path.to_str().unwrap().to_owned())
         .collect();
     files.push("plans/p.yaml".to_owned());
-    // A trace is no text of the plan: it lies where it lies, relative to the plan, and has to be there for the frozen one too.
+    // A trace is not part of the plan's text: it stays at its path relative to the plan, and the frozen
+    // plan needs it too.
     let trace = include_str!("../../plans/data/conversations.jsonl");
     lab.write("data/conversations.jsonl", trace);
     lab.write("data/profile.json", include_str!("../../plans/data/profile.json"));
@@ -234,7 +235,7 @@ fn secrets_stay_references_when_frozen() {
 fn a_plan_that_differs_from_its_lock_is_refused() {
     let lab = lab();
     lab.ok(&["freeze", "plans/p.yaml", "-o", "plan.lock"]);
-    // What leaves the runs alone is no difference.
+    // Edits that do not affect runs are not a difference.
     lab.write("plans/p.yaml", &PLAN.replace("name: reuse", "name: other # name"));
     lab.ok(&["preview", "plans/p.yaml", "--frozen", "plan.lock"]);
     lab.write("plans/p.yaml", &PLAN.replace("quick: 100ms", "quick: 120ms"));
@@ -245,8 +246,8 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
             &["the runs of plans/p.yaml differ from those of plan.lock", "phases.measure", "100ms", "120ms"],
         );
     }
-    assert!(!lab.results().exists(), "a refused run leaves nothing behind");
-    // Setting the old value is as good as writing it.
+    assert!(!lab.results().exists(), "a rejected run leaves nothing behind");
+    // Setting the old value is equivalent to writing it.
     lab.ok(&["preview", "plans/p.yaml", "--frozen", "plan.lock", "--set", "vars.quick=100ms"]);
 
     let lock = std::fs::read_to_string(lab.path().join("plan.lock")).unwrap();
@@ -282,7 +283,7 @@ fn a_plan_is_compared_with_what_is_set_in_it() {
     let lab = lab();
     let diff = lab.ok(&["diff", "plans/p.yaml", "--set", "vars.n=4"]).stdout;
     assert!(diff.contains("plans/p.yaml --set vars.n=4") && diff.contains("1 new run"), "{diff}");
-    // Two plans are changed alike.
+    // --set changes both plans in the same way.
     lab.write("plans/q.yaml", &PLAN.replace("n: 2 }", "n: 3 }"));
     assert!(!lab.ok(&["diff", "plans/p.yaml", "plans/q.yaml"]).stdout.contains("3 kept"));
     let alike = lab.ok(&["diff", "plans/p.yaml", "plans/q.yaml", "--set", "vars.n=4"]).stdout;

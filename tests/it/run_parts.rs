@@ -1,4 +1,4 @@
-//! `report`: a part for each run, and what ran when, with the numbers of `export` and `show`.
+//! `report`: a part for each run, and a timeline of the runs, with the numbers of `export` and `show`.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ sweeps:
   rates: { matrix: { endpoint: [one], model: [m], scenario: [short], qps: [60] } }
 ";
 
-/// The points of a path: absolute begins, then steps.
+/// Returns the points of a path: absolute starts, then steps.
 fn points(path: &str) -> Vec<Vec<(i64, i64)>> {
     let mut parts: Vec<Vec<(i64, i64)>> = Vec::new();
     let mut pen = (0, 0);
@@ -48,7 +48,7 @@ fn points(path: &str) -> Vec<Vec<(i64, i64)>> {
     parts
 }
 
-/// The heights of values above the foot of a strip.
+/// Returns the heights of values above the foot of a strip.
 fn heights(values: &[f64]) -> Vec<i64> {
     let most = values.iter().copied().fold(0.0, f64::max);
     values.iter().map(|value| (value / most * 70.0).round() as i64).collect()
@@ -58,7 +58,7 @@ fn numbers(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
 }
 
-/// What is drawn of a run is what `show` says of it.
+/// Asserts that the drawing of a run shows the values of `show`.
 fn drawing_is_that_of_show(part: &str, load: &Value) {
     let feet: Vec<i64> =
         Page::between(part, "class=\"z\" d=\"M0 ", "H").iter().map(|foot| foot.parse().unwrap()).collect();
@@ -74,7 +74,7 @@ fn drawing_is_that_of_show(part: &str, load: &Value) {
         assert_eq!(found, heights(&numbers(&load[key])), "{key}");
         assert!(line.iter().enumerate().all(|(part, (x, _))| *x == 5 + 10 * part as i64), "{key}: {line:?}");
     }
-    // The shortest and the longest of each part; parts without an answer are gaps.
+    // The minimum and the maximum of each part; parts without a response are gaps.
     let band = load["ttft_ms"].as_array().unwrap();
     let most = band.iter().filter(|ends| !ends.is_null()).map(|ends| ends[1].as_f64().unwrap()).fold(0.0, f64::max);
     let height = |value: &Value| (value.as_f64().unwrap() / most * 70.0).round() as i64;
@@ -87,7 +87,7 @@ fn drawing_is_that_of_show(part: &str, load: &Value) {
     let pieces = band.split(Value::is_null).filter(|piece| !piece.is_empty()).count();
     let found = points(drawn[2]);
     assert_eq!((found.len(), found.concat()), (pieces, wanted));
-    // Failures stand where they ended.
+    // Failures are drawn where they ended.
     let failed = load["failed"].as_array().unwrap();
     let wanted: Vec<i64> = (0..60).filter(|at| failed[*at as usize] != 0).map(|at| 5 + 10 * at).collect();
     let marks = Page::between(part, "class=\"f\" d=\"", "\"").first().map(|path| points(path)).unwrap_or_default();
@@ -116,7 +116,7 @@ fn numbers_are_those_of_show(part: &str, load: &Value) {
 fn tables_are_those_of_export(part: &str, run: &Value) -> usize {
     let mut compared = 0;
     let tables: Vec<Table> = Page::between(part, "<table>", "</table>").into_iter().map(Table::of).collect();
-    assert_eq!(tables.len(), 3, "distributions, single figures, and what is drawn over time");
+    assert_eq!(tables.len(), 3, "distributions, single figures, and figures over time");
     for row in 0..tables[0].rows.len() {
         let metric = tables[0].text(row, "metric").trim_end_matches("_ms").to_owned();
         for (heading, key) in
@@ -173,7 +173,7 @@ fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
         {
             assert!(words.contains(reason["text"].as_str().unwrap()), "{reason} is not in {words}");
         }
-        // The table of runs leads to it.
+        // The table of runs links to it.
         let anchor = Page::between(part, "<div id=\"", "\"")[0];
         let link = format!("<a href=\"#{anchor}\">{short}</a>");
         assert_eq!(page.section("runs").unwrap().matches(&link).count(), 1, "{link}");
@@ -202,7 +202,7 @@ fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
 
     opened_by_its_link(&lab, &page);
 
-    // A run that was given up has a part with its reason, and its attempts stand in the timeline.
+    // A run that was given up has a part with its reason, and its attempts are in the timeline.
     let run = lab.runs().into_values().next().unwrap();
     give_up_saying(&lab, &run, "rate_limited", "too <many> requests");
     lab.ok(&["report", "plan.yaml"]);
@@ -220,7 +220,7 @@ fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
     assert!(spoiled >= 1, "{timeline:?}");
 }
 
-/// A link to a run opens its part, in a browser without a click.
+/// A link to a run opens its part in a browser, without a click.
 fn opened_by_its_link(lab: &Lab, page: &Page) {
     let Some(browser) = browser() else { return };
     let anchor = Page::between(page.section("each-run").unwrap(), "<div id=\"", "\"")[1];

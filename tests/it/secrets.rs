@@ -12,14 +12,14 @@ use super::mock::Mock;
 use super::outcomes::by_number;
 use super::server::{Server, stream_of, token};
 
-/// In lower case, as the tests' own server repeats it.
+/// In lower case, as the test server repeats it.
 const CANARY: &str = "canary7f3a9c51d2e84b60";
-/// What must be nowhere: the beginning of the key gives it away too.
+/// Text that may appear nowhere: the start of the key reveals it too.
 const TRACE: &str = "canary7f";
 /// So does its end.
 const END: &str = "51d2e84b60";
 
-/// A plan over endpoints in YAML's flow style, one closed loop on each, in this order.
+/// Returns a plan over endpoints in YAML's flow style, with one closed loop on each, in this order.
 fn plan(endpoints: &[(&str, String)], requests: usize) -> String {
     let mut text = "sweepline: 1\nname: keys\nendpoints:\n".to_owned();
     for (name, endpoint) in endpoints {
@@ -46,14 +46,15 @@ fn at(port: u16, more: &str) -> String {
     format!("url: 'http://127.0.0.1:{port}/v1', engine: mock, {more}")
 }
 
-/// Nothing that a program said has the key.
+/// Asserts that no output of a program contains the key.
 fn said_nothing(ended: &Ended) {
     for text in [&ended.stdout, &ended.stderr] {
         assert!(!text.contains(TRACE) && !text.contains(END), "{text}");
     }
 }
 
-/// No file below `folder` has the key, neither as bytes nor in what its rows hold when they are unpacked.
+/// Asserts that no file below `folder` contains the key, neither as bytes nor in the decoded values of its
+/// rows. Returns the number of files.
 fn is_clean(folder: &Path) -> usize {
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -73,7 +74,7 @@ fn is_clean(folder: &Path) -> usize {
     files
 }
 
-/// Every way to ask for results is clean, and so are the files.
+/// Asserts that the output of every command that reads results is clean, and so are the files.
 fn everything_is_clean(lab: &Lab, with_key: impl Fn(&[&str]) -> Ended) {
     for args in [
         &["list"][..],
@@ -93,7 +94,7 @@ fn everything_is_clean(lab: &Lab, with_key: impl Fn(&[&str]) -> Ended) {
         &["run", "plan.yaml", "--dry-run"],
     ] {
         let ended = with_key(args);
-        assert!(!matches!(ended.code, None | Some(1 | 2 | 5)), "{args:?} is no way to ask: {}", ended.stderr);
+        assert!(!matches!(ended.code, None | Some(1 | 2 | 5)), "{args:?} reads no results: {}", ended.stderr);
         said_nothing(&ended);
     }
     for (id, run) in lab.runs() {
@@ -108,7 +109,7 @@ fn everything_is_clean(lab: &Lab, with_key: impl Fn(&[&str]) -> Ended) {
     assert!(is_clean(&lab.results()) >= 4);
 }
 
-/// The command lines of a process and of its children.
+/// Returns the command lines of a process and of its children.
 fn command_lines(process: u32) -> Vec<String> {
     let line =
         |pid: &str| std::fs::read(format!("/proc/{pid}/cmdline")).map(|b| String::from_utf8_lossy(&b).into_owned());
@@ -145,14 +146,14 @@ fn the_key_reaches_the_server_and_nothing_else() {
     let runs = lab.runs();
     assert_eq!(runs.len(), 3, "{}", ended.stderr);
     for run in runs.into_values() {
-        // The last may be cut at the end.
+        // The last request may be cut at the end.
         let records = by_number(run);
-        assert!(records.iter().take(5).all(|record| record.row.outcome.is_ok()), "the server took the key");
+        assert!(records.iter().take(5).all(|record| record.row.outcome.is_ok()), "the server accepted the key");
     }
     everything_is_clean(&lab, |args| Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap()));
 }
 
-/// Answers that repeat the key in every place that is kept of an answer.
+/// Returns responses that repeat the key in every stored part of a response.
 fn echoes() -> Vec<Vec<u8>> {
     let status = |status: u16, body: &str| {
         format!("HTTP/1.1 {status} No\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
@@ -168,14 +169,14 @@ fn echoes() -> Vec<Vec<u8>> {
         stream_of(&format!("{}data: {{\"choices\":[{{\"finish_reason\":\"{CANARY}\"}}]}}\n\n", token("a"))),
         format!("HTTP/1.1 {CANARY}\r\n\r\n").into_bytes(),
     ];
-    // What is not seen is taken out before a text is shown: it must not hide the key until then.
+    // Invisible characters are removed before a text is shown: until then they must not hide the key.
     for mark in ["\u{1}", "\u{200b}", "\u{202e}", "\\u0001"] {
         let split = format!("{}{mark}{}", &CANARY[..10], &CANARY[10..]);
         echoes.push(status(401, &format!("{{\"error\":{{\"message\":\"bad key {split}\"}}}}")));
         echoes.push(status(401, &format!("bad key {split}")));
         echoes.push(status(400, &format!("{{\"headers\":{{\"authorization\":\"Bearer {split}\"}}}}")));
     }
-    // Wherever a message is cut, no part of the key is left.
+    // Wherever a message is cut, no part of the key remains.
     for before in 170..205 {
         echoes.push(status(401, &format!("{} {CANARY}", "x".repeat(before))));
         echoes.push(stream_of(&format!("data: {{\"error\":\"{} {CANARY}\"}}\n\n", "x".repeat(before))));
@@ -215,7 +216,7 @@ fn a_server_that_repeats_the_key_finds_no_reader() {
 fn a_refused_key_is_not_shown() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Two commands ask once each; the thread ends when it has answered both.
+    // Two commands send one request each; the thread ends when it has responded to both.
     let answering = std::thread::spawn(move || {
         for (before, mark) in [(10, "\u{1}"), (190, "")] {
             let (mut stream, _) = listener.accept().unwrap();
@@ -262,7 +263,7 @@ fn missing_keys_are_named_together_before_anything_is_sent() {
     ] {
         assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
     }
-    assert!(lab.runs().is_empty(), "nothing is measured before the plan is mended");
+    assert!(lab.runs().is_empty(), "nothing is measured before the plan is fixed");
     let probed = lab.run(&["probe", "plan.yaml"]);
     assert_eq!(probed.code, Some(2));
     assert!(

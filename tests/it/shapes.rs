@@ -1,5 +1,5 @@
-//! Streams in each shape that real servers send: all of them are whole answers, with the server's own instants, tokens
-//! and text.
+//! Streams in each shape that real servers send: all are complete responses, with the server's own
+//! instants, tokens and text.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::server::{Server, stream_of, token};
 
 const TOKENS: u32 = 12;
 
-/// A shape: flags of the mock, and what its rows say.
+/// A shape: flags of the mock, and the expected values of its rows.
 struct Shape {
     flags: &'static [&'static str],
     endpoint: &'static str,
@@ -68,9 +68,9 @@ fn digest(text: &str) -> String {
     })
 }
 
-/// The answer of a line of the log as a row digests it: content first, then reasoning.
+/// Returns the response of a log line as a row digests it: content first, then reasoning.
 fn content_first(answer: &str, reasoning: usize) -> String {
-    // Every word but the first opens with its blank.
+    // Every word except the first starts with its space.
     let border = answer.match_indices(' ').nth(reasoning.wrapping_sub(1)).map_or(answer.len(), |(at, _)| at);
     let border = if reasoning == 0 { 0 } else { border };
     format!("{}{}", &answer[border..], &answer[..border])
@@ -112,7 +112,7 @@ fn every_shape_is_a_whole_answer() {
         let id = format!("{}-{}", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
         let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
         let mut records = by_number(run);
-        // What is asked for after the window is cut at the end.
+        // Requests dispatched after the window are cut at the end.
         records.retain(|record| record.row.phase == sweepline::rows::Phase::Measure);
         assert!(records.len() >= 4);
         let log = mocks[at].log(records.len() + 2);
@@ -129,7 +129,7 @@ fn every_shape_is_a_whole_answer() {
     }
 }
 
-/// A row against the server's own line.
+/// Compares a row with the server's own log line.
 fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     let (row, flags) = (&record.row, shape.flags);
     assert!(row.outcome.is_ok(), "{flags:?}: {} {:?}", row.outcome, row.error);
@@ -150,20 +150,26 @@ fn compare(shape: &Shape, record: &Record, line: &Value, origin: u64) {
     // One clock for both: nothing is received before it was written.
     let written = |name: &str| line[name].as_u64().unwrap() - origin;
     assert!(row.sent_ns.unwrap() <= written("arrival_ns"), "{flags:?}");
-    assert!(row.first_token_ns.unwrap() >= written("first_write_ns"), "{flags:?}: a token before there was one");
-    assert!(row.last_token_ns.unwrap() >= written("last_write_ns"), "{flags:?}: the last token is not the last");
+    assert!(
+        row.first_token_ns.unwrap() >= written("first_write_ns"),
+        "{flags:?}: a token was read before it was written"
+    );
+    assert!(
+        row.last_token_ns.unwrap() >= written("last_write_ns"),
+        "{flags:?}: the last token was read before it was written"
+    );
     let instants =
         [row.headers_ns, row.first_chunk_ns, row.first_token_ns, row.last_token_ns, row.done_ns, row.ended_ns];
     assert!(instants.iter().all(Option::is_some) && instants.is_sorted(), "{flags:?}: {instants:?}");
     match shape.reasoning {
         0 => assert_eq!(row.first_output_ns, row.first_token_ns, "{flags:?}"),
-        all if all == TOKENS as usize => assert_eq!(row.first_output_ns, None, "{flags:?}: reasoning is no output"),
-        // One read may bring the last of the reasoning and the first of the output, where the machine is busy.
+        all if all == TOKENS as usize => assert_eq!(row.first_output_ns, None, "{flags:?}: reasoning is not output"),
+        // On a busy machine one read may contain the last of the reasoning and the first of the output.
         _ => assert!(row.first_output_ns >= row.first_token_ns, "{flags:?}"),
     }
 }
 
-/// The opening chunk comes when the request gets its slot, well before the first token.
+/// The opening chunk arrives when the request gets its slot, well before the first token.
 fn role_chunk_is_no_token(shape: &Shape, records: &[Record]) {
     let ahead = |record: &Record| record.row.first_token_ns.unwrap() - record.row.first_chunk_ns.unwrap();
     let most = records.iter().map(ahead).max().unwrap();
@@ -210,7 +216,7 @@ fn streams_that_the_mock_does_not_send() {
         r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}"#;
     let usage = r#"data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}"#;
     let (a, b) = (token("a"), token("b"));
-    // Body, events, tokens, who counted them.
+    // Body, events, tokens, and the source of the token count.
     let answers: Vec<(String, u32, u32, TokenSource)> = vec![
         (format!("{a}{b}{finish}"), 2, 2, TokenSource::Events),
         (format!("\u{feff}{a}{b}data:[DONE]"), 2, 2, TokenSource::Events),

@@ -1,4 +1,4 @@
-//! `push` and `pull`: results of a colleague are hits, one result of each run stays, and failures lose
+//! `push` and `pull`: results of a colleague are hits, each run keeps one result, and failures lose
 //! nothing.
 
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ fn what_a_colleague_pushed_is_a_hit_and_the_first_result_stays() {
     assert_eq!(outcomes(&late), [0, 0, 5]);
     assert_eq!(std::fs::read_dir(shared.path().join("team/attempts")).unwrap().count(), 5);
     assert_eq!(outcomes(&other.ok(&["pull", &url, "--format", "json"]).json()), [0, 0, 5]);
-    // With a plan, only its runs, with changes as for every command.
+    // With a plan, only its runs, with changes as in every command.
     let some = |count: usize, args: &[&str]| {
         let document =
             self::lab().ok(&[&["pull", &url, "--plan", "plan.yaml", "--format", "json"], args].concat()).json();
@@ -144,7 +144,7 @@ fn a_store_that_lets_every_writer_win_is_refused_by_name() {
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains("s3://bench/chat ignores \"create if absent\""), "{}", refused.stderr);
     }
-    assert!(s3.keys("chat/runs/").is_empty(), "nothing was sent");
+    assert!(s3.keys("chat/runs/").is_empty(), "no request was sent");
 }
 
 #[timed_test]

@@ -1,4 +1,4 @@
-//! `record: { text: true }`: what was sent and answered, word by word, against the servers' own logs.
+//! `record: { text: true }`: the prompts and responses, word for word, compared with the servers' own logs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use super::mock::Mock;
 
 const CANARY: &str = "canary2b8e61f09d";
 
-/// A plan with one sweep of conversations on `a` (chat) and one of single requests on `b` (completions).
+/// Returns a plan with one sweep of conversations on `a` (chat) and one of single requests on `b`
+/// (completions).
 fn plan(mocks: &[Mock; 2], head: &str, sweep: &str) -> String {
     let [a, b] = mocks.each_ref().map(|mock| format!("http://127.0.0.1:{}/v1", mock.port));
     format!(
@@ -26,7 +27,8 @@ sweeps:
     )
 }
 
-/// Runs the plan. 3: some run is not valid, which on a busy machine may be so and is not what is tested here.
+/// Runs the plan. Exit code 3 is accepted: on a busy machine some run may be invalid, which is not tested
+/// here.
 fn run(lab: &Lab, more: &[&str]) -> String {
     let ended = lab.command(&[&["run", "plan.yaml"], more].concat()).env("KEY", CANARY).output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
@@ -46,7 +48,8 @@ fn texts(run: &Run) -> Vec<TextRow> {
     read_texts(&run.dir.join("texts.parquet")).unwrap()
 }
 
-/// What the log says of a request, by its number: the body, and the answer with its reasoning in front.
+/// Returns the log's entry of each request, by its number: the body, and the response with its reasoning in
+/// front.
 fn logged(mock: &mut Mock, run: &Run) -> BTreeMap<u64, (Value, String)> {
     mock.terminate();
     let attempt = format!("{}-{}-", &run.json["id"].as_str().unwrap()[..16], run.json["attempt"]);
@@ -58,16 +61,16 @@ fn logged(mock: &mut Mock, run: &Run) -> BTreeMap<u64, (Value, String)> {
     lines.collect()
 }
 
-/// Each row of the run says what the server's log says; gives how many there are.
+/// Asserts that each row of the run agrees with the server's log; returns the number of rows.
 fn agree(run: &Run, mock: &mut Mock) -> usize {
     let (rows, log) = (texts(run), logged(mock, run));
     let requests: Vec<_> = run.records.iter().map(|record| &record.row).collect();
-    assert_eq!(rows.len(), requests.len(), "every request was made");
+    assert_eq!(rows.len(), requests.len(), "every request is stored");
     for (text, row) in rows.iter().zip(requests) {
         assert_eq!((text.request, text.conversation, text.turn), (row.request, row.conversation, row.turn));
         assert_eq!((text.truncated, &text.tool_calls), (false, &None));
         let Some((body, answer)) = log.get(&text.request) else {
-            // It was cut at the run's end before the server had read it.
+            // It was cut at the end of the run before the server had read it.
             assert!(!row.outcome.is_ok(), "request {} is not in the log", text.request);
             continue;
         };
@@ -78,7 +81,7 @@ fn agree(run: &Run, mock: &mut Mock) -> usize {
         let said = format!("{}{}", text.reasoning.as_deref().unwrap_or(""), text.answer.as_deref().unwrap_or(""));
         match row.outcome.is_ok() {
             true => assert_eq!(&said, answer),
-            // What did not come any more was not kept.
+            // The part that never arrived was not stored.
             false => assert!(answer.starts_with(&said), "{said:?} of {answer:?}"),
         }
         assert_eq!(text.reasoning.is_some(), body["messages"].is_array() && row.events > 0);
@@ -96,11 +99,11 @@ fn texts_are_those_of_the_servers_logs() {
     let runs = lab.runs();
     let [a, b] = [of(&runs, "a"), of(&runs, "b")];
     assert!(agree(a, &mut mocks[0]) >= 20 && agree(b, &mut mocks[1]) >= 20);
-    // Conversations stand there with their histories, and no file has the key.
+    // Conversations include their histories, and no file contains the key.
     let deep = texts(a).into_iter().find(|text| text.turn > Some(1)).expect("a third turn");
     assert!(serde_json::from_str::<Vec<Value>>(&deep.prompt).unwrap().len() >= 5, "{deep:?}");
     assert!(texts(a).iter().all(|text| !format!("{text:?}").contains("canary")));
-    // A file that was tampered with is found.
+    // A manipulated file is detected.
     let file = a.dir.join("texts.parquet");
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
@@ -125,7 +128,8 @@ fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
         assert!(!run.dir.join("texts.parquet").exists() && run.json["files"]["texts.parquet"].is_null());
         assert!(run.json["spec"]["record"].is_null());
     }
-    // A sweep asks for its own; the results stay, and what to type is said.
+    // A sweep can enable it for itself; the results are kept, and a message shows the command that measures
+    // again.
     lab.write("plan.yaml", &plan(&mocks, "", "record: { text: true },"));
     let said = run(&lab, &[]);
     assert!(said.contains("nothing to do"), "{said}");
@@ -141,7 +145,7 @@ fn nothing_is_kept_unasked_and_nothing_is_measured_again_for_it() {
     let kept = of(&runs, "b");
     assert_eq!(kept.json["files"]["texts.parquet"]["rows"], texts(kept).len());
     assert!(!texts(kept).is_empty());
-    // A sweep that wants none says so over its plan.
+    // A sweep can disable it in spite of its plan.
     lab.write("plan.yaml", &plan(&mocks, "record: { text: true }", "record: { text: false },"));
     let said = run(&lab, &["--only", "sweep == 'short'"]);
     assert!(!said.contains("without texts"), "{said}");

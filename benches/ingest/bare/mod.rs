@@ -1,5 +1,6 @@
-//! The bare reader: hyper's connection API on one thread, kept connections, each polled in the task of its request. It
-//! reads whole answers and stores nothing; of the bytes it looks at the last ones only, to know that a stream was whole.
+//! The bare reader: hyper's connection API on one thread, with kept connections, each polled in the task of
+//! its request. It reads whole responses and stores nothing; it examines only the last bytes, to check that
+//! a stream was complete.
 
 pub mod http2;
 pub mod open;
@@ -22,7 +23,7 @@ use tokio::net::TcpStream;
 
 use crate::seen::Seen;
 
-/// What every whole stream ends with.
+/// The end of every complete stream.
 const END: &[u8] = b"data: [DONE]\n\n";
 
 /// A closed loop to run.
@@ -32,17 +33,17 @@ pub struct Closed {
     pub port: u16,
     /// Body of every request.
     pub body: String,
-    /// Tokens of each answer, as the body asks.
+    /// Tokens of each response, as requested in the body.
     pub tokens: u32,
     /// Requests in flight.
     pub streams: u32,
-    /// How long, at least …
+    /// The minimum duration …
     pub window: Duration,
-    /// … and until so many streams have ended.
+    /// … and the minimum number of finished streams.
     pub least: u64,
 }
 
-/// What all slots look at to know when to end.
+/// The condition that ends all slots.
 struct Goal {
     end: Instant,
     least: u64,
@@ -78,7 +79,7 @@ async fn slot(port: u16, template: Request<Full<Bytes>>, goal: Arc<Goal>) {
     }
 }
 
-/// The request of every stream.
+/// Returns the request of every stream.
 pub fn request(port: u16, body: Bytes) -> Request<Full<Bytes>> {
     let host = HeaderValue::try_from(format!("127.0.0.1:{port}")).expect("a plain address");
     Request::post("/v1/chat/completions")
@@ -103,26 +104,26 @@ impl Connection {
         Connection { sender, driver }
     }
 
-    /// Sends a request and reads its answer to the end.
+    /// Sends a request and reads its response to the end.
     pub async fn stream(&mut self, request: Request<Full<Bytes>>) {
         let Connection { sender, driver } = self;
         let mut answer = pin!(sender.send_request(request));
         let response = poll_fn(|cx| {
-            // The end of the connection shows in the answer.
+            // The end of the connection shows in the response.
             let _ = Pin::new(&mut *driver).poll(cx);
             answer.as_mut().poll(cx)
         });
         let mut body = response.await.expect("an answer").into_body();
         let mut whole = false;
         while let Some(data) = next(driver, &mut body).await {
-            // A read may cut the mark in two.
+            // A read may split the mark.
             whole = data.ends_with(END) || (!data.is_empty() && END.ends_with(&data));
         }
         assert!(whole, "a stream ended without its end mark");
     }
 }
 
-/// The next piece of a body.
+/// Returns the next piece of a body.
 async fn next(driver: &mut http1::Connection<TokioIo<TcpStream>, Full<Bytes>>, body: &mut Incoming) -> Option<Bytes> {
     let frame = poll_fn(|cx| match Pin::new(&mut *body).poll_frame(cx) {
         Poll::Pending => {

@@ -177,7 +177,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
         assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }
-    // Without results nothing is stopped: all of the plan is possible.
+    // Without results nothing is stopped: the whole plan is possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
 }
 

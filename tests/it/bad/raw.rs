@@ -1,5 +1,5 @@
-//! A server of the test's own that answers the probe and then hands over every connection as it was accepted, before a
-//! byte is read from it.
+//! A test server that responds to the probe and then passes on every connection as it was accepted, before
+//! any byte is read from it.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use super::super::lab::DEADLINE;
 
-/// A running server; gone when dropped, with all its connections.
+/// A running server, stopped on drop with all its connections.
 pub struct Raw {
     pub port: u16,
     over: Arc<AtomicBool>,
@@ -18,8 +18,8 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Serves each connection behind the probe's by `serve`, in a thread of its own. A connection stays open until its end
-    /// is written or the server is gone.
+    /// Serves each connection after the probe's with `serve`, in a separate thread. A connection stays open
+    /// until its end is written or the server is dropped.
     pub fn start(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Raw {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ impl Raw {
         Raw { port, over, streams, accepting: Some(accepting) }
     }
 
-    /// Connections behind the probe's so far.
+    /// Returns the number of connections after the probe's so far.
     pub fn connections(&self) -> usize {
         self.streams.lock().unwrap().len()
     }
@@ -54,7 +54,7 @@ impl Raw {
 impl Drop for Raw {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepting) = self.accepting.take().filter(|_| !std::thread::panicking()) {
             accepting.join().unwrap();
@@ -65,7 +65,7 @@ impl Drop for Raw {
     }
 }
 
-/// Reads the head of a request, not a byte further; in lower case. Empty at the end of the connection.
+/// Reads the head of a request and no byte after it; in lower case. Empty at the end of the connection.
 pub fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -78,8 +78,8 @@ pub fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).to_lowercase()
 }
 
-/// Reads a request that is the only one on its way, head and body. Says whether it is one of the load, and not a question of whether
-/// the server is there and idle.
+/// Reads a request, head and body, which is the only one in transit. Returns whether it belongs to the
+/// load, and not to a check that the server is up and idle.
 pub fn read_request(stream: &mut TcpStream) -> bool {
     let (mut bytes, mut part) = (Vec::new(), [0; 8192]);
     let whole = |bytes: &[u8]| {
@@ -94,16 +94,17 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
     !String::from_utf8_lossy(&bytes).contains("x-request-id: sweepline-probe")
 }
 
-/// The length of the body that a head announces.
+/// Returns the length of the body that a head announces.
 fn length(head: &str) -> usize {
     head.split("content-length: ").nth(1).map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap())
 }
 
-/// What a probe is answered, whatever it asks.
+/// The response to every request of a probe.
 pub const PROBE_ANSWER: &str =
     r#"{"data":[{"id":"tiny"}],"choices":[{"message":{"content":"hi"}}],"usage":{"completion_tokens":1}}"#;
 
-/// Answers all that the probe asks on this connection; says whether that was its last question, the generation.
+/// Responds to all requests of the probe on this connection; returns whether the last one, the generation,
+/// was among them.
 pub fn answer_probe(stream: &mut TcpStream) -> bool {
     loop {
         let head = read_head(stream);

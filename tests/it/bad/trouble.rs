@@ -1,4 +1,4 @@
-//! What befalls client and server in the middle of a run.
+//! Problems of client and server during a run.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::super::mock::Mock;
 use super::super::outcomes::{by_number, plan};
 use super::{MB, Watched, watch};
 
-/// An open loop of `qps` over `measure`.
+/// Returns an open loop of `qps` over `measure`.
 fn open(port: u16, qps: u32, measure: &str, more: &str) -> String {
     let rest = format!(
         "{more}timeouts: {{ connect: 5s, stall: 20s }}\n\
@@ -22,9 +22,9 @@ fn open(port: u16, qps: u32, measure: &str, more: &str) -> String {
     plan(&[("a", port)], &rest)
 }
 
-/// The rows of a run that came to its end, or of one that gave up because nobody could be reached: which of the two a
-/// trouble leads to is a matter of the machine's speed. Twenty connections in a row that the machine does not allow are the
-/// documented border.
+/// Returns the rows of a run that ended normally, or of one that gave up because the server was
+/// unreachable: the speed of the machine decides which happens. Twenty consecutive connections that the
+/// machine does not allow are the documented limit.
 fn rows(lab: &Lab, watched: &Watched) -> Vec<Record> {
     let Watched { ended, peak } = watched;
     assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
@@ -48,11 +48,11 @@ fn a_limit_of_files_that_is_reached_in_a_run_fails_requests_and_says_so() {
     let lab = Lab::new();
     lab.write("plan.yaml", &open(mock.port, 40, "2s", "connections: per_request\n"));
     let running = lab.start(&["run", "plan.yaml"]);
-    // The first of the run: a dozen are under way.
+    // The first requests of the run: a dozen are in flight.
     mock.log_of_runs(3);
     let process = Pid::from_raw(running.id() as i32);
     let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
-    // What is open stays open; of new ones there can be fewer than are needed at a time.
+    // Open connections stay open; fewer new ones are possible than are needed at a time.
     let current = Some(files(&running) - 4);
     prlimit(process, Resource::Nofile, Rlimit { current, maximum }).unwrap();
     let watched = watch(running);
@@ -65,12 +65,12 @@ fn a_limit_of_files_that_is_reached_in_a_run_fails_requests_and_says_so() {
         assert_eq!((record.row.sent_ns, record.row.http_status), (None, None));
     }
     let other = |record: &&Record| !matches!(record.row.outcome, Outcome::Ok | Outcome::Connect | Outcome::CutAtDrain);
-    assert!(!records.iter().any(|record| other(&record)), "nothing else went wrong");
+    assert!(!records.iter().any(|record| other(&record)), "no other request failed");
     eprintln!("{} of {} without a file descriptor", failed.len(), records.len());
 }
 
-/// A port on which a server can be started again: outside of the range from which the kernel takes the ports of clients,
-/// one of which might else get it meanwhile.
+/// Returns a port on which a server can be restarted: outside the range from which the kernel assigns
+/// client ports, so that no client can get it meanwhile.
 fn quiet_port() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let lowest: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
@@ -85,14 +85,14 @@ fn a_server_that_restarts_in_a_run_costs_the_requests_of_the_gap() {
     let flags = ["--port", &port.to_string(), "--ttft", "50ms", "--itl", "10ms"];
     let first = Mock::start(&flags);
     let lab = Lab::new();
-    // Without this the gap may be an outage, which ends the run.
+    // Without this the gap could count as an outage, which ends the run.
     let measured = open(port, 10, "5s", "").replace("engine: mock }", "engine: mock, errors: measured }");
     lab.write("plan.yaml", &measured);
     let running = lab.start(&["run", "plan.yaml"]);
-    // Ten questions before the run, then three of its requests.
+    // Ten requests before the run, then three of the run's own.
     first.log(13);
     drop(first);
-    // The gap is the very thing under test: some requests meet nobody.
+    // The gap is what this test is about: some requests find no server.
     std::thread::sleep(Duration::from_millis(500));
     let second = Mock::start(&flags);
     let watched = watch(running);
@@ -102,14 +102,14 @@ fn a_server_that_restarts_in_a_run_costs_the_requests_of_the_gap() {
     assert_eq!(outcome(&records[0]), Outcome::Ok);
     let lost: Vec<usize> =
         (0..records.len()).filter(|at| matches!(outcome(&records[*at]), Outcome::Reset | Outcome::Connect)).collect();
-    assert!(!lost.is_empty(), "nobody noticed the gap");
+    assert!(!lost.is_empty(), "no request fell into the gap");
     let others = records.iter().map(outcome).filter(|outcome| !matches!(outcome, Outcome::Reset | Outcome::Connect));
     assert!(others.clone().all(|outcome| matches!(outcome, Outcome::Ok | Outcome::CutAtDrain)));
     assert!(lost.iter().all(|at| records[*at].row.error.is_some()));
     if !lab.runs().is_empty() {
         assert!(outcome(&records[lost[lost.len() - 1] + 1]) == Outcome::Ok, "served again");
         let served = records.len() - 1 - lost[lost.len() - 1];
-        // Those that were cut at the end may not have come to their ends in the log.
+        // Requests that were cut at the end may be incomplete in the log.
         let answered = wait_for("the log", || Some(second.log_now().len()).filter(|lines| lines + 5 >= served));
         eprintln!("{} lost, {served} behind them, {answered} in the second log", lost.len());
     }
