@@ -1,12 +1,13 @@
-//! The steps of the hot path that touch neither socket nor clock, for a tool that counts instructions: `callgrind` counts
-//! what a machine that others use too cannot disturb. Run with a step and without one, the difference is the step's:
+//! The steps of the hot path that use neither socket nor clock, for a tool that counts instructions: the counts of
+//! `callgrind` are not disturbed by other users of the machine. Run it with a step and with `none`; the difference is the
+//! cost of the step:
 //!
 //!     cargo bench --bench instructions --no-run
 //!     valgrind --tool=callgrind target/release/deps/instructions-… STEP 2000
 //!
 //! Steps: `http` (head and chunks), `frame` (events), `parse` (every event in full), `template`, `record` (framing,
-//! parsing, tally), `none`. One stream of 128 tokens as vLLM writes it, so many times. Compares with nothing: docs/ENGINE.md
-//! has the figures of now and of before.
+//! parsing, tally), `none`. Each processes one stream of 128 tokens as vLLM writes it, this many times. There is no
+//! comparison: docs/ENGINE.md has the current and earlier figures.
 
 use std::hint::black_box;
 
@@ -22,7 +23,7 @@ fn event(delta: &str, finish: &str) -> String {
     )
 }
 
-/// The body of one answer, an event a piece.
+/// Returns the body of one response, one event per piece.
 fn pieces() -> Vec<String> {
     let words = [" the", " router", " keeps", " a", " list", " of", " open", " requests"];
     let mut pieces = vec![event(r#"{"role":"assistant","content":""}"#, "null")];
@@ -55,12 +56,12 @@ fn main() {
             "template" => keep(steps::template(&events)),
             "record" => keep(steps::record(&bytes, TOKENS, &mut || 10_000_000)),
             "none" => {}
-            other => panic!("no such step: {other}"),
+            other => panic!("unknown step: {other}"),
         }
     }
 }
 
-/// Keeps the compiler from leaving out what made `value`.
+/// Keeps the compiler from removing the computation of `value`.
 fn keep<T>(value: T) {
     black_box(value);
 }

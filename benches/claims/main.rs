@@ -1,13 +1,13 @@
-//! Do intervals, objectives and the word "kept up" keep what they promise? Queues that never were, thousands of times:
+//! Tests the promises of intervals, objectives and the label "kept up", on thousands of simulated queues:
 //!
 //!     cargo bench --bench claims -- [--only PART] [--runs N] [--requests N] [--fewest N] [--threads N] [--check]
 //!
-//! Prints the tables of `docs/METRICS.md`, Dependence. Seeded: the same options print the same tables on any number of threads.
-//! A cell stops after 1 000 runs, or where these would be more than 10⁸ requests after as many runs as that are, at least 200.
-//! With `--check` it fails where a promise is broken by more than chance.
+//! Prints the tables of `docs/METRICS.md`, Dependence. Seeded: the same options print the same tables on any number of
+//! threads. A cell stops after 1 000 runs. If these would need more than 10⁸ requests, it stops after the runs that need
+//! that many, but not before 200. With `--check` it fails if a promise is broken by more than chance.
 //!
-//! What is noticed of runs that change under way prints `cargo test --lib steady_grid -- --nocapture`, what comparisons say of errors
-//! `cargo test --release --lib error_tests -- --nocapture`.
+//! `cargo test --lib steady_grid -- --nocapture` prints the share of detected changes during runs, and
+//! `cargo test --release --lib error_tests -- --nocapture` the results of comparisons of errors.
 
 mod args;
 mod closed;

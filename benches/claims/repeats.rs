@@ -1,5 +1,5 @@
-//! Repeats: one answer about a limit from several runs of one load, alike ones and ones whose server is faster and slower from run to
-//! run.
+//! Repeats: one answer about a limit from several runs of one load, with equal runs and with runs whose
+//! server varies in speed.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -16,11 +16,11 @@ use super::table::{Promises, Table, per_mille, percent};
 use super::truth::Distribution;
 
 const TOGETHER: [usize; 3] = [3, 5, 10];
-/// Deviation of the logarithm of a run's service time from that of all.
+/// Deviation of the logarithm of a run's service time from the overall one.
 const SPREADS: [f64; 2] = [0.0, 0.03];
 /// In service times: 10 s and 120 s at 20 ms.
 const LENGTHS: [f64; 2] = [500.0, 6_000.0];
-/// The percentile that is looked at, by what it allows.
+/// The examined percentile, as an index of the allowed shares.
 const AT: usize = 1;
 
 #[derive(Clone, Copy)]
@@ -30,7 +30,8 @@ struct Setting {
     spread: f64,
 }
 
-/// A run of a setting: the server is slower by a factor of its own, so more comes than usual while one is served.
+/// Returns a run of a setting: the server is slower by a factor of the run, so more requests than usual
+/// arrive during a service.
 fn run(setting: &Setting, seed: u64) -> (Flight, Vec<f64>) {
     let Setting { mut queue, length, spread } = *setting;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -49,11 +50,11 @@ fn sample((flight, values): (Flight, Vec<f64>)) -> Sample {
 
 #[derive(Default, Clone, Copy)]
 struct Cell {
-    /// By number of runs together; with 1.2 ×, exactly and half of what is allowed above.
+    /// By number of runs combined; with 1.2 ×, exactly and half of the allowed share above.
     answers: [[Answers; 3]; TOGETHER.len()],
 }
 
-/// Prints the table; whether what is promised is kept.
+/// Prints the table; returns whether the promises are kept.
 pub fn print(args: &Args) -> bool {
     let queues = [(Service::Fixed, 0.7), (Service::Fixed, 0.86), (Service::Lognormal { cv: 1.0, phi: 0.0 }, 0.7)];
     let queues = queues.map(|(service, load)| Queue { service, servers: 4, load });

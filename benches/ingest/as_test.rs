@@ -1,19 +1,20 @@
-//! `cargo test` runs this bench too, as one test: the ratios to the bare reader, so that a lost optimisation is seen. It
-//! is a program of its own, so that no other test runs beside it.
+//! `cargo test` also runs this benchmark, as one test: the ratios to the bare reader, so that a lost
+//! optimization is noticed. It is a separate program, so that no other test runs in parallel.
 
 use crate::args::{Args, Part};
 
 /// The name of the test.
 const NAME: &str = "ratios";
 
-/// How far beyond the bounds the best rounds' ratio may be. It holds without optimisation too: on a busy machine 1.7, 1.8
-/// and 0.76 were seen where the bounds are 1.25, 1.25 and 0.7; 16, 20 and 0.26 with every event parsed in full.
+/// How far the ratio of the best rounds may exceed the limits. It also holds without optimization: on a
+/// busy machine 1.7, 1.8 and 0.76 were observed for limits of 1.25, 1.25 and 0.7, and 16, 20 and 0.26 with
+/// every event parsed in full.
 const FACTOR: f64 = 2.5;
 
-/// Options of Rust's test programs that take a word after them.
+/// Options of Rust's test programs that take an argument.
 const WITH_WORD: [&str; 7] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "--shuffle-seed", "-Z"];
 
-/// What to measure for the command line of a test program; none where this test is not asked for.
+/// Returns what to measure for the command line of a test program; `None` if this test is not requested.
 pub fn read(words: &[String]) -> Option<Args> {
     let mut names = Vec::new();
     let mut skipped = false;

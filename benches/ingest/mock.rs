@@ -1,12 +1,12 @@
-//! The server of all measurements: `sweepline mock` as a process of its own.
+//! The server of all measurements: `sweepline mock` as a separate process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A mock that runs; it ends with this value.
+/// A running mock; it ends on drop.
 pub struct Mock {
     child: Child,
-    /// Where it listens, on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub port: u16,
 }
 
@@ -23,23 +23,24 @@ impl Mock {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("its output is piped")).read_line(&mut line).expect("its first line");
         let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok());
-        Mock { child, port: port.unwrap_or_else(|| panic!("the mock said {line:?}")) }
+        Mock { child, port: port.unwrap_or_else(|| panic!("first line of the mock: {line:?}")) }
     }
 
-    /// CPU time that it has used so far, in seconds.
+    /// Returns the CPU time that it has used so far, in seconds.
     pub fn cpu(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a process that lives");
-        // Fields after the name, which ends with the last bracket: user time is the 12th, system time the 13th.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("a live process");
+        // Fields after the name, which ends at the last bracket: user time is the 12th, system time the
+        // 13th.
         let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
     }
 
-    /// Ends it in good order: its log is whole afterwards.
+    /// Ends it gracefully, so that its log is complete.
     pub fn end(mut self) {
         drop(self.child.stdin.take());
         let status = self.child.wait().expect("the mock ends");
-        assert!(status.success(), "the mock ended badly: {status}");
+        assert!(status.success(), "the mock failed: {status}");
     }
 }
 

@@ -80,7 +80,7 @@ fn thinking_does_not_hide_that_the_server_slows_down() {
     assert_eq!(found.count(), 20);
 }
 
-/// Synchronized slots give waves of tokens; whether a half holds one wave more is chance.
+/// Synchronized slots give waves of tokens; chance decides whether a half contains one wave more.
 #[test]
 fn batches_in_step_raise_no_alarm() {
     let shape = Run { jitter: 0.0, tokens: 8, ttft: 90_000_000, ..Run::default() };

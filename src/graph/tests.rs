@@ -211,7 +211,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
         (drawn.nodes[cell].kind, drawn.nodes[cell].count, drawn.nodes[cell].state),
         ("cell", 3, Some("pending"))
     );
-    // Of many cells, those with the same reason are one node.
+    // Of several cells, those with the same reason are one node.
     let one = expansion.pending[0].clone();
     expansion.pending = vec![one.clone(); 200];
     expansion.pending.push(Pending { state: Waits::Blocked, why: "no answer".into(), ..one });
@@ -286,7 +286,7 @@ proptest! {
         let mut seen = BTreeMap::<NodeIndex, u32>::new();
         let (mut ended, mut back) = (HashSet::new(), HashSet::new());
         let mut steps = case.steps.iter().cycle();
-        // The walk always comes to an end, whatever was drawn.
+        // The walk always terminates, whatever was drawn.
         let last = [(0, Step::Ends), (0, Step::ComesBack)];
         for turn in 0.. {
             if walk.is_finished() {

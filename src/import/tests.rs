@@ -101,8 +101,8 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), ".{0,6}"]
 }
 
-/// An address after a header without a value is not a key; a mask before a name does not make it an alias of
-/// YAML.
+/// An address after a header without a value is not a key; a mask before a name does not turn it into a
+/// YAML alias.
 #[test]
 fn masks_leave_a_plan_one() {
     let words =
@@ -221,7 +221,7 @@ proptest! {
 
     #[test]
     fn a_secret_put_anywhere_is_in_no_output(
-        // With a character that no variable name has: `KEY=NAME` refers to the place of a key.
+        // With a character that no variable name contains: `KEY=NAME` refers to the place of a key.
         secret in "[A-Za-z0-9!%+_@-]{1,6}[A-Z][0-9][a-z][.!-][A-Za-z0-9+_.!-]{6,20}={0,2}",
         place in 0..PLACES.len(),
         with_rest in any::<bool>(),

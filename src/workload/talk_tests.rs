@@ -38,7 +38,11 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     for (turn, exchange) in history.iter().enumerate() {
         assert!(estimate(&exchange.answer).abs_diff(30) <= 2, "{}", exchange.answer);
         assert_eq!(exchange.answer, generator.answer(4, turn as u32).0);
-        assert_eq!(exchange.user, generator.turn(4, turn as u32).user, "users say the same as to a real server");
+        assert_eq!(
+            exchange.user,
+            generator.turn(4, turn as u32).user,
+            "the users' texts are those sent to a real server"
+        );
     }
     let said: HashSet<&String> = history.iter().map(|exchange| &exchange.answer).collect();
     assert_eq!(said.len(), history.len(), "no response is repeated");
@@ -83,10 +87,10 @@ fn oldest_turns_are_cut_to_the_context_and_nothing_is_known_of_the_rest() {
             cuts += usize::from(is_cut);
             let known = generator.lead_tokens(0) + if is_cut { 0 } else { tokens };
             assert_eq!(prompt.seen_tokens, if turn == 0 { 0 } else { known }, "{turn}");
-            // Whatever comes first distinguishes this run from others.
+            // The first message distinguishes this run from others.
             let first = history.first().map_or(&prompt.user, |one| &one.user);
             assert!(system > 0 || first.starts_with("[ref "), "{first}");
-            // No more than needed: with one more turn it would not fit.
+            // No more than needed: one more turn would not fit.
             if let Some(oldest) = (turn - history.len()).checked_sub(1) {
                 let more = estimate(&generator.turn(4, oldest as u32).user) + estimate(answer);
                 assert!(prompt.intended_prompt_tokens + prompt.output_tokens + more > 300, "{turn}");

@@ -1,10 +1,11 @@
-//! The module map holds: every `crate::` path in `src/` is an arrow that ARCHITECTURE.md allows, and there is no cycle.
+//! The module map is valid: every `crate::` path in `src/` is an arrow that ARCHITECTURE.md allows, and
+//! there is no cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
+/// The modules that each module may import; `units` is open to all. The table of ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 23] = [
     ("dataset", &[]),
     ("metrics", &[]),
@@ -52,7 +53,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ),
 ];
 
-/// All source files in a folder and those below it.
+/// Collects all source files in a folder and below it.
 pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -64,7 +65,7 @@ pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Modules named by `crate::a::…` or `crate::{a, b::…}` in a text.
+/// Returns the modules named by `crate::a::…` or `crate::{a, b::…}` in a text.
 fn imports(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for rest in text.split("crate::").skip(1) {
@@ -117,14 +118,19 @@ fn every_import_is_an_allowed_arrow() {
     for (from, targets) in arrows() {
         let may = allowed.get(from.as_str()).unwrap_or_else(|| panic!("module {from} is not in the table"));
         for (to, file) in targets {
-            assert!(may.contains(&to.as_str()), "src/{} imports crate::{to}, which {from} may not", file.display());
+            assert!(
+                may.contains(&to.as_str()),
+                "src/{} imports crate::{to}, which is not allowed for {from}",
+                file.display()
+            );
         }
     }
 }
 
 #[test]
 fn the_allowed_arrows_have_no_cycle() {
-    // Modules in an order in which each imports only earlier ones: exists exactly when there is no cycle.
+    // Modules in an order in which each imports only earlier ones: it exists if and only if there is no
+    // cycle.
     let mut done: BTreeSet<&str> = BTreeSet::new();
     while done.len() < ALLOWED.len() {
         let next = ALLOWED.iter().find(|(from, may)| !done.contains(from) && may.iter().all(|to| done.contains(to)));
@@ -138,7 +144,7 @@ fn the_table_is_the_one_in_the_architecture_page() {
     for (from, may) in ALLOWED {
         let may = if may.is_empty() { "nothing".to_owned() } else { may.join(", ") };
         let row = format!("| {from} | {may} |");
-        assert!(page.contains(&row), "ARCHITECTURE.md lacks the row `{row}`");
+        assert!(page.contains(&row), "ARCHITECTURE.md has no row `{row}`");
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A code and its expected place, `E012 3:5`; without a place if the file as a whole is refused.
+/// A code and its expected place, `E012 3:5`; without a place if the whole file is rejected.
 type Expected = Vec<String>;
 
 fn folder() -> PathBuf {

@@ -1,15 +1,15 @@
-//! Pages in a real browser: Chromium through playwright-core, looked through by axe-core; both come from npm (`.ci/run` installs them
-//! into `SWEEPLINE_TEST_NODE`). Skipped, and said, where something is missing.
+//! Pages in a real browser: Chromium through playwright-core, checked by axe-core; both come from npm
+//! (`.ci/run` installs them into `SWEEPLINE_TEST_NODE`). Skipped with a message if anything is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The widths of a phone, a tablet and a desk.
+/// The widths of a phone, a tablet and a desktop.
 const WIDTHS: [&str; 3] = ["360", "768", "1280"];
 
-/// Chromium, by the names that distributions give it.
+/// Returns Chromium, under any of the names that distributions use.
 pub fn chromium() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
@@ -18,8 +18,9 @@ pub fn chromium() -> Option<PathBuf> {
     names.into_iter().find_map(path)
 }
 
-/// A page is sound at every width, in light and dark: nothing is said on the console, nothing is loaded but the page, nothing is wider
-/// than the screen, axe-core finds nothing serious, and the keyboard reaches and opens what there is.
+/// Asserts that a page is sound at every width, in light and dark mode: no console messages, no other
+/// resource loaded, nothing wider than the screen, no serious finding of axe-core, and all controls usable
+/// by keyboard.
 pub fn is_sound(page: &Path) {
     let modules = std::env::var_os("SWEEPLINE_TEST_NODE").map(|folder| PathBuf::from(folder).join("node_modules"));
     let has = |modules: &PathBuf| modules.join("playwright-core").is_dir() && modules.join("axe-core").is_dir();
@@ -28,7 +29,7 @@ pub fn is_sound(page: &Path) {
         return;
     };
     let url = format!("file://{}", page.display());
-    // A browser that hangs is ended with its processes.
+    // A browser that hangs is killed with its processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "240", "node", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/browser.cjs")])
         .args([&modules, &chromium])
@@ -51,6 +52,6 @@ pub fn is_sound(page: &Path) {
     let focused = list("focused");
     assert!(focused.first().is_some_and(|first| first.contains("Skip to the answer")), "{focused:?}");
     assert!(focused.len() > 20, "Tab reaches links and buttons: {focused:?}");
-    assert_eq!(list("unseen"), Vec::<String>::new(), "one sees where one is");
-    assert_eq!(found["opened"], true, "Enter opens what is folded");
+    assert_eq!(list("unseen"), Vec::<String>::new(), "focus is visible");
+    assert_eq!(found["opened"], true, "Enter opens folded parts");
 }

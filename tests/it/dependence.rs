@@ -1,4 +1,5 @@
-//! Requests that wait for each other, through the program: what an objective is answered, and whether a server kept up.
+//! Requests that wait for each other, through the program: the answer to an objective, and whether a server
+//! kept up.
 
 use serde_json::Value;
 
@@ -6,7 +7,8 @@ use super::lab::Lab;
 use super::mock::Mock;
 use super::outcomes::plan;
 
-/// Runs one open loop against a mock that serves one request after the other; the output, and `show` as JSON and as text.
+/// Runs one open loop against a mock that serves one request after the other; returns the output, and
+/// `show` as JSON and as text.
 fn open_loop(service: &str, sweep: &str, slo: &str) -> (String, Value, String) {
     let mock = Mock::start(&["--ttft", service, "--itl", "0ms", "--slots", "1"]);
     let lab = Lab::new();
@@ -15,7 +17,7 @@ fn open_loop(service: &str, sweep: &str, slo: &str) -> (String, Value, String) {
     let rest = format!("{slo}phases: {{ {phases} }}\nsweeps: {{ s: {{ matrix: {{ {matrix}, {sweep} }} }} }}\n");
     lab.write("plan.yaml", &plan(&[("a", mock.port)], &rest));
     let ended = lab.run(&["run", "plan.yaml"]);
-    // On a busy machine the generator may be late, and says so.
+    // On a busy machine the generator may be late, which is reported.
     assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
     let id = lab.only_run().json["id"].as_str().unwrap()[..16].to_owned();
     let shown = lab.ok(&["show", &id, "--plan", "plan.yaml", "--format", "json"]).json();
@@ -30,7 +32,7 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
     let test = &shown["slo"][0];
     let number = |name: &str| test[name].as_f64().unwrap_or_else(|| panic!("{name}: {test}"));
     assert_eq!((test["answer"].as_str(), number("above")), (Some("undecided"), 0.0), "{test}");
-    // 299 independent ones would do; here are more, and they are not.
+    // 299 independent requests would be enough; there are more here, but they are not independent.
     assert!(number("n") > 299.0 && number("worth") < 299.0 && number("need") > number("n"), "{test}");
     assert!(number("would_do_s") > 2.0, "{test}");
     assert!(page.contains("s would suffice"), "{page}");

@@ -1,4 +1,4 @@
-//! The documentation: each command that it shows exists with its options, and each link leads somewhere.
+//! The documentation: each command that it shows exists with its options, and each link has a target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ fn pages() -> Vec<(PathBuf, String)> {
     files.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// The words of a line of a shell up to what is another command, a redirection or a comment; `None` where no command of
-/// sweepline stands in it.
+/// Returns the words of a shell line up to another command, a redirection or a comment; `None` if it
+/// contains no command of sweepline.
 fn command(line: &str) -> Option<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     let called = ["sweepline ", "cargo run --release -- ", "target/release/sweepline "];
@@ -33,7 +33,7 @@ fn command(line: &str) -> Option<Vec<String>> {
     Some(words.into_iter().take_while(|word| !ends(word)).collect())
 }
 
-/// Words between blanks; quotes keep blanks.
+/// Splits a text at spaces; quotes keep spaces.
 fn shell_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in text.chars() {
@@ -53,7 +53,7 @@ fn shell_words(text: &str) -> Vec<String> {
     words
 }
 
-/// The lines of a page that stand in code: indented by four, or between fences.
+/// Returns the lines of a page that are code: indented by four, or between fences.
 fn code(text: &str) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ fn every_command_that_the_docs_show_exists_with_its_options() {
                 continue;
             };
             let mut called = vec![name.clone()];
-            // `dataset` has commands of its own.
+            // `dataset` has its own subcommands.
             if name == "dataset" {
                 called.extend(words.get(1).cloned());
             }
@@ -111,14 +111,14 @@ fn every_command_that_the_docs_show_exists_with_its_options() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What GitHub makes of a heading: lower case, without punctuation, blanks as dashes.
+/// Returns GitHub's anchor of a heading: lower case, without punctuation, with dashes for spaces.
 fn anchor(heading: &str) -> String {
     let plain = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = plain.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// The anchors of a page's headings, outside of code.
+/// Returns the anchors of a page's headings, outside of code.
 fn anchors(text: &str) -> BTreeSet<String> {
     let code: BTreeSet<usize> = code(text).into_iter().map(|(number, _)| number).collect();
     let lines = text.lines().enumerate().filter(|(number, _)| !code.contains(&(number + 1)));

@@ -1,10 +1,11 @@
-//! `environment: match | pin | ignore`: a server that is another one than the results were measured on, and one that is two.
+//! `environment: match | pin | ignore`: a server that differs from the one that was measured, and a server
+//! that changes.
 
 use super::front::{Front, Mood};
 use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
 
-/// Two loads on the endpoint `a`; `more` goes into the endpoint, `top` into the plan.
+/// Returns a plan with two loads on the endpoint `a`; `more` extends the endpoint, `top` the plan.
 fn plan(port: u16, more: &str, top: &str) -> String {
     format!(
         "sweepline: 1\nname: env\n{top}\
@@ -16,12 +17,12 @@ fn plan(port: u16, more: &str, top: &str) -> String {
     )
 }
 
-/// A mock that says so at /version; several with commas in turn.
+/// Starts a mock that reports this version at /version; several, separated by commas, in turn.
 fn mock(version: &str, more: &[&str]) -> Mock {
     Mock::start(&[&["--ttft", "1ms", "--version-says", version][..], more].concat())
 }
 
-/// A laboratory with this plan for a mock.
+/// Returns a lab with this plan for a mock.
 fn lab(mock: &Mock, more: &str, top: &str) -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(mock.port, more, top));
@@ -38,7 +39,7 @@ fn says(ended: &Ended, text: &str) {
     assert!(ended.stderr.contains(text), "`{text}` is missing in\n{}{}", ended.stderr, ended.stdout);
 }
 
-/// The recorded version and the attempt of each committed run.
+/// Returns the recorded version and the attempt of each committed run.
 fn versions(lab: &Lab) -> Vec<(String, u64)> {
     let one = |run: &super::lab::Run| {
         let version = run.json["environment"]["fingerprint"]["version"].as_str().unwrap_or("none").to_owned();
@@ -47,7 +48,7 @@ fn versions(lab: &Lab) -> Vec<(String, u64)> {
     lab.runs().values().map(one).collect()
 }
 
-/// How many generations the mock was asked for, probes included.
+/// Returns the number of generations requested from the mock, including probes.
 fn generations(mock: &Mock) -> usize {
     mock.log_now().iter().filter(|line| line["path"] == "/v1/chat/completions").count()
 }
@@ -69,7 +70,7 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
         "nothing to do; the results of all 2 runs are in results; servers were only queried for their version",
     );
     says(&again, "a: its server reports version 0.11.0, the same as when it was measured");
-    assert_eq!(generations(&old), sent, "GETs alone");
+    assert_eq!(generations(&old), sent, "only GETs");
 
     let new = mock("0.11.1", &[]);
     lab.write("plan.yaml", &plan(new.port, "", ""));
@@ -93,7 +94,7 @@ fn pin_ends_before_anything_is_sent() {
     let lab = lab(&old, "", "environment: pin\n");
     measured(&lab.run(&["run", "plan.yaml"]));
     let new = mock("0.11.1", &[]);
-    // One more load, so that there is work, too.
+    // One more load, so that there is work to do, too.
     let more = plan(new.port, "", "environment: pin\n").replace("[1, 2]", "[1, 2, 3]");
     for text in [plan(new.port, "", "environment: pin\n"), more] {
         lab.write("plan.yaml", &text);
@@ -180,8 +181,8 @@ fn a_declared_version_that_the_server_contradicts_is_an_error() {
             ended.stdout
         );
     }
-    assert_eq!((versions(&lab), generations(&mock)), (Vec::new(), 0), "nothing was sent");
-    // What a plan declares of a server that says nothing is believed.
+    assert_eq!((versions(&lab), generations(&mock)), (Vec::new(), 0), "no generation was requested");
+    // The plan's declarations are used for a server that reports nothing.
     lab.write("plan.yaml", &plan(mock.port, ", server: { version: 0.11.1 }", ""));
     measured(&lab.run(&["run", "plan.yaml"]));
 }
@@ -197,9 +198,9 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
         &ended,
         "2 runs not measured: the server differs from the one that the plan requires, as reported above; fix that first",
     );
-    assert_eq!(versions(&lab), [], "no run is called one of them");
+    assert_eq!(versions(&lab), [], "no run was committed");
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
-    assert_eq!(attempts, 1, "the second run was not begun");
+    assert_eq!(attempts, 1, "the second run was not started");
     let why = lab.ok(&["why", "repeat == 0", "--plan", "plan.yaml"]);
     assert!(why.stdout.contains("reports two versions"), "{}", why.stdout);
 }

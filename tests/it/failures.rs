@@ -1,4 +1,5 @@
-//! A run whose requests fail says how many, in which way and in whose words, and shows no figure of what failed.
+//! A run with failed requests reports their number, kinds and messages, and shows no figure of failed
+//! requests.
 
 use std::io::Write;
 
@@ -7,7 +8,7 @@ use super::server::{Server, stream_of, token};
 
 const KEY: &str = "canary7f3a9c51d2e84b60";
 
-/// Two models and two repeats on one server; `more` stands beside the sweeps.
+/// Returns a plan with two models and two repeats on one server; `more` is next to the sweeps.
 fn plan(port: u16, models: &str, repeats: u32, more: &str) -> String {
     format!(
         "sweepline: 1\nname: failing\n\
@@ -33,7 +34,7 @@ fn all_requests_failed() {
         let _ = stream.write_all(format!("{head}{body}").as_bytes());
     });
     let lab = Lab::new();
-    // Whatever the plan allows: a run without one whole answer is invalid.
+    // Whatever the plan allows: a run without a complete response is invalid.
     let lenient = "validity: { errors: { suspect: 100%, invalid: 100% } }\n";
     lab.write("plan.yaml", &plan(server.port, "m, other", 2, lenient));
     let ended = run(&lab, &["run", "plan.yaml"]);
@@ -53,9 +54,9 @@ fn all_requests_failed() {
     let table = &ended.stdout;
     let header = table.lines().find(|line| line.contains("requests")).unwrap();
     assert!(header.contains("errors"), "{table}");
-    assert_eq!(table.matches("http_500, first: CUDA out of memory for [secret]").count(), 1, "told once: {table}");
+    assert_eq!(table.matches("http_500, first: CUDA out of memory for [secret]").count(), 1, "reported once: {table}");
     let rows: Vec<&str> = table.lines().filter(|line| line.contains("batch 1")).collect();
-    // TTFT, its tail, the pace and the throughput of tokens.
+    // TTFT, its tail, TPOT and the throughput of tokens.
     assert!(rows.iter().all(|row| row.matches("n/a").count() == 4 && row.contains("invalid:")), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 
@@ -103,7 +104,7 @@ fn an_answer_without_words_is_said_to_have_none() {
 
 #[timed_test]
 fn tokens_of_failures_are_no_figures() {
-    // Each answer begins, and breaks off behind its first token.
+    // Each response starts, and breaks off after its first token.
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(&stream_of(&token("a")));
     });
@@ -111,7 +112,7 @@ fn tokens_of_failures_are_no_figures() {
     lab.write("plan.yaml", &plan(server.port, "m", 1, ""));
     let ended = run(&lab, &["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let line = ended.stderr.lines().find(|line| line.contains("all failed: reset")).expect("the line says it");
+    let line = ended.stderr.lines().find(|line| line.contains("all failed: reset")).expect("the line reports it");
     assert!(!line.contains("TTFT") && !line.contains("tok/s"), "{line}");
     let row = ended.stdout.lines().find(|line| line.contains("batch 1")).unwrap();
     assert_eq!(row.matches("n/a").count(), 4, "{}", ended.stdout);
@@ -135,11 +136,11 @@ fn some_requests_failed_and_others_not() {
     assert!(ended.stdout.contains("http_503, first: busy"), "{}", ended.stdout);
 
     lab.write("good.yaml", super::sweeps::PLAN);
-    // A busy machine may call it late.
+    // A busy machine may make it late.
     let good = lab.run(&["run", "good.yaml", "--only", "batch_size == 1", "--results", "good"]);
     assert!(
         good.stdout.contains("TTFT p50") && !good.stdout.contains("errors"),
-        "no column where nothing failed: {}",
+        "no column if no request failed: {}",
         good.stdout
     );
 }

@@ -1,4 +1,5 @@
-//! What a server says of itself: read by the probe, recorded with runs, shown and exported; whatever it says is harmless.
+//! A server's information about itself: read by the probe, recorded with runs, shown and exported; no
+//! content of it does harm.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,14 +13,14 @@ use serde_json::{Value, json};
 use super::lab::{Ended, Lab};
 use super::mock::Mock;
 
-/// What a page answers.
+/// The response of a page.
 enum Page {
     Says(Vec<u8>),
-    /// The request is taken and never answered.
+    /// The request is accepted, but never gets a response.
     Silent,
 }
 
-/// A server before a mock that has some pages of its own; gone when dropped.
+/// A server in front of a mock, with some pages of its own; stopped on drop.
 struct Pages {
     port: u16,
     over: Arc<AtomicBool>,
@@ -55,7 +56,7 @@ impl Drop for Pages {
     }
 }
 
-/// Answers a page of its own; passes a connection that begins with another request on to the mock.
+/// Serves one of its pages; forwards a connection that starts with another request to the mock.
 fn serve(mut stream: TcpStream, behind: u16, pages: &[(&str, Page)]) {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut begin = Vec::new();
@@ -70,7 +71,7 @@ fn serve(mut stream: TcpStream, behind: u16, pages: &[(&str, Page)]) {
     let path = line.split(' ').nth(1).unwrap_or_default();
     if let Some((_, page)) = pages.iter().find(|(own, _)| *own == path && line.starts_with("GET")) {
         match page {
-            // The client may have had enough of it.
+            // The client may have closed the connection.
             Page::Says(bytes) => drop(stream.write_all(bytes)),
             Page::Silent => drop(stream.read(&mut buffer)),
         }
@@ -87,7 +88,7 @@ fn serve(mut stream: TcpStream, behind: u16, pages: &[(&str, Page)]) {
     let _ = mock.shutdown(Shutdown::Both);
 }
 
-/// A 200 with this body.
+/// Returns a 200 response with this body.
 fn says(body: &[u8]) -> Page {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     Page::Says([head.as_bytes(), body].concat())
@@ -97,7 +98,7 @@ fn page(body: &Value) -> Page {
     says(body.to_string().as_bytes())
 }
 
-/// A short run on `a`, of this engine.
+/// Returns a lab with a short run on `a`, with this engine.
 fn lab(port: u16, endpoint: &str) -> Lab {
     let lab = Lab::new();
     lab.write(
@@ -114,7 +115,7 @@ fn lab(port: u16, endpoint: &str) -> Lab {
     lab
 }
 
-/// What `probe` says of the endpoint.
+/// Returns the output of `probe` for the endpoint.
 fn probed(lab: &Lab) -> Value {
     let json = lab.ok(&["probe", "plan.yaml", "--format", "json"]).json();
     lab.follows("probe", &json);
@@ -247,7 +248,7 @@ fn hostile_pages_are_as_good_as_none() {
         assert!(probe.stdout.contains("ready; ") && probe.stdout.contains("is mock;"), "{}", probe.stdout);
         measured(&run(&["run", "plan.yaml"]));
     }
-    // A server that repeats the key, with what a terminal obeys.
+    // A server that repeats the key, with terminal control sequences.
     let version = format!("0.11.0-{key}\u{1b}[31m\u{202e}");
     let server = Pages::before(mock.port, vec![("/version", page(&json!({ "version": version })))]);
     let lab = lab(server.port, "engine: mock, api_key: { secret: env:KEY }");

@@ -1,6 +1,6 @@
-//! Plans that nobody would write, made of those that are there: a few thousand mutations, always the same ones. The
-//! fuzz target of `fuzz/` asks the same of far more texts, guided by coverage; `SWEEPLINE_FUZZ_SECONDS=600 cargo test
-//! --test it fuzz_smoke` goes on for so long without it, on stable Rust.
+//! Unusual plans, made from existing ones: a few thousand mutations, always the same. The fuzz target of
+//! `fuzz/` checks the same for far more texts, guided by coverage; without it, `SWEEPLINE_FUZZ_SECONDS=600
+//! cargo test --test it fuzz_smoke` runs that long on stable Rust.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,13 @@ use rand_chacha::ChaCha8Rng;
 #[path = "../../fuzz/src/exercise.rs"]
 mod exercise;
 
-/// How many texts a plain `cargo test` tries.
+/// Number of texts that a plain `cargo test` tries.
 const ROUNDS: usize = 1_500;
 
-/// Signs that mean something in YAML or TOML.
+/// Characters with a meaning in YAML or TOML.
 const SIGNS: &[u8] = b"[]{}:,&*!|>'\"#%@-= \n\t.0";
 
-/// Every plan of the repository, right and wrong.
+/// Returns every plan of the repository, valid and invalid.
 fn seeds() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = |folder: &str| fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
@@ -30,7 +30,7 @@ fn seeds() -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// The words of `fuzz/plan.dict`.
+/// Returns the words of `fuzz/plan.dict`.
 fn words() -> Vec<Vec<u8>> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/plan.dict")).unwrap();
     let word = |line: &str| {
@@ -41,7 +41,7 @@ fn words() -> Vec<Vec<u8>> {
     text.lines().filter_map(word).collect()
 }
 
-/// A text with one to eight changes.
+/// Returns a text with one to eight changes.
 fn mutated(rng: &mut ChaCha8Rng, seeds: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8> {
     let mut text = seeds[rng.random_range(0..seeds.len())].clone();
     for _ in 0..rng.random_range(1..=8) {
@@ -64,7 +64,7 @@ fn mutated(rng: &mut ChaCha8Rng, seeds: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8
                     *byte ^= 1 << rng.random_range(0..8);
                 }
             }
-            // A line moves or comes twice.
+            // A line moves or is duplicated.
             _ => {
                 let start = text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
                 let stop = text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |after| at + after + 1);
@@ -83,7 +83,7 @@ fn no_mutation_of_a_plan_breaks_the_reader() {
     let (seeds, words) = (seeds(), words());
     let seconds = std::env::var("SWEEPLINE_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    // A long run is to find something new each time.
+    // A long run should find something new each time.
     let fresh = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let seed = if until.is_some() { fresh() } else { 1 };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

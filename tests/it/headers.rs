@@ -1,4 +1,4 @@
-//! Headers that a plan gives: each arrives where it is said, a secret one at the server and nowhere else.
+//! Headers in a plan: each is sent where the plan specifies, and a secret one only to the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::lab::{Ended, Lab};
 use super::mock::Mock;
 use super::sweeps::honest;
 
-/// The text that every secret has.
+/// The text that every secret contains.
 const TRACE: &[u8] = b"sekrit";
 const CANARY: &str = "sekrit5b8e02d7f1";
 
@@ -34,7 +34,7 @@ fn with_key(lab: &Lab, args: &[&str]) -> Ended {
     lab.command(args).env("GATEWAY_KEY", CANARY).output().unwrap().into()
 }
 
-/// The headers of each run's requests, by scenario, and those of all questions before.
+/// Returns the headers of each run's requests, by scenario, and those of all earlier requests.
 fn met(lab: &Lab, mock: &Mock) -> (BTreeMap<String, BTreeSet<String>>, Vec<Value>) {
     let name = |json: &Value| json["spec"]["labels"]["scenario"].as_str().unwrap().to_owned();
     let names: BTreeMap<String, String> = lab.runs().into_iter().map(|(id, run)| (id, name(&run.json))).collect();
@@ -76,9 +76,12 @@ fn each_arrives_as_it_is_said() {
     assert_eq!(sorted(&met["priority"]), texts(&[&urgent]));
     assert_eq!(sorted(&met["keyed"]), texts(&[&keyed]));
     assert_eq!(sorted(&met["both"]), texts(&[&gateway, &urgent]), "each class has its own");
-    assert!(!asked.is_empty(), "the server is asked before the runs");
-    assert!(asked.iter().all(|headers| *headers == gateway), "a scenario's are for its own requests: {asked:?}");
-    // Nothing that is kept or said has a secret.
+    assert!(!asked.is_empty(), "there are requests before the runs");
+    assert!(
+        asked.iter().all(|headers| *headers == gateway),
+        "a scenario's headers apply only to its own requests: {asked:?}"
+    );
+    // No stored text or output contains a secret.
     let mut said = format!("{}{}", ended.stdout, ended.stderr);
     for args in [&["probe", "plan.yaml"][..], &["why", "--plan", "plan.yaml"], &["freeze", "plan.yaml"]] {
         let mut args = args.to_vec();
@@ -92,7 +95,7 @@ fn each_arrives_as_it_is_said() {
     assert!(said.contains("headers.x-gateway-key = {\"secret\":\"env:GATEWAY_KEY\"}"), "{said}");
     assert!(!said.contains("sekrit"), "{said}");
     is_clean(&lab.results());
-    // What decides the identity is the reference, not the secret.
+    // The reference determines the identity, not the secret.
     let again = lab.command(&["run", "plan.yaml"]).env("GATEWAY_KEY", "another").output().unwrap();
     assert!(Ended::from(again).stderr.contains("nothing to do"));
     with_key(&lab, &["freeze", "plan.yaml", "-o", "frozen.yaml"]);
@@ -104,7 +107,7 @@ fn each_arrives_as_it_is_said() {
     assert_eq!(new, 3, "all but `plain` send another header: {other:#}");
 }
 
-/// No file below a folder has a secret.
+/// Asserts that no file below a folder contains a secret.
 fn is_clean(folder: &std::path::Path) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -188,5 +191,5 @@ sweeps: { s: { matrix: { scenario: s, batch_size: 1 } } }
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
-    assert!(!said.contains("`X-Price`"), "a price is no reference: {said}");
+    assert!(!said.contains("`X-Price`"), "a price is not a reference: {said}");
 }

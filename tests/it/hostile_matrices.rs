@@ -1,26 +1,28 @@
-//! What the language itself can make much out of: templates that double, long zips, wide ranges, and rules of a matrix times
-//! its values, each just under the bound on a plan's values, so that `check` has to look at all of it.
+//! Parts of the language that can make much out of little: templates that double, long zips, wide ranges,
+//! and rules of a matrix times its values, each just under the limit of a plan's values, so that `check`
+//! must process all of it.
 
 use super::hostile_plans::{HEAD, MEGABYTE, bounded_and_read as bounded, many, matrix};
 
-/// `one` with 0 to `count` - 1 in place of `#`.
+/// Returns `one` with 0 to `count` - 1 in place of `#`.
 fn first(count: usize, one: &str) -> String {
     (0..count).map(|at| one.replace('#', &at.to_string())).collect()
 }
 
-/// A plan with these lines of `vars`, the number before in place of `@`, the first one whole.
+/// Returns a plan with these lines of `vars`, with the previous number in place of `@` and the first line
+/// complete.
 fn vars(whole: &str, count: usize, one: &str) -> String {
     let line = |at: usize| one.replace('#', &at.to_string()).replace('@', &(at - 1).to_string());
     let lines: String = (1..count).map(line).collect();
     format!("{HEAD}vars:\n  v0: {whole}\n{lines}sweeps: {{ s: {{ matrix: {{ qps: 1 }} }} }}\n")
 }
 
-/// A plan with these notes in quotes, made by templates.
+/// Returns a plan with these notes in quotes, made by templates.
 fn notes(text: &str) -> String {
     format!("{HEAD}vars: {{ a: x, n: 1 }}\nnotes: \"{text}\"\nsweeps: {{ s: {{ matrix: {{ qps: 1 }} }} }}\n")
 }
 
-/// A plan with these elements of a list of templates.
+/// Returns a plan with these elements of a list of templates.
 fn listed(elements: &str) -> String {
     format!("{HEAD}sweeps:\n  s:\n    matrix:\n      qps:\n{elements}")
 }
@@ -97,7 +99,7 @@ fn zips_and_ranges() {
     ]);
 }
 
-/// A plan whose matrix is 2 or 3 axes of thousands of values, and `rules` behind it.
+/// Returns a plan whose matrix has 2 or 3 axes of thousands of values, followed by `rules`.
 fn ruled(rules: &str) -> String {
     let axes = "qps: { from: 1, to: 9999, step: 1 }, batch_size: { from: 1, to: 9999, step: 1 }";
     format!("{HEAD}sweeps: {{ s: {{ matrix: {{ {axes} }}, {rules} }} }}\n")

@@ -1,5 +1,5 @@
-//! What the program prints: nothing that a terminal would obey, nothing that is secret, nothing without end, and no figure
-//! or place left out.
+//! The output of the program: no terminal control characters, no secrets, limited length, and all figures
+//! and places.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::lab::{Ended, Lab, Server};
 
-/// Marks that turn text around or are not seen.
+/// Characters that reverse text or are invisible.
 const MARKS: [char; 16] = [
     '\u{34f}',
     '\u{3164}',
@@ -27,7 +27,7 @@ const MARKS: [char; 16] = [
     '\u{1b}',
 ];
 
-/// A plan whose names hold marks.
+/// Returns a plan with these characters in its names.
 fn marked() -> String {
     "sweepline: 1\nname: \"na\u{202e}m\u{34f}\u{3164}e\u{fe0f}\u{e0100}\"\nnotes: \"n\u{2066}\"\n\
      endpoints: { \"e\u{202e}vil\": { engine: mock, mock: { ttft: 2ms, itl: 1ms } } }\n\
@@ -83,8 +83,8 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
     }
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
     let found: Vec<char> = MARKS.into_iter().filter(|mark| page.contains(*mark)).collect();
-    assert!(found.is_empty(), "the report has {found:?}");
-    // JSON has the same values all the same.
+    assert!(found.is_empty(), "the report contains {found:?}");
+    // JSON has the same values nevertheless.
     let json = lab.ok(&["show", &id, "--format", "json"]).json();
     assert_eq!(json["run"]["spec"]["endpoint"]["name"], "e\u{202e}vil");
 
@@ -130,7 +130,7 @@ fn a_key_is_found_in_every_part_of_an_address() {
 fn a_key_that_an_address_repeats_is_not_printed() {
     const KEY: &str = "abcd-efgh-ijkl";
     let lab = Lab::new();
-    // A port on which nobody listens: its own listener is gone.
+    // A port on which nothing listens: its own listener is gone.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let silent = silent.local_addr().unwrap().port();
@@ -162,7 +162,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
         let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{{");
-        // Until the other side has had enough.
+        // Until the other side closes.
         let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
     });
     let lab = Lab::new();
@@ -185,7 +185,7 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     let start = Instant::now();
     let running = lab.start(&["run", "plan.yaml"]);
     let ended = running.end();
-    // Ten minutes without the limit; far from both.
+    // Without the limit it takes ten minutes; this bound is far from both.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     for said in [
@@ -291,7 +291,7 @@ fn what_a_sweep_says_of_the_cache_on_one_side_only_is_a_difference() {
         let messages: Vec<String> = found.map(|one| one["message"].as_str().unwrap().to_owned()).collect();
         messages.into_iter().find(|message| message.contains("cache"))
     };
-    assert_eq!(differs("warm"), None, "warm is what the other side has too");
+    assert_eq!(differs("warm"), None, "the other side is warm too");
     let message = differs("cold").expect("M008");
     assert!(message.contains("cache (") && message.contains("cold") && message.contains("warm"), "{message}");
 }
@@ -327,7 +327,7 @@ fn import_maps_what_a_plan_has() {
         assert!(!listed.contains(false_sentence) && !plan.contains(false_sentence), "{listed}");
     }
     lab.ok(&["preview", "plan.yaml"]);
-    // Where the plan lies elsewhere the file is named as from there, or not at all.
+    // If the plan is elsewhere, the file's path is relative to the plan, or not shown.
     lab.ok(&["import", "script.sh", "-o", "data/plan.yaml"]);
     assert!(std::fs::read_to_string(lab.path().join("data/plan.yaml")).unwrap().contains("{ file: sharegpt.json,"));
     lab.write("other/here", "");
@@ -335,7 +335,7 @@ fn import_maps_what_a_plan_has() {
     assert!(other.stderr.contains("is not in the plan's folder"), "{}", other.stderr);
 }
 
-/// The variables of the embedded servers of a process.
+/// Returns the environment variables of a process's embedded servers.
 fn variables_of_children(process: u32) -> Vec<String> {
     let of = |entry: std::fs::DirEntry| -> Option<String> {
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;

@@ -1,4 +1,5 @@
-//! Protocols besides chat and completions: what each is asked, how its answers are read, which numbers it has.
+//! Protocols besides chat and completions: the requests of each, how responses are read, and which numbers
+//! it has.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ sweeps:
   c: { matrix: { endpoint: rerank, scenario: search, batch_size: 2 } }
 ";
 
-/// `endpoint scenario`, with ` stream=…` where that is an axis.
+/// Returns `endpoint scenario`, with ` stream=…` if that is an axis.
 fn name(run: &Run) -> String {
     let text = |at: &str| run.json.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let stream = text("/spec/labels/axes/stream");
@@ -37,7 +38,7 @@ fn name(run: &Run) -> String {
     format!("{} {}{stream}", text("/spec/endpoint/name"), text("/spec/labels/scenario"))
 }
 
-/// The requests of each run as the mock met them: path and body.
+/// Returns the requests of each run as the mock received them: path and body.
 fn met(lab: &Lab, mock: &Mock) -> BTreeMap<String, Vec<(String, Value)>> {
     let names: BTreeMap<String, String> = lab.runs().into_iter().map(|(id, run)| (id, name(&run))).collect();
     let mut met: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
@@ -54,7 +55,7 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// Metrics of a run, as programs get them.
+/// Returns the metrics of a run as JSON.
 fn metrics(lab: &Lab, run: &Run) -> Value {
     let id = run.json["id"].as_str().unwrap();
     lab.ok(&["show", &id[..12], "--plan", "plan.yaml", "--format", "json"]).json()
@@ -69,7 +70,7 @@ fn each_asks_and_is_answered_in_its_own_way() {
     honest(&lab.measured(&["run", "plan.yaml"]));
     let again = lab.run(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-    // What is frozen says the same runs.
+    // The frozen plan gives the same runs.
     lab.ok(&["freeze", "plan.yaml", "-o", "frozen.yaml"]);
     let frozen = lab.run(&["run", "frozen.yaml"]);
     assert!(frozen.stderr.contains("nothing to do"), "{}", frozen.stderr);
@@ -87,14 +88,14 @@ fn each_asks_and_is_answered_in_its_own_way() {
     let roles = |body: &Value| -> Vec<String> {
         body["input"].as_array().unwrap().iter().map(|item| item["role"].as_str().unwrap().to_owned()).collect()
     };
-    assert!(turns.iter().any(|(_, body)| roles(body) == ["user", "assistant", "user"]), "the answer goes on");
+    assert!(turns.iter().any(|(_, body)| roles(body) == ["user", "assistant", "user"]), "the response continues");
     let (path, body) = first("embeddings passages");
     assert_eq!(path, "/v1/embeddings");
     assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["model", "input", "encoding_format"]);
     let inputs = texts(&body["input"]);
     assert_eq!(inputs.len(), 3);
     let (shared, _) = inputs[0].split_once("\n\n").unwrap();
-    assert!(inputs.iter().all(|input| input.starts_with(shared)), "each behind the shared text: {inputs:?}");
+    assert!(inputs.iter().all(|input| input.starts_with(shared)), "each follows the shared text: {inputs:?}");
     assert!(inputs[0] != inputs[1] && inputs[1] != inputs[2], "{inputs:?}");
     assert_eq!(texts(&first("embeddings talk").1["input"]).len(), 1);
     let (path, body) = first("rerank search");
@@ -140,7 +141,7 @@ fn what_has_no_tokens_has_no_numbers_of_tokens() {
             let tokens = if name.starts_with("responses") { Some(5) } else { None };
             assert_eq!(row.output_tokens, tokens, "{name}");
             assert_eq!(row.first_token_ns.is_some(), streams, "{name}");
-            // The mock counts words and marks, of which an estimate is not far away.
+            // The mock counts words and marks, which an estimate approximates well.
             let (sent, counted) = (row.intended_prompt_tokens, row.prompt_tokens.unwrap());
             let least = match name.split(' ').next().unwrap() {
                 "rerank" => 4 * (16 + 24),
@@ -268,6 +269,6 @@ sweeps:
     honest(&lab.measured(&["run", "plan.yaml"]));
     let runs = lab.runs();
     let inputs: Vec<&Value> = runs.values().map(|run| &run.json["spec"]["shaping"]["inputs"]).collect();
-    assert_eq!(inputs.len(), 2, "what is said and what is meant are one run: {inputs:?}");
+    assert_eq!(inputs.len(), 2, "the default and the written value are one run: {inputs:?}");
     assert!(inputs.contains(&&json!(1)) && inputs.contains(&&json!(4)), "{inputs:?}");
 }

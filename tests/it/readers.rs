@@ -1,5 +1,5 @@
-//! The rows in the hands of others: DuckDB, pyarrow and Python's csv module read what a sweep leaves, and compute the
-//! same figures from it (`readers.py`).
+//! The rows in other tools: DuckDB, pyarrow and Python's csv module read the results of a sweep and compute
+//! the same figures (`readers.py`).
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use super::lab::{Ended, Lab};
 use super::sweeps::honest;
 
-/// A closed, an open and a capped loop; different axes; an endpoint that fails and sends two tokens in an event.
+/// A closed, an open and a capped loop; different axes; an endpoint that fails and sends two tokens per
+/// event.
 const PLAN: &str = "
 sweepline: 1
 name: axes
@@ -28,7 +29,7 @@ sweeps:
   faulty: { matrix: { endpoint: [faulty], model: [m], scenario: [short], batch_size: [2] } }
 ";
 
-/// A server of the test's own; killed when this goes.
+/// A test server; killed on drop.
 struct Faulty {
     child: Child,
     url: String,
@@ -52,7 +53,7 @@ impl Drop for Faulty {
     }
 }
 
-/// A Python that has DuckDB, pyarrow and openpyxl; none, with a message, where there is none.
+/// Returns a Python with DuckDB, pyarrow and openpyxl; `None`, with a message, if there is none.
 pub fn python() -> Option<PathBuf> {
     let venv = std::env::var_os("SWEEPLINE_TEST_VENV").map(PathBuf::from);
     let venv = venv.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/test-venv"));
@@ -80,10 +81,10 @@ fn others_read_one_table_and_compute_the_same_figures() {
     lab.ok(&["export", "--format", "parquet"]);
     let first = std::fs::read(&stored).unwrap();
     lab.ok(&["export", "--format", "parquet"]);
-    assert!(std::fs::read(&stored).unwrap() == first, "written again, it is another file");
+    assert!(std::fs::read(&stored).unwrap() == first, "the rewritten file differs");
     std::fs::remove_file(&stored).unwrap();
     lab.ok(&["export", "plan.yaml", "--format", "parquet"]);
-    assert!(std::fs::read(&stored).unwrap() == first, "deleted and made anew, it is another file");
+    assert!(std::fs::read(&stored).unwrap() == first, "the recreated file differs");
 
     lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "--format", "json", "-o", "runs.json"]);
@@ -95,7 +96,7 @@ fn others_read_one_table_and_compute_the_same_figures() {
     let read = Ended::from(Command::new(python).arg(script).arg(lab.path()).output().unwrap());
     assert_eq!(read.code, Some(0), "{}{}", read.stdout, read.stderr);
     let told = read.json();
-    // Eight figures of eight runs in three formats, where they are not null.
+    // Eight figures of eight runs in three formats, except null values.
     assert!(told["runs"] == 8 && told["figures"].as_u64() > Some(8 * 7 * 3), "{told}");
 }
 
@@ -104,7 +105,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let lab = super::sweeps::lab();
     honest(&lab.measured(&["run", "plan.yaml", "--only", "batch_size < 3"]));
     for format in ["csv", "json", "markdown"] {
-        // Nobody ever reads: the other end is closed before the program starts.
+        // The output is never read: the other end is closed before the program starts.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut export = lab.command(&["export", "--rows", "requests", "--format", format]);

@@ -1,4 +1,5 @@
-//! The README is true: its plan is a plan, its commands exist, its picture of the terminal is what the program prints.
+//! The README is true: its plan is valid, its commands exist, and its terminal screen shows the output of
+//! the program.
 
 use super::lab::{Lab, without_time};
 
@@ -6,7 +7,7 @@ fn readme() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
 }
 
-/// A line without what differs from run to run: figures, and how the program is called.
+/// Returns a line without the parts that vary between runs: figures, and the program's path.
 fn shape(line: &str) -> String {
     let words = line.split_whitespace().map(|word| match word {
         _ if word.ends_with("/sweepline") => "sweepline".to_owned(),
@@ -30,7 +31,7 @@ fn is_id(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_hexdigit()) && word.len() == 8
 }
 
-/// The indented block of the README that begins with `start`.
+/// Returns the indented block of the README that starts with `start`.
 fn block(start: &str) -> Vec<String> {
     let readme = readme();
     let lines = readme.lines().skip_while(|line| !line.starts_with(&format!("    {start}")));
@@ -44,13 +45,13 @@ fn its_plan_is_a_plan() {
     let plan = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
-    assert_eq!(lab.ok(&["check", "--strict", "plan.yaml"]).stdout, "plan.yaml: ok\n", "and a good one");
+    assert_eq!(lab.ok(&["check", "--strict", "plan.yaml"]).stdout, "plan.yaml: ok\n", "and a valid one");
 }
 
 #[test]
 fn it_is_short() {
     let lines = readme().lines().count();
-    assert!(lines <= 150, "{lines} lines: what is more belongs into docs/");
+    assert!(lines <= 150, "{lines} lines: move text to docs/");
 }
 
 #[timed_test]
@@ -87,7 +88,7 @@ fn its_picture_of_the_terminal_is_true() {
             let rows = ended.stdout.lines().map(|row| row.split_whitespace().take(4).collect::<Vec<_>>());
             assert!(rows.into_iter().any(|row| row == run), "{line}\n{}", ended.stdout);
         } else if first != "*" {
-            // The picture is of a machine that was not busy: a doubtful run is offered in other words.
+            // The screen is from a machine that was not busy: hints about doubtful runs have other words.
             let doubtful = ["suspect: ", "invalid: "].iter().any(|verdict| ended.stderr.contains(verdict));
             let expected = match doubtful {
                 true => line.replace("one run in full", "why a run is not valid"),
@@ -110,7 +111,7 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     let lab = Lab::new();
     lab.write("plans/slow.yaml", &plan.replace(short, "phases: { fill: 300ms, stabilize: 300ms, measure: 1500ms }"));
     lab.measured(&["run", "plans/slow.yaml"]);
-    // Lines break elsewhere where figures are shorter: the words are compared.
+    // Lines wrap elsewhere if figures are shorter, so the words are compared.
     let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
     let told = words(&block("  seen: requests wait").join(" "));
@@ -123,11 +124,11 @@ fn its_picture_is_made_by_the_commands_that_it_names() {
     let readme = readme();
     let picture = readme.split("](").find_map(|rest| rest.split(')').next().filter(|path| path.ends_with(".png")));
     let picture = picture.expect("the README opens with a picture");
-    assert!(readme.find(picture).unwrap() < readme.find("## ").unwrap(), "in front of everything else");
+    assert!(readme.find(picture).unwrap() < readme.find("## ").unwrap(), "before everything else");
     assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(picture).is_file(), "{picture}");
     let commands: Vec<&str> = readme.split('`').filter(|code| code.contains("plans/demo.yaml")).collect();
     assert_eq!(commands, ["sweepline run plans/demo.yaml", "sweepline report plans/demo.yaml --figures docs/pictures"]);
-    // The same two commands, with windows that a test can wait for.
+    // The same two commands, with windows short enough for a test.
     let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/demo.yaml")).unwrap();
     let lab = Lab::new();
     let plan = plan.replace("fill: 1s, stabilize: 1s, measure: 15s", "fill: 20ms, stabilize: 20ms, measure: 300ms");

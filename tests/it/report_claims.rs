@@ -1,6 +1,8 @@
-//! What a report and the tables claim, through the program: never more than what was measured shows, and what weakens it stands beside it.
+//! The claims of a report and the tables, through the program: never more than the measurements show, with
+//! every limitation next to them.
 //!
-//! A mock with four slots and 40 ms an answer serves 100 requests a second, and no more; of its answers 8 % are errors.
+//! A mock with four slots and 40 ms per response serves at most 100 requests per second; 8 % of its
+//! responses are errors.
 
 use super::lab::Lab;
 use super::mock::Mock;
@@ -46,9 +48,9 @@ fn what_weakens_an_answer_stands_beside_it() {
     ] {
         assert!(words.contains(said), "{said} is not in\n{words}");
     }
-    // Of two repeats the two values are shown, and no interval.
+    // For two repeats the two values are shown, without an interval.
     assert!(words.contains("(2 repeats: ") && words.contains("the values of 2 repeats"), "{words}");
-    // Our own backticks are code.
+    // Backticks of the program's own texts mark code.
     let answer = page.section("answer").unwrap();
     assert!(!answer.split("class=\"facts\"").nth(1).unwrap().contains('`'), "{answer}");
 
@@ -57,7 +59,7 @@ fn what_weakens_an_answer_stands_beside_it() {
         text.contains("TTFT p95") && text.contains(" and ") && text.contains("for two runs, both values"),
         "{text}"
     );
-    // More than a twentieth fails, so p95 lies among the failures.
+    // More than a twentieth fails, so p95 is among the failures.
     assert!(text.contains("> ") && text.contains("lies among failed requests"), "{text}");
     let curve = &json(&lab, &["curves", "plan.yaml"])["curves"][0];
     let light = &curve["rungs"][0];
@@ -70,7 +72,7 @@ fn what_weakens_an_answer_stands_beside_it() {
     let head = csv.lines().next().unwrap();
     assert!(head.contains("ttft_p95_at_least_ms"), "{head}");
 
-    // What it served when it was overrun bounds what it can serve: far less than the 200 that came.
+    // Its throughput when overloaded bounds its capacity: far less than the 200 that arrived.
     let capacity =
         &json(&lab, &["capacity", "plan.yaml", "--set", "slo={ ttft: { p50: 200ms } }", "--target-qps", "240"]);
     let one = &capacity["configurations"][0];

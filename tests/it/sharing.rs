@@ -171,7 +171,7 @@ fn a_throttled_store_is_asked_again_and_an_expired_credential_says_what_to_renew
     let (lab, s3) = (measured(), S3::start(true));
     s3.set(Fault::SlowDown(4));
     assert_eq!(outcomes(&ok(&s3, &lab, &["push", URL, "--format", "json"]).json()), [5, 0, 0]);
-    assert_eq!(s3.fault(), Fault::None, "it was retried until it responded");
+    assert_eq!(s3.fault(), Fault::None, "it was retried until it got a response");
     s3.set(Fault::Expired);
     for args in [&["push", URL][..], &["pull", URL], &["list", "--results", URL]] {
         let refused = at(&s3, &lab, args);
@@ -192,13 +192,13 @@ fn a_kill_in_the_middle_of_a_push_or_pull_costs_nothing() {
         let mut command = lab.command(args);
         s3.reached_by(&mut command, &lab.path().join("cache"));
         let ended = Ended::from(command.env("SWEEPLINE_FAILPOINT", point).output().unwrap());
-        assert_eq!(ended.code, None, "it was not killed at {point}: {}", ended.stderr);
+        assert_eq!(ended.code, None, "not killed at {point}: {}", ended.stderr);
     };
     killed(&lab, "before_shared_commit:2", &["push", URL]);
     assert!(s3.keys("chat/runs/").len() < 5, "it was killed before the end");
     ok(&s3, &lab, &["push", URL]);
     assert_eq!((s3.keys("chat/runs/").len(), s3.keys("chat/attempts/").len()), (5, 0));
-    assert_eq!(s3.count("PUT", "chat/rows/"), s3.keys("chat/rows/").len(), "no row file was sent twice");
+    assert_eq!(s3.count("PUT", "chat/rows/"), s3.keys("chat/rows/").len(), "no row file was uploaded twice");
     let other = self::lab();
     killed(&other, "before_adoption:2", &["pull", URL]);
     ok(&s3, &other, &["pull", URL]);

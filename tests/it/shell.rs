@@ -1,11 +1,11 @@
-//! What a shell gets from us: completions that bash itself takes, and manual pages that groff sets.
+//! The integration with shells: completions that bash itself accepts, and manual pages that groff formats.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::lab::{Ended, Lab};
 
-/// Whether a program is there; a test that needs it says so when it is not.
+/// Returns whether a program is installed; if not, prints a message for the tests that need it.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = found.is_ok_and(|status| status.success());
@@ -15,10 +15,10 @@ fn has(program: &str) -> bool {
     has
 }
 
-/// What bash offers for a line that ends at the cursor.
+/// Returns bash's completions for a line that ends at the cursor.
 fn completed(lab: &Lab, line: &str) -> Vec<String> {
     let words: Vec<String> = line.split(' ').map(|word| format!("'{word}'")).collect();
-    // The function is found as bash finds it: by asking what is registered for the program.
+    // The function is found as bash finds it: from the completion registered for the program.
     let script = format!(
         "source completions.bash || exit 1\n\
          COMP_WORDS=({words}) COMP_CWORD={last} COMP_LINE='{line}' COMP_POINT={point} COMP_TYPE=9 COMP_KEY=9\n\
@@ -49,7 +49,7 @@ fn bash_completes_commands_flags_values_and_files() {
     assert_eq!(run, ["--fail-fast"]);
     assert_eq!(completed(&lab, "sweepline graph --format m"), ["mermaid"]);
     assert_eq!(completed(&lab, "sweepline export --output nigh"), ["nightly.yaml"]);
-    // Plans are words without a flag: those are left to bash's own completion of file names.
+    // Plans are arguments without a flag: those are left to bash's own completion of file names.
     assert!(lab.ok(&["completions", "bash"]).stdout.contains("-o bashdefault -o default sweepline"));
     let all = completed(&lab, "sweepline ");
     for command in lab.ok(&["--help"]).stdout.split("Commands:\n").nth(1).unwrap().lines() {
@@ -76,7 +76,8 @@ fn every_shell_gets_a_script_of_its_own() {
     assert_eq!(lab.run(&["completions"]).code, Some(2));
 }
 
-/// A page as `man` shows it, without what terminals use for bold; warnings of groff are mistakes of the page.
+/// Returns a page as `man` shows it, without the terminal's bold sequences; groff's warnings are errors of
+/// the page.
 fn set(page: &str) -> String {
     let mut groff = Command::new("groff")
         .args(["-Kutf8", "-man", "-Tutf8", "-ww", "-P-cbou"])
@@ -138,5 +139,5 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("unknown command `nonsense`"), "{}", unknown.stderr);
     lab.write("file", "");
-    assert_eq!(lab.run(&["man", "--output", "file"]).code, Some(1), "a folder that cannot be made");
+    assert_eq!(lab.run(&["man", "--output", "file"]).code, Some(1), "a folder that cannot be created");
 }

@@ -1,16 +1,17 @@
-//! A real terminal, through tmux: what a person sees of the program.
+//! A real terminal, through tmux: the program's output as a user sees it.
 
 use std::process::Command;
 
 use super::lab::{Lab, wait_for};
 
-/// A terminal with a program in it, gone with this value.
+/// A terminal with a program in it, closed on drop.
 pub struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    /// Runs the program in a terminal so wide; none where there is no tmux. Its last line is `ended with CODE`.
+    /// Runs the program in a terminal of this width; `None` without tmux. Its last line is `ended with
+    /// CODE`.
     pub fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
         let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
         if !has_tmux {
@@ -23,7 +24,8 @@ impl Terminal {
         let columns = columns.to_string();
         let terminal = Terminal { socket };
         let size = ["-x", &columns, "-y", "50", &program];
-        // Where a machine is busy, tmux's server may be gone before its client has spoken to it ("server exited unexpectedly").
+        // On a busy machine, tmux's server may exit before its client has connected ("server exited
+        // unexpectedly").
         wait_for("a terminal of tmux", || {
             let begun = terminal.tmux(&[&["-f", "/dev/null", "new-session", "-d"], &size[..]].concat(), Some(lab));
             if !begun.status.success() {
@@ -49,7 +51,7 @@ impl Terminal {
         command.output().unwrap()
     }
 
-    /// Whether the terminal shows its other screen, which leaves no trace in what can be scrolled back to.
+    /// Returns whether the terminal shows its alternate screen, which leaves no trace in the scrollback.
     pub fn is_on_other_screen(&self) -> bool {
         let answer = self.tmux(&["display-message", "-p", "#{alternate_on}"], None).stdout;
         String::from_utf8(answer).unwrap().trim() == "1"
@@ -60,12 +62,12 @@ impl Terminal {
         self.tmux(&["send-keys", key], None);
     }
 
-    /// What is on the screen, each line that the terminal broke at its edge as one: as long as the program wrote it.
+    /// Returns the screen with the lines that the terminal wrapped rejoined, as the program wrote them.
     pub fn unbroken(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"], None).stdout).unwrap()
     }
 
-    /// What is on the screen; with the sequences for colour if wanted.
+    /// Returns the screen, with color sequences if requested.
     pub fn screen(&self, colour: bool) -> String {
         let flags: &[&str] = if colour { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
         String::from_utf8(self.tmux(flags, None).stdout).unwrap()

@@ -1,4 +1,4 @@
-//! The bare reader under a schedule of arrivals: one timerfd, a task for each request, kept connections.
+//! The bare reader under a schedule of arrivals: one timerfd, one task per request, kept connections.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -31,18 +31,18 @@ pub struct Open {
     pub body: String,
     /// A file with the arrivals: a JSON list of nanoseconds since the start, ascending.
     pub schedule: PathBuf,
-    /// Opens every `x-request-id`; the place in the schedule follows.
+    /// The start of every `x-request-id`; the position in the schedule follows.
     pub id_prefix: String,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Loop {
     order: Open,
     idle: RefCell<Vec<Connection>>,
     ended: Cell<u64>,
 }
 
-/// Sends every request of the schedule and waits for all answers.
+/// Sends every request of the schedule and waits for all responses.
 pub fn open(order: &Open) -> Seen {
     let text = std::fs::read(&order.schedule).expect("the schedule");
     let schedule: Vec<u64> = serde_json::from_slice(&text).expect("a list of instants");

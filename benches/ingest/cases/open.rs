@@ -1,5 +1,5 @@
-//! Poisson arrivals of 8-token streams, judged by when they reached the mock. The bare reader is given the very schedule
-//! that the engine had, so that both are judged by the same gaps.
+//! Poisson arrivals of 8-token streams, judged by their arrival times at the mock. The bare reader gets the
+//! schedule that the engine had, so that both are judged by the same gaps.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::run::Run;
 /// Arrivals per second.
 const RATE: f64 = 1_000.0;
 
-/// One round of both sides under one schedule.
+/// One round of both sides with the same schedule.
 struct Round {
     ours: Run,
     bare: Done,
     rows: Vec<RequestRow>,
 }
 
-/// What the mock's log says of one side of a round.
+/// The arrivals of one side of a round in the mock's log.
 struct Arrivals {
     ks: f64,
     cv_error: f64,
@@ -35,7 +35,7 @@ struct Arrivals {
     late_p99: f64,
 }
 
-/// The whole part.
+/// Runs the whole part.
 pub fn open(args: &Args, report: &mut Report) {
     report.head("open: Poisson 1 000/s, 8 tokens (TTFT 20 ms, ITL 4 ms), by the arrivals in the mock's log");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -69,7 +69,8 @@ fn judge(report: &mut Report, bare: &[Arrivals], ours: &[Arrivals]) {
     line("lateness at p99, arrival − schedule", |a| a.late_p99, micros, |bare| f64::max(250.0, bare));
 }
 
-/// The engine's own column against the log: its send and the arrival are one instant but for the way between.
+/// Compares the engine's own column with the log: its send and the arrival are the same instant, except for
+/// the network.
 fn own_column(report: &mut Report, rounds: &[Round], logs: &[Lines]) {
     let mut own_p99 = Vec::new();
     let mut difference = Vec::new();
@@ -103,7 +104,7 @@ fn one(args: &Args, mock: &Mock, folder: &Path, round: usize) -> Round {
 }
 
 impl Round {
-    /// The rows of the window: connections are open by then, on both sides.
+    /// Returns the rows of the window: by then connections are open on both sides.
     fn measured(&self) -> impl Iterator<Item = &RequestRow> + Clone {
         self.rows.iter().filter(|row| row.phase == Phase::Measure)
     }
@@ -116,7 +117,8 @@ impl Round {
         self.arrivals(log, self.bare.seen.start_monotonic_ns, |at| at as u64)
     }
 
-    /// Looks at the requests of the window in a log; `name` gives the number in the log of the row at a place.
+    /// Returns the arrivals of the window's requests from a log; `name` maps the position of a row to its
+    /// number in the log.
     fn arrivals(&self, log: &Lines, origin: u64, name: impl Fn(usize) -> u64) -> Arrivals {
         let wanted = self.rows.iter().enumerate().filter(|(_, row)| row.phase == Phase::Measure);
         let came: Vec<(u64, u64)> =

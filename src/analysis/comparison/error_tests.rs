@@ -1,4 +1,4 @@
-//! Tests of the failure test on simulated servers: how often it is wrong, and what it detects.
+//! Tests of the failure test on simulated servers: how often it is wrong, and which differences it detects.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ struct Failing {
     length: f64,
     /// The share of requests that fail outside bursts.
     scattered: f64,
-    /// How much the shares of runs differ: each is multiplied by 1 ± this.
+    /// The variation of the shares between runs: each is multiplied by 1 ± this.
     between: f64,
 }
 
@@ -72,7 +72,7 @@ fn servers_that_fail_alike_are_told_apart_in_five_of_a_hundred() {
         ("10 bursts of 20, runs differ", Failing { bursts: 10.0, length: 20.0, between: 0.8, ..FEW }),
     ] {
         for rounds in [1, 2, 4] {
-            // A single round does not show how much runs differ.
+            // A single round does not show the variation between runs.
             if failing.between > 0.0 && rounds == 1 {
                 continue;
             }

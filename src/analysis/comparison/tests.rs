@@ -194,7 +194,7 @@ fn percentiles_of_few_requests_are_marked() {
     assert!(matches!(of(367), [RunValue::Known(_), RunValue::Missing(why)] if why == "n=367 < 368 requests"));
     assert!(matches!(of(368), [RunValue::Known(_), RunValue::Few(_)]));
     assert!(matches!(of(999), [RunValue::Known(_), RunValue::Few(_)]));
-    // 1 000 requests that may depend on each other are worth fewer.
+    // 1 000 requests that may depend on each other carry the information of fewer.
     assert!(matches!(of(3_000), [RunValue::Known(_), RunValue::Known(_)]));
 }
 

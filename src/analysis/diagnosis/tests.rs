@@ -117,7 +117,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         Made::new(name, "B1", &server, 50.0)
     };
     let at = |name, batch, ttft, jitter| lasting(name, batch, ttft, jitter, 300.0);
-    // Jitter of 1 reaches up to twice the median; of 0.05 it barely moves.
+    // A jitter of 1 reaches up to twice the median; a jitter of 0.05 barely moves it.
     let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
     assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is no spike");
     let raise = |spiked: &mut [Made; 2], seconds| {

@@ -100,7 +100,7 @@ fn a_failed_confirmation_sends_the_search_down() {
     assert_eq!((none.end, none.found), (End::Unconfirmed, None));
     assert!(
         none.caveats.iter().all(|caveat| !matches!(caveat, Caveat::FailedConfirmations { .. })),
-        "higher than what?"
+        "no load to compare with"
     );
 }
 
@@ -169,7 +169,7 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
     assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 takes at least 299; extend the window");
-    // So few may be chance: some more runs are made, but no more than that.
+    // So few results may be chance: some more runs are made, but not more than that.
     let (probes, outcome) = ended(280.0);
     assert_eq!((outcome.end, probes.len()), (End::TooFewRequests, 3), "{outcome:?}");
     let mut requests = [280.0, 280.0].into_iter();

@@ -56,9 +56,9 @@ fn scraped(more: f64) -> Vec<Sample> {
 fn what_was_cut_is_known_to_be_open_before() {
     let found = |more, last| most(&rows(last), &scraped(more), &facts());
     assert_eq!(found(0.0, Some(15 * S)), None);
-    assert_eq!(found(2.0, Some(15 * S)), None, "two are no difference");
-    // At the end they are hidden among the ten that were truncated; at 14 s and before, none of those
-    // was complete.
+    assert_eq!(found(2.0, Some(15 * S)), None, "a difference of two is ignored");
+    // At the end they are hidden among the ten that were truncated; at 14 s and before, none of those was
+    // complete.
     assert_eq!(found(3.0, Some(15 * S)), Some([93.0, 90.0]));
     assert_eq!(found(3.0, None), Some([93.0, 90.0]), "no token has come yet");
     // Streams that stalled may be complete, with their ends lost.

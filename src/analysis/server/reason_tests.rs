@@ -47,7 +47,7 @@ fn a_clock_that_is_lowered_counts_while_the_gpus_are_used() {
     assert!(text("server_throttled", &both).contains("at 1 of 10 scrapes (10.0%)"));
     let idle = [hot, used(|_| 0.0)].concat();
     assert_eq!(found("server_throttled", &idle), Ok(None));
-    // Idle, a clock that the user set, a display's clock; and anything outside the window.
+    // Idle, an application clock setting, a display clock; and anything outside the window.
     for harmless in [masks(|_| f64::from(0x1 | 0x2 | 0x100)), masks(|at| if at < 10.0 { 8.0 } else { 0.0 })] {
         assert_eq!(found("server_throttled", &harmless), Ok(None));
     }
@@ -99,7 +99,7 @@ fn requests_before_the_load_are_somebody_else_s() {
     assert_eq!(found("server_not_idle", &failed), Err(why));
     let late = page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1));
     assert!(found("server_not_idle", &late).unwrap_err().contains("had not finished"));
-    // A gauge that the page has only later did not exist because nothing ran.
+    // A gauge that appears on the page later was absent because nothing ran.
     let mut absent = page(0, "host", "cpu_utilization", course(|_| Some(0.5)));
     absent.extend(page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1)));
     assert_eq!(found("server_not_idle", &absent), Ok(None));
@@ -118,11 +118,11 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     assert!(said.starts_with("the count of e2e_seconds fell"), "{said}");
     // A gauge may fall, and so may the sum of a quantity that is not a time.
     assert_eq!(found("server_restarted", &counts("requests_running", falls)), Ok(None));
-    // One that counted fast since: only its start time shows it.
+    // A counter that grew fast since then: only its start time shows the restart.
     let start = counts("process_start_time", |at| if at < 7.0 { 1.7e9 } else { 1.7e9 + 420.0 });
     let said = text("server_restarted", &[counts("prompt_tokens", |at| at), start.clone()].concat());
     assert!(said.starts_with("the process was one started 420 s later from 7.0 s of the run on"), "{said}");
-    // The exporter of GPUs is another process.
+    // The GPU exporter is another process.
     let exporter = [counts("gpu_energy_joules", |at| at), start].concat();
     assert_eq!(found("server_restarted", &exporter), Ok(None));
 }

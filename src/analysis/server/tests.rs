@@ -1,4 +1,4 @@
-//! Tests of figures on series whose figures are known.
+//! Tests of figures on series with known results.
 
 use super::*;
 use crate::rows::{Telemetry, Windows};
@@ -43,7 +43,7 @@ fn value(samples: &[Sample], name: &str) -> Result<f64, String> {
 
 fn is_near(found: Result<f64, String>, wanted: f64) {
     let found = found.unwrap();
-    assert!((found - wanted).abs() < 1e-6 * wanted.abs().max(1.0), "{found} is not {wanted}");
+    assert!((found - wanted).abs() < 1e-6 * wanted.abs().max(1.0), "{found}, expected {wanted}");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_gauge_has_its_mean_and_its_most_over_the_window() {
     let rising = page(0, "server", "requests_running", course(Some));
     is_near(value(&rising, "requests_running_mean"), 15.0);
     is_near(value(&rising, "requests_running_max"), 20.0);
-    // Between scrapes that do not coincide with the borders, it is interpolated.
+    // Between scrapes that do not coincide with the boundaries, it is interpolated.
     let sparse = page(0, "server", "requests_running", [(4.0, Some(4.0)), (13.0, Some(13.0)), (24.0, Some(24.0))]);
     is_near(value(&sparse, "requests_running_mean"), 15.0);
     assert!(figures(&[], &facts(), None, None).is_empty());
@@ -92,7 +92,7 @@ fn replicas_add_up() {
 fn a_gap_in_the_window_makes_it_null_and_one_outside_does_not() {
     let with_gap_at = |gap: f64| page(0, "server", "prompt_tokens", course(move |at| (at != gap).then_some(at)));
     assert_eq!(value(&with_gap_at(15.0), "prompt_tokens"), Err("1 scrape in the window failed (timeout)".to_owned()));
-    // The window depends on the scrape at its border.
+    // The window depends on the scrape at its boundary.
     assert!(value(&with_gap_at(10.0), "prompt_tokens").is_err());
     is_near(value(&with_gap_at(3.0), "prompt_tokens"), 10.0);
     is_near(value(&with_gap_at(23.0), "prompt_tokens"), 10.0);
@@ -115,12 +115,12 @@ fn a_counter_that_falls_is_null_and_never_negative() {
 
 #[test]
 fn energy_is_the_counter_s_and_else_the_integral_of_power() {
-    // A trace that swings by 40 % in twenty seconds: half a swing, the lower one, lies in the window.
+    // A trace that swings by 40 % in twenty seconds: half a swing, the lower one, is in the window.
     let power = |at: f64| 300.0 + 120.0 * (at * std::f64::consts::PI / 10.0).sin();
     let joules = 3_000.0 - 2_400.0 / std::f64::consts::PI;
     let mut samples = page(0, "gpu", "gpu_power_watts", course(move |at| Some(power(at))));
     let found = value(&samples, "energy_by_power").unwrap();
-    assert!((found / joules - 1.0).abs() < 0.01, "{found} is not {joules}");
+    assert!((found / joules - 1.0).abs() < 0.01, "{found}, expected {joules}");
     assert!((value(&samples, "joules_per_output_token").unwrap() / joules * 500.0 - 1.0).abs() < 0.01);
     samples.extend(page(0, "gpu", "gpu_energy_joules", course(|at| Some(7e6 + 310.0 * at))));
     is_near(value(&samples, "energy_by_counter"), 3_100.0);

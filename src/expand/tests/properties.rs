@@ -148,7 +148,7 @@ proptest! {
     }
 }
 
-/// Texts of one sweep that are equivalent, whatever surrounds it.
+/// Equivalent texts of one sweep, whatever surrounds it.
 #[test]
 fn forms_that_mean_the_same_name_the_same_runs() {
     let head = "sweepline: 1\nname: a\nendpoints: { e: { engine: mock }, f: { url: \"http://h/v1\" } }\nmodels: { m: { id: m } }\n";

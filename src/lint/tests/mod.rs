@@ -99,7 +99,7 @@ fn a_comparison_takes_the_columns_of_exports() {
             assert_eq!(
                 column,
                 format!("{name}{}", metrics::find(name.key).map_or("", |metric| metric.unit.suffix())),
-                "each is read as what it holds"
+                "each column has the unit of its metric"
             );
         }
     }

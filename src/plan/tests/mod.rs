@@ -165,7 +165,7 @@ fn places_point_at_what_was_written() {
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
     assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
-    // An axis is found under the name it was written with; a single value is found as the list's first.
+    // An axis is found under the name in the plan; a single value is found as the first of a list.
     assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
     assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
     // A value that was not written is found at its nearest written parent.

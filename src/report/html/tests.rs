@@ -197,5 +197,5 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     assert_eq!(in_flight.len() * 3, made.pulse.in_flight.len());
     assert!(parts == 1_000 || page.contains(&format!("{} more have none", 1_000 - parts)), "{parts}");
     assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");
-    assert_eq!(page.matches("</script>").count(), 1, "foreign text closes nothing");
+    assert_eq!(page.matches("</script>").count(), 1, "external text closes no tag");
 }

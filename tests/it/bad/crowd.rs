@@ -1,4 +1,4 @@
-//! Very many at once.
+//! Very many requests at once.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use super::super::outcomes::{by_number, plan};
 use super::raw::{PROBE_ANSWER, read_request};
 use super::{MB, watched};
 
-/// The shortest prompts there are: what is under test is their number.
+/// The shortest possible prompts: the test is about their number.
 fn tiny(port: u16, rest: &str) -> String {
     plan(&[("a", port)], rest).replace("output_tokens: 8", "prompt_tokens: 16, output_tokens: 2")
 }
@@ -30,9 +30,10 @@ fn ten_thousand_arrivals_in_a_moment_are_ten_thousand_rows() {
     let run = lab.only_run();
     assert_eq!(run.json["facts"]["scheduled"], run.records.len());
     let mut records = by_number(run);
-    // What came due between the end of the window and the moment in which the run noticed it is of drain.
+    // Requests that came due between the end of the window and the moment when the run noticed it belong to
+    // drain.
     records.retain(|record| record.row.phase == Phase::Measure);
-    // One each 10 µs; the last one falls on the end of the window, give or take a rounding.
+    // One every 10 µs; the last one is at the end of the window, up to a rounding error.
     assert!((9_999..=10_000).contains(&records.len()), "{} rows", records.len());
     for (at, record) in records.iter().enumerate() {
         let row = &record.row;
@@ -46,8 +47,8 @@ fn ten_thousand_arrivals_in_a_moment_are_ten_thousand_rows() {
     }
 }
 
-/// Takes a request on each of the connections that `accepted` gives until there are `crowd`, then answers all of them in
-/// one go. Gives them, so that they stay open.
+/// Reads a request on each of the connections from `accepted` until there are `crowd`, then responds to all
+/// at once. Returns the connections, so that they stay open.
 fn answer_together(accepted: &Receiver<TcpStream>, crowd: usize) -> Vec<TcpStream> {
     let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
          3b\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"All together \"}}]}\n\n\r\n\
@@ -111,7 +112,7 @@ fn ten_thousand_streams_begin_and_end_at_once() {
     let (first, last) =
         (measured.iter().map(|row| row.done_ns.unwrap()), measured.iter().map(|row| row.done_ns.unwrap()));
     let (first, last) = (first.min().unwrap(), last.max().unwrap());
-    assert!(first > sent, "the first answer came when the last request was read");
+    assert!(first > sent, "the first response arrived when the last request had been read");
     eprintln!(
         "{crowd} streams: the last was sent after {} ms, all ended within {} ms",
         sent / 1_000_000,

@@ -1,4 +1,4 @@
-//! Slots, instants, ends: what the log says against what was asked for. Nothing here is judged by being fast.
+//! Slots, instants, ends: the log compared with the configuration. No test here requires speed.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn monotonic() -> u64 {
 #[test]
 fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
     let mock = Mock::start(&[]);
-    // The kernel begins with its stamps a moment after it was asked, and the log says so.
+    // The kernel starts timestamping a moment after the request for it, and the log shows when.
     let mut asked = 0;
     super::wait_for("a stamp of the kernel", || {
         asked += 1;
@@ -37,7 +37,7 @@ fn arrivals_are_stamped_by_the_kernel_however_late_the_mock_looks() {
     kill_process(process, Signal::STOP).unwrap();
     let before = monotonic();
     stream.write_all(request("/v1/chat/completions", &chat(), "Connection: close\r\n").as_bytes()).unwrap();
-    // The mock cannot read meanwhile; its own stamp would come behind this pause.
+    // The mock cannot read meanwhile; its own timestamp would be after this pause.
     thread::sleep(Duration::from_millis(300));
     let late = monotonic();
     kill_process(process, Signal::CONT).unwrap();
@@ -136,7 +136,7 @@ fn a_signal_ends_it_with_a_whole_log() {
     stream.read_exact(&mut [0; 20]).unwrap();
     let mut waiting = mock.connect();
     waiting.write_all(request("/v1/chat/completions", &chat(), "").as_bytes()).unwrap();
-    // The role chunk says that the request has its slot.
+    // The role chunk shows that the request has its slot.
     waiting.read_exact(&mut [0; 20]).unwrap();
     assert!(mock.terminate().success());
     let log = mock.log_now();
@@ -190,7 +190,7 @@ fn two_hundred_streams_keep_their_own_time() {
     assert!(log.iter().all(|line| at(line, "last_write_ns") - at(line, "slot_ns") >= 45_000_000));
 }
 
-/// The two gauges of `/metrics`; none where they are left out.
+/// Returns the two gauges of `/metrics`; `None` if they are disabled.
 fn load(mock: &Mock) -> Option<(u64, u64)> {
     let text = mock.get("/metrics", "").text();
     let gauge = |name: &str| {
@@ -212,7 +212,7 @@ fn an_abandoned_request_ends_at_once_or_goes_on_and_the_gauges_tell() {
         let left = Instant::now();
         drop(streams);
         wait_for("an idle server", || (load(&mock) == Some((0, 0))).then_some(()));
-        // Two whole generations at least were still to come.
+        // At least two whole generations were still to come.
         assert!(left.elapsed() >= Duration::from_millis(600) || !goes_on, "{flags:?}: {:?}", left.elapsed());
         let generations = wait_for("their lines", || {
             let generations: Vec<Value> = mock.log_now().into_iter().filter(|line| !line["n"].is_null()).collect();
