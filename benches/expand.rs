@@ -1,5 +1,5 @@
-//! How long a million cells take from the text of a plan to named runs, and how much memory: `cargo bench --bench expand`.
-//! And how long `check` takes for the largest plans that a file may hold. Prints figures; compares with nothing.
+//! Time and memory from the text of a plan to a million runs with ids: `cargo bench --bench expand`. Also
+//! the time of `check` for the largest plans that a file may contain. Prints figures, without a comparison.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ const MILLION: &str = "  s:
       batch_size: { from: 1, to: 500, step: 1 }
 ";
 
-/// The most memory that this process has had, in MiB.
+/// Returns the peak memory of this process, in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -44,7 +44,7 @@ fn check(what: &str, text: &str) -> Option<ResolvedPlan> {
     read.ok().map(|loaded| loaded.plan)
 }
 
-/// A zip of two lists of `length` numbers each.
+/// Returns a zip of two lists of `length` numbers each.
 fn zip(length: u32) -> String {
     let list = (0..length).fold(String::new(), |mut list, at| {
         let _ = write!(list, "{},", at + 100);
@@ -55,7 +55,7 @@ fn zip(length: u32) -> String {
     )
 }
 
-/// As many rules as fit, over two axes of as many values.
+/// Returns as many rules as fit, over two axes with the same number of values.
 fn rules(count: u32) -> String {
     let list: Vec<String> = (1..=count).map(|at| at.to_string()).collect();
     let list = list.join(",");

@@ -1,6 +1,6 @@
-//! The steps of the hot path that use neither socket nor clock, for a tool that counts instructions: the counts of
-//! `callgrind` are not disturbed by other users of the machine. Run it with a step and with `none`; the difference is the
-//! cost of the step:
+//! The steps of the hot path that use neither socket nor clock, for a tool that counts instructions: the counts
+//! of `callgrind` are not disturbed by other users of the machine. Run it with a step and with `none`; the difference
+//! is the cost of the step:
 //!
 //!     cargo bench --bench instructions --no-run
 //!     valgrind --tool=callgrind target/release/deps/instructions-… STEP 2000

@@ -1,5 +1,5 @@
-//! Closed loops: a fixed number of slots, each of which sends its next request when the last one is answered; the server's pace is
-//! correlated from request to request.
+//! Closed loops: a fixed number of slots, each of which sends its next request after the response to the
+//! last one; the server's speed is correlated from request to request.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -41,7 +41,7 @@ impl Loop {
     }
 }
 
-/// A closed loop on its way: requests in the order in which they are sent.
+/// A running closed loop: requests in the order in which they are sent.
 struct Chain {
     rng: ChaCha8Rng,
     draw: Draw,
@@ -70,7 +70,7 @@ struct Cell {
     objectives: [Objective; ALLOWED.len()],
 }
 
-/// Prints the table; whether what is promised is kept.
+/// Prints the table; returns whether the promises are kept.
 pub fn print(args: &Args) -> bool {
     let loops: Vec<(u64, Loop)> = (0..).zip(Loop::all()).collect();
     let most = *REQUESTS.last().unwrap_or(&0) as u64;
@@ -98,7 +98,7 @@ fn cell(of: Loop, truth: &Distribution, requests: usize, runs: u64, seed: u64) -
     let (given, objectives) = ([Given::default(); QUANTILES.len()], [Objective::default(); ALLOWED.len()]);
     let mut cell = Cell { of, requests, given, objectives };
     for _ in 0..runs {
-        // What lies between two windows is not looked at.
+        // Requests between two windows are skipped.
         chain.take(50 * of.slots).for_each(drop);
         let sample = Sample::new(chain.take(requests).collect(), Turns::CLOSED);
         let given = cell.given.iter_mut().zip(QUANTILES).zip(quantiles);
@@ -135,7 +135,7 @@ fn table(cells: &[Cell]) -> Table {
     table
 }
 
-/// A row for each number of requests, of all loops the worst.
+/// Returns a row for each number of requests, with the worst of all loops.
 fn by_requests(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "requests",

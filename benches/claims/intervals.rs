@@ -1,13 +1,14 @@
-//! Intervals within a run: given where, and true how often.
+//! Intervals within a run: where they are available, and how often they are correct.
 
 use super::grid::{Cell, Given, QUANTILES, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille, percent};
 
-/// What an interval that is given covers at least, and how often one is given for a long window.
+/// The minimum coverage of available intervals. The next constant is the minimum share of runs with long
+/// windows that have one.
 const COVERS: f64 = 0.92;
 const GIVEN: f64 = 0.95;
 
-/// Prints the tables; whether what is promised is kept.
+/// Prints the tables; returns whether the promises are kept.
 pub fn print(cells: &[Cell]) -> bool {
     println!("## Intervals: given, in % of the runs, for p50 / p95 / p99\n");
     grid(cells, |cell| [0, 3, 4].map(|at| percent(cell.given[at].given, cell.given[at].runs)).join(" / ")).print();
@@ -30,7 +31,7 @@ pub fn print(cells: &[Cell]) -> bool {
     promises.print()
 }
 
-/// A row for each queue and load, a column for each service time and window.
+/// Returns a row for each queue and load, with a column for each service time and window.
 pub fn grid(cells: &[Cell], show: impl Fn(&Cell) -> String) -> Table {
     let columns = SERVICES.iter().flat_map(|(name, _)| WINDOWS.map(|window| format!("{name}, {window} s")));
     let mut table = Table::new(["queue".to_owned(), "load".to_owned()].into_iter().chain(columns));
@@ -41,7 +42,7 @@ pub fn grid(cells: &[Cell], show: impl Fn(&Cell) -> String) -> Table {
     table
 }
 
-/// All cells together, and the worst ones.
+/// Returns all cells together, and the worst ones.
 fn by_percentile(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "percentile",

@@ -1,5 +1,5 @@
-//! Objectives: how often a limit is said to hold that is missed, and to be missed that is just kept; and how often one that is kept
-//! by half is said to hold.
+//! Objectives: how often a missed limit is reported as met, and one that is just met as missed; and how
+//! often a limit with half the allowed share above it is reported as met.
 
 use super::grid::{ALLOWED, Answers, Cell, Objective, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille};
@@ -7,7 +7,7 @@ use super::table::{Promises, Table, per_mille};
 const WRONG: f64 = 0.05;
 const POWER: f64 = 0.80;
 
-/// Prints the tables; whether what is promised is kept.
+/// Prints the tables; returns whether the promises are kept.
 pub fn print(cells: &[Cell]) -> bool {
     println!("## Objectives: the worst of the queues and percentiles of each load and window, %\n");
     worst(cells).print();
@@ -22,7 +22,8 @@ pub fn print(cells: &[Cell]) -> bool {
             let Objective { beyond, exact, half } = objective;
             promises.at_most(|| format!("false \"holds\", {}", name()), beyond.holds, beyond.runs, WRONG);
             promises.at_most(|| format!("false \"misses\", {}", name()), exact.misses, exact.runs, WRONG);
-            // What a run is worth is what the run says, not what only many runs together show.
+            // The effective size of a run is the one that the run itself reports, not the one that only
+            // many runs together show.
             let (enough, holding) = half.worth;
             promises.at_least(|| format!("\"holds\", {}", name()), holding, enough, POWER);
         }
@@ -30,14 +31,14 @@ pub fn print(cells: &[Cell]) -> bool {
     promises.print()
 }
 
-/// The pair with the largest share, in percent.
+/// Returns the pair with the largest share, in percent.
 fn most(pairs: impl Iterator<Item = (u64, u64)>) -> String {
     let ratio = |pair: &(u64, u64)| pair.0 as f64 / pair.1 as f64;
     let most = pairs.filter(|pair| pair.1 > 0).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     most.map_or("–".to_owned(), |(hits, of)| per_mille(hits, of))
 }
 
-/// The pair with the smallest share, in percent.
+/// Returns the pair with the smallest share, in percent.
 fn least(pairs: impl Iterator<Item = (u64, u64)>) -> String {
     let ratio = |pair: &(u64, u64)| pair.0 as f64 / pair.1 as f64;
     let least = pairs.filter(|pair| pair.1 > 0).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
@@ -90,7 +91,7 @@ fn by_percentile(cells: &[Cell]) -> Table {
     table
 }
 
-/// By how many requests above the limit a run of independent ones would be allowed: cells, and those that tell often enough.
+/// By effective requests × allowed share: the number of cells, and of those whose runs decide often enough.
 fn power(cells: &[Cell]) -> Table {
     const CLASSES: [(f64, f64); 5] = [(0.0, 30.0), (30.0, 60.0), (60.0, 120.0), (120.0, 240.0), (240.0, f64::INFINITY)];
     let mut table = Table::new([

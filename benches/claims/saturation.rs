@@ -1,4 +1,4 @@
-//! Saturation: what an open loop is called at loads below and above what its server can do.
+//! Saturation: the labels of an open loop at loads below and above its server's capacity.
 
 use sweepline::analysis::saturation::{Evidence, State};
 
@@ -19,7 +19,7 @@ struct Cell {
     saturated: u64,
 }
 
-/// Prints the table; whether what is promised is kept.
+/// Prints the table; returns whether the promises are kept.
 pub fn print(args: &Args) -> bool {
     let place = |queue| (0..SERVICES.len()).flat_map(move |s| (0..WINDOWS.len()).map(move |w| (queue, (s, w))));
     let queues: Vec<Queue> = LOADS.into_iter().flat_map(Queue::all).collect();
@@ -52,7 +52,8 @@ pub fn print(args: &Args) -> bool {
 fn cell(queue: Queue, place: Place, runs: u64, seed: u64) -> Cell {
     let length = WINDOWS[place.1] / SERVICES[place.0].1;
     let mut cell = Cell { queue, place, runs, requests: 0.0, kept_up: 0, saturated: 0 };
-    // A stationary queue goes on from run to run; one that is overloaded begins empty, a tenth of the window ahead of it.
+    // A stationary queue continues from run to run; an overloaded one starts empty, a tenth of the window
+    // before it.
     let mut chain = (queue.load < 1.0).then(|| Chain::warm(&queue, seed));
     for run in 0..runs {
         let (flight, values) = match &mut chain {
@@ -81,7 +82,7 @@ fn table(cells: &[Cell]) -> Table {
     table
 }
 
-/// A row for each load, of all queues the least and the most.
+/// Returns a row for each load, with the minimum and maximum over all queues.
 fn by_load(cells: &[Cell]) -> Table {
     let columns = SERVICES.iter().flat_map(|(name, _)| WINDOWS.map(|window| format!("{name}, {window} s")));
     let mut table = Table::new(["load".to_owned()].into_iter().chain(columns));

@@ -1,4 +1,4 @@
-//! Tables in Markdown, and what they promise.
+//! Tables in Markdown, and checks of their promises.
 
 /// A table.
 pub struct Table {
@@ -25,7 +25,7 @@ impl Table {
     }
 }
 
-/// A share as whole percent; `–` where there is nothing to count.
+/// Formats a share as whole percent; `–` if there is nothing to count.
 pub fn percent(hits: u64, of: u64) -> String {
     match of {
         0 => "–".to_owned(),
@@ -33,7 +33,7 @@ pub fn percent(hits: u64, of: u64) -> String {
     }
 }
 
-/// The same with one digit more.
+/// Does the same with one more digit.
 pub fn per_mille(hits: u64, of: u64) -> String {
     match of {
         0 => "–".to_owned(),
@@ -41,17 +41,18 @@ pub fn per_mille(hits: u64, of: u64) -> String {
     }
 }
 
-/// What the cells of a part must keep, and those that do not.
+/// The promises of a part's cells, and the cells that break them.
 #[derive(Default)]
 pub struct Promises {
     broken: Vec<String>,
 }
 
-/// The chance at which a cell that keeps its promise by a hair is said to break it: there are some thousand cells.
+/// The probability that a cell which just keeps its promise is reported as breaking it: there are about a
+/// thousand cells.
 const CHANCE: f64 = 0.001;
 
 impl Promises {
-    /// A share is at least this, but for chance.
+    /// Checks that a share is at least this, up to chance.
     pub fn at_least(&mut self, what: impl Fn() -> String, hits: u64, of: u64, share: f64) {
         use sweepline::analysis::binomial::at_most;
         if of > 0 && at_most(of, share, hits) < CHANCE {
@@ -59,7 +60,7 @@ impl Promises {
         }
     }
 
-    /// A share is at most this, but for chance.
+    /// Checks that a share is at most this, up to chance.
     pub fn at_most(&mut self, what: impl Fn() -> String, hits: u64, of: u64, share: f64) {
         use sweepline::analysis::binomial::at_least;
         if of > 0 && at_least(of, share, hits) < CHANCE {
@@ -67,7 +68,7 @@ impl Promises {
         }
     }
 
-    /// Prints what was broken; whether nothing was.
+    /// Prints the broken promises; returns whether there were none.
     pub fn print(&self) -> bool {
         if self.broken.is_empty() {
             println!("Every promise is kept, but for chance ({CHANCE}).");

@@ -1,4 +1,4 @@
-//! What is true of a queue: the distribution of what requests take, from one long simulation.
+//! The true values of a queue: the distribution of the requests' times, from one long simulation.
 
 use super::queue::{Chain, Queue};
 
@@ -9,7 +9,8 @@ const SHIFT: u32 = 52 - BITS;
 const LOWEST: u64 = (1023 - 32) << BITS;
 const CLASSES: usize = 64 << BITS;
 
-/// A distribution, by counts in classes. Values of exactly 1, a service time of `M/D/k` without a wait, are kept apart.
+/// A distribution, as counts in classes. Values of exactly 1, the service time of `M/D/k` without a wait,
+/// are counted separately.
 #[derive(Debug, Clone)]
 pub struct Distribution {
     counts: Vec<u64>,
@@ -31,14 +32,15 @@ impl Distribution {
         }
     }
 
-    /// The level above which a share lies; nothing where no level has it, to 1 %, because many values are equal.
+    /// Returns the level above which a share of values is; `None` if no level has this share to within 1 %,
+    /// because many values are equal.
     pub fn limit(&self, above: f64) -> Option<f64> {
         let level = self.quantile(1.0 - above);
         let is_one = level == 1.0 && (self.above_one() / above - 1.0).abs() > 0.01;
         (!is_one).then_some(level)
     }
 
-    /// The value below which a share lies.
+    /// Returns the value below which a share is.
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = share * self.all as f64;
         let mut below = 0.0;
@@ -77,7 +79,7 @@ fn low_of(class: usize) -> f64 {
     f64::from_bits((class as u64 + LOWEST) << SHIFT)
 }
 
-/// What is true of a queue.
+/// The true values of a queue.
 #[derive(Debug, Clone)]
 pub struct Truth {
     pub queue: Queue,
@@ -85,7 +87,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// By so many requests.
+    /// Simulates this many requests.
     pub fn of(queue: Queue, requests: u64, seed: u64) -> Truth {
         let mut chain = Chain::warm(&queue, seed);
         let mut took = Distribution::new();

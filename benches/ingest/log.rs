@@ -1,20 +1,20 @@
-//! What the mock says that it saw: its log, by request id.
+//! The mock's observations: its log, by request id.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// The part of a line that is judged by. Nanoseconds on the monotonic clock.
+/// The parts of a line that are evaluated. Nanoseconds on the monotonic clock.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Line {
-    /// The request's first byte came.
+    /// Arrival of the request's first byte.
     pub arrival_ns: Option<u64>,
     /// Just before the write call with the first token.
     pub first_write_ns: Option<u64>,
 }
 
-/// The lines of some requests, by what follows the prefix of their ids.
+/// The lines of some requests, by the number after the prefix of their ids.
 pub type Lines = HashMap<u64, Line>;
 
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ impl Log {
         Log(text.lines().skip(1).map(|line| serde_json::from_str(line).expect("a line of the log")).collect())
     }
 
-    /// The lines whose id is `prefix`, a dash and a number.
+    /// Returns the lines whose id is `prefix`, a dash and a number.
     pub fn of(&self, prefix: &str) -> Lines {
         let number = |id: &str| id.strip_prefix(prefix)?.strip_prefix('-')?.parse().ok();
         self.0.iter().filter_map(|named| Some((number(named.request_id.as_deref()?)?, named.line))).collect()

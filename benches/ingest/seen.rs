@@ -1,11 +1,11 @@
-//! What a child process saw of its measurement.
+//! A child process's observations of its measurement.
 
 use serde::{Deserialize, Serialize};
 
-/// What a child saw.
+/// The observations of a child.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
-    /// Whole streams within the window.
+    /// Complete streams within the window.
     pub streams: u64,
     /// Their tokens.
     pub tokens: u64,
@@ -13,8 +13,8 @@ pub struct Seen {
     pub failed: u64,
     /// Length of the window.
     pub seconds: f64,
-    /// What the instants of its schedule count from, on the monotonic clock, in nanoseconds.
+    /// The origin of its schedule's instants, on the monotonic clock, in nanoseconds.
     pub start_monotonic_ns: u64,
-    /// The most memory it had, in bytes.
+    /// Its peak memory, in bytes.
     pub peak_rss: u64,
 }

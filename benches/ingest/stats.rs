@@ -3,7 +3,7 @@
 /// The median of some rounds and the range around it.
 #[derive(Debug, Clone, Copy)]
 pub struct Rounds {
-    /// The middle one, or the mean of the middle two.
+    /// The middle value, or the mean of the middle two.
     pub median: f64,
     /// The smallest.
     pub least: f64,
@@ -12,7 +12,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Of at least one value.
+    /// Computes the median and range of at least one value.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Rounds {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -21,14 +21,14 @@ impl Rounds {
     }
 }
 
-/// A quantile of sorted values, by linear interpolation.
+/// Returns a quantile of sorted values, by linear interpolation.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()
 }
 
-/// Standard deviation over mean.
+/// Returns standard deviation over mean.
 pub fn cv(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -36,7 +36,7 @@ pub fn cv(values: &[f64]) -> f64 {
     variance.sqrt() / mean
 }
 
-/// Kolmogorov–Smirnov distance between values and the exponential distribution of this mean.
+/// Returns the Kolmogorov-Smirnov distance between values and the exponential distribution with this mean.
 pub fn ks_exponential(values: &[f64], mean: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! libFuzzer's door to the plan reader: any bytes, as YAML and as TOML.
+//! libFuzzer's entry point to the plan reader: any bytes, as YAML and as TOML.
 
 #![no_main]
 

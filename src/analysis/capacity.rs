@@ -233,7 +233,7 @@ mod tests {
         assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
         assert_eq!(fleet(100.0, 0.0).instances, 10);
         assert_eq!(fleet(0.1, 0.0).instances, 1);
-        // 10 × 1.1 is a little more than 11 in floating point.
+        // 10 × 1.1 is slightly more than 11 in floating point.
         assert_eq!(fleet(100.0, 0.1).instances, 11);
         // Exactly at the rung that misses, one instance is not enough.
         assert_eq!(fleet(15.0, 0.0).at_least, Some(2));
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
         let price = saturated.price_at_most(None).unwrap();
         assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
-        // Above the arrivals at the load that misses it is no bound, nor below the rate at the load that
+        // It is not a bound above the arrivals at the load that misses, nor below the rate at the load that
         // holds: the server collapses under overload.
         for useless in [16.0, 9.0] {
             let other = Instance { serves_at_most: Some(useless), ..INSTANCE };
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(INSTANCE.per_joule(), Some((0.42, DECLARED)));
         let measured = Instance { measured: Some(PerJoule { tokens: 0.5, by: EnergyBy::Counter }), ..INSTANCE };
         assert_eq!((measured.per_joule(), measured.tokens_per_joule()), (Some((0.5, "counter")), Some(0.42)));
-        // 15 a second of 200 tokens at 36 an hour; at least 9 instances.
+        // 15 requests per second of 200 tokens at 36 per hour; at least 9 instances.
         assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
         assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));
         let free = Instance { price_per_hour: None, watts: None, misses: None, bears_less_than: None, ..INSTANCE };

@@ -151,8 +151,8 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// The share for this many prompts, of which each shares `shared` tokens, as counted by a server
-    /// with these factors.
+    /// Returns the share for this many prompts, each of which shares `shared` tokens, as counted by a
+    /// server with these factors.
     fn share(count: u32, shared: impl Fn(u32) -> u32, other: impl Fn(u32) -> u32, factors: [f64; 2]) -> Option<f64> {
         let mut sum = Shared::default();
         for at in 0..count {
@@ -165,22 +165,22 @@ mod tests {
 
     #[test]
     fn what_is_shared_is_counted_as_the_server_counts_it() {
-        // 400 of our tokens are 800 of the server's, and the questions of 20 to 119 of ours half as
-        // many.
+        // 400 of our tokens are 800 of the server's, and the questions of 20 to 119 of our tokens are half
+        // as many.
         let questions = |at: u32| 20 + at * 37 % 100;
         let wanted = 800.0 * 200.0 / (0..200).map(|at| (800.0 + f64::from(questions(at)) / 2.0).round()).sum::<f64>();
         let found = share(200, |_| 400, questions, [2.0, 0.5]).unwrap();
-        assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
+        assert!((found - wanted).abs() < 0.005, "{found}, expected {wanted}");
         // A class that shares much and one that shares nothing, whose texts have different factors.
         let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 70, [1.5, 1.0]).unwrap();
         let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 70)).sum::<f64>());
-        assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
+        assert!((found - wanted).abs() < 0.005, "{found}, expected {wanted}");
         // The first request contains what all others share, and shares it with none.
         let mut sum = Shared::default();
         sum.add(0, 500, 850);
         (0..60).for_each(|at| sum.add(400, 400 + 20 * (1 + at % 5), 800 + 10 * (1 + at % 5)));
         let wanted = 800.0 * 60.0 / (850.0 + (0..60).map(|at| 800.0 + 10.0 * f64::from(1 + at % 5)).sum::<f64>());
-        assert!((sum.share().unwrap() - wanted).abs() < 0.005, "{:?}, not {wanted}", sum.share());
+        assert!((sum.share().unwrap() - wanted).abs() < 0.005, "{:?}, expected {wanted}", sum.share());
     }
 
     #[test]

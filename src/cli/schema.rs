@@ -152,7 +152,11 @@ mod tests {
             if std::env::var_os("SWEEPLINE_BLESS").is_some() {
                 std::fs::write(&path, &text).expect("the schema can be written");
             }
-            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}: bless it");
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap_or_default(),
+                text,
+                "{name}: run it with SWEEPLINE_BLESS=1"
+            );
         }
     }
 

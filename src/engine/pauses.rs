@@ -109,7 +109,7 @@ mod tests {
         Windows { stabilize_ns: 1000 * MS, measure_start_ns: 2000 * MS, measure_end_ns: 7000 * MS, end_ns: 8000 * MS };
 
     /// Returns the results after one pause between these milliseconds: how many concern the measurement,
-    /// how much of it lies in the window, and how long it was.
+    /// how much is in the window, and how long it was.
     fn after(from: u64, to: u64) -> (u64, u64, u64) {
         let mut book = Book::default();
         book.slept(from * MS, to * MS, Some(0));
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(after(3000, 4000), (1, 1000, 1000));
         assert_eq!(after(6900, 7900), (1, 100, 1000), "across the end");
         assert_eq!(after(1500, 2500), (1, 500, 1000), "across the start");
-        assert_eq!(after(1500, 9500), (1, 5000, 8000), "around it all");
+        assert_eq!(after(1500, 9500), (1, 5000, 8000), "around the whole window");
         assert_eq!(after(7100, 7600), (1, 0, 500), "while requests of the window are in flight");
         assert_eq!(after(8000, 9000), (0, 0, 0), "after the run");
         assert_eq!(after(900, 1500), (1, 0, 600), "so shortly before that its backlog is measured");

@@ -211,8 +211,8 @@ mod tests {
             tree.take(&prompt(kept + k));
         }
         assert!(tree.bytes() <= 200_000, "{} bytes after a million prompts", tree.bytes());
-        assert_eq!(tree.take(&prompt(kept - 1)), 40, "what is kept is known");
-        assert_eq!(tree.take(&prompt(kept + 3)), 20, "only the beginning of the rest");
+        assert_eq!(tree.take(&prompt(kept - 1)), 40, "kept prompts are found");
+        assert_eq!(tree.take(&prompt(kept + 3)), 20, "of the others only the common start");
     }
 
     #[test]

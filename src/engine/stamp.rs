@@ -169,8 +169,8 @@ mod tests {
         let (reader, _) = listener.accept().unwrap();
         enable(&reader);
         let mut room = [MaybeUninit::uninit(); 64];
-        // The kernel begins to stamp a moment after the first socket requests it; on a busy machine that
-        // takes a while.
+        // The kernel starts timestamping a moment after the first socket requests it; on a busy machine
+        // that takes a while.
         let stamped = (0..10_000).find_map(|tried| {
             std::thread::sleep(std::time::Duration::from_millis(u64::from(tried > 100)));
             let before = Now::read().wall;

@@ -429,6 +429,6 @@ mod tests {
         let with = r#"{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":4}}"#;
         assert_eq!(content_tokens("so", with), Some(5));
         assert_eq!(content_tokens("so", r#"{"completion_tokens":9}"#), None, "how many were reasoning?");
-        assert_eq!(content_tokens("", r#"{"completion_tokens":2000000000}"#), None, "that cannot be");
+        assert_eq!(content_tokens("", r#"{"completion_tokens":2000000000}"#), None, "an impossible count");
     }
 }

@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Whatever follows whatever was learned: the template and a full parse read the same.
+        /// Whatever follows, and whatever was learned, the template and a full parse give the same result.
         #[test]
         fn it_never_lies(stream in prop::collection::vec(prop_oneof![event(), mutated()], 1..12)) {
             let mut template = Template::default();

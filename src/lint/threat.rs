@@ -24,7 +24,7 @@ impl Threat {
         }
     }
 
-    /// The threat in a table.
+    /// Returns the threat's name in a table.
     #[cfg(test)]
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -51,7 +51,7 @@ impl Naive {
         }
     }
 
-    /// Evicts the least recently used of the blocks that no other follows.
+    /// Evicts the least recently used block among those that no other block follows.
     fn evict(&mut self) {
         let followed =
             |text: &Vec<u8>| self.texts.keys().any(|other| other.len() > text.len() && other.starts_with(text));

@@ -163,7 +163,7 @@ impl Config {
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// The flags only.
+        /// Only the flags.
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]

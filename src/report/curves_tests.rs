@@ -23,7 +23,7 @@ fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     (labels, measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None))
 }
 
-/// The curve and its fronts as text.
+/// Returns the curve and its fronts as text.
 fn shown(loads: &[(u32, f64)]) -> [String; 2] {
     let made: Vec<_> = loads.iter().map(|(batch, seconds)| made(*batch, *seconds)).collect();
     let none = PlanMetrics::default();
@@ -45,7 +45,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
 
 #[test]
 fn percentiles_of_few_requests_are_marked() {
-    // 200 requests, 600 and 1 200.
+    // 200, 600 and 1 200 requests.
     let [curve, front] = shown(&[(2, 8.0), (4, 12.0), (8, 12.0)]);
     let line = |load: &str| curve.lines().position(|line| line.trim_start().starts_with(load)).expect(&curve);
     let lines: Vec<&str> = curve.lines().collect();

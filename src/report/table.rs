@@ -385,7 +385,7 @@ mod tests {
                 assert!(text.lines().all(|line| super::super::format::width(line) <= 100), "{text}");
                 for (labels, ..) in &shown {
                     let whole = |name: &String| text.contains(name.as_str());
-                    assert!(whole(&labels.endpoint) && whole(&labels.scenario), "no name is cut: {text}");
+                    assert!(whole(&labels.endpoint) && whole(&labels.scenario), "no name is truncated: {text}");
                     assert!(labels.axes.values().all(whole), "{text}");
                 }
             }

@@ -67,7 +67,7 @@ fn each_is_read_as_its_dialect_says() {
             let events = stream(name).events;
             let told =
                 events.iter().find_map(|event| serde_json::from_str::<Value>(event).ok()?.pointer(&pointer)?.as_u64());
-            assert_eq!(told, Some(0), "{name}: the table specifies that {} has it", place.name);
+            assert_eq!(told, Some(0), "{name}: the table specifies that {} reports it", place.name);
             assert_eq!(usage.as_ref().and_then(|usage| usage.cached_tokens()), Some(0), "{name}");
         }
     }

@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn an_arrival_that_is_a_conversation_brings_all_its_turns() {
-        let near = |seconds: f64, wanted: f64| assert!((seconds - wanted).abs() < 0.01, "{seconds} s, not {wanted} s");
+        let near =
+            |seconds: f64, wanted: f64| assert!((seconds - wanted).abs() < 0.01, "{seconds} s, expected {wanted} s");
         near(window(json!({ "base": "B1" })), 300.0);
         near(window(json!({ "base": "D", "turns": 6 })), 300.0);
         near(window(json!({ "base": "D", "turns": 6, "sessions": "open" })), 50.0);

@@ -155,7 +155,7 @@ fn the_page_of_a_real_node_exporter_has_its_values() {
     let reading = plain_wanted().read(include_str!("../../tests/telemetry/node_exporter_1.5.0.txt")).unwrap();
     let near = |key: &str, wanted: f64| {
         let found = reading.get(key).unwrap_or_else(|| panic!("no {key}"));
-        assert!((found - wanted).abs() < 0.01, "{key}: {found} is not {wanted}");
+        assert!((found - wanted).abs() < 0.01, "{key}: {found}, expected {wanted}");
     };
     // Two cores: idle, iowait, irq, nice, softirq, steal, system, user.
     let cores = [

@@ -1,5 +1,5 @@
-//! A driver's library as a test has it: two GPUs that draw 300 W and 500 W, the second of them cut into an instance by MIG where the variable
-//! FAKE_MIG is set. The processes on them are those of the file FAKE_PIDS that live.
+//! A fake driver library: two GPUs that draw 300 W and 500 W; the second has a MIG instance if the variable
+//! FAKE_MIG is set. Their processes are the live ones listed in the file FAKE_PIDS.
 #![allow(non_snake_case, clippy::missing_safety_doc, unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -10,7 +10,7 @@ const TOO_SMALL: c_int = 7;
 const NAMES: [&str; 3] = ["GPU-0000", "GPU-1111", "MIG-2222"];
 const MIB: u64 = 1 << 20;
 
-/// Handles are the places of names, from 1.
+/// Handles are indexes of names, from 1.
 type Handle = usize;
 
 fn is_cut() -> bool {
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn nvmlDeviceGetUtilizationRates(gpu: Handle, rates: *mut 
     if gpu == 3 { NOT_SUPPORTED } else { unsafe { put(rates, [90, 40]) } }
 }
 
-/// `version`, and behind it total, reserved, free and used.
+/// `version`, followed by total, reserved, free and used.
 #[repr(C)]
 pub struct Memory {
     version: c_uint,
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn nvmlDeviceGetPowerUsage(gpu: Handle, milliwatts: *mut c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetTotalEnergyConsumption(gpu: Handle, millijoules: *mut c_ulonglong) -> c_int {
     let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    // Since last month, so that doubles have it to the millijoule.
+    // Since last month, so that doubles represent it to the millijoule.
     let passed = passed.as_micros() as u64 % 2_600_000_000_000;
     unsafe { put(millijoules, passed * watts(gpu) / 1000) }
 }
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn nvmlDeviceGetDeviceHandleFromMigDeviceHandle(_: Handle,
     unsafe { put(parent, 2) }
 }
 
-/// A process: its number, its memory, its instances of the GPU.
+/// A process: its id, its memory, its instances of the GPU.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Process {

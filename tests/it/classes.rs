@@ -1,11 +1,11 @@
-//! `--class`: what `compare` and `curves` say of one class of a mix alone.
+//! `--class`: the results of `compare` and `curves` for one class of a mix.
 
 use serde_json::{Value, json};
 
 use super::lab::Lab;
 use super::sweeps::honest;
 
-/// The arms differ for long answers alone; a third sweep has no classes.
+/// The arms differ only for long responses; a third sweep has no classes.
 const PLAN: &str = "sweepline: 1
 name: classes
 endpoints:
@@ -30,14 +30,14 @@ fn answer(lab: &Lab, args: &[&str]) -> Value {
     answer
 }
 
-/// The test of a metric in the only cell.
+/// Returns the test of a metric in the only cell.
 fn test<'a>(answer: &'a Value, metric: &str) -> &'a Value {
     let cells = answer["families"][0]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 1, "{answer:#}");
     cells[0]["tests"].as_array().unwrap().iter().find(|test| test["metric"] == metric).unwrap()
 }
 
-/// The geometric mean of a column of `export --rows classes` over the runs of an endpoint.
+/// Returns the geometric mean of a column of `export --rows classes` over the runs of an endpoint.
 fn exported(lab: &Lab, endpoint: &str, class: &str, column: &str) -> f64 {
     let rows = lab.ok(&["export", "plan.yaml", "--rows", "classes", "--format", "json"]).json();
     let of = |row: &&Value| row["endpoint"] == endpoint && row["class"] == class;

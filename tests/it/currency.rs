@@ -1,4 +1,4 @@
-//! `currency` of a plan: it stands beside money, converts nothing, and is in no id.
+//! `currency` of a plan: it is shown with amounts of money, converts nothing, and is not part of any id.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn money_has_a_currency_where_the_plan_names_it() {
         preview["runs"].as_array().unwrap().iter().map(|run| run["id"].clone()).collect::<Vec<Value>>()
     };
     assert_eq!(ids("plan.yaml"), ids("plain.yaml"), "the same runs");
-    assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains(" EUR"), "money of what is to do");
+    assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains(" EUR"), "the cost of the remaining runs");
     assert!(!lab.ok(&["preview", "plain.yaml"]).stdout.contains("EUR"));
 
     lab.measured(&["run", "plan.yaml", "-q"]);
@@ -45,7 +45,7 @@ fn money_has_a_currency_where_the_plan_names_it() {
     let (named, plain) = (of("plan.yaml"), of("plain.yaml"));
     assert_eq!((&named["currency"], &named["price_per_hour"]), (&"EUR".into(), &3.6.into()));
     assert_eq!((&plain["currency"], &plain["price_per_hour"]), (&Value::Null, &3.6.into()));
-    // Of two currencies no difference is told.
+    // Across two currencies no difference is shown.
     let diff = lab.ok(&["diff", "plan.yaml", "dollars.yaml"]).stdout;
     assert!(!diff.contains("3.60 EUR"), "{diff}");
     let json = lab.ok(&["diff", "plan.yaml", "dollars.yaml", "--format", "json"]).json();

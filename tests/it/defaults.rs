@@ -1,10 +1,10 @@
-//! The defaults that the schema tells an editor are those that a run gets: written out, they change no id.
+//! The defaults in the schema are those of a run: written explicitly, they change no id.
 
 use serde_json::{Map, Value, json};
 
 use super::lab::Lab;
 
-/// The defaults that a table of the schema names.
+/// Returns the defaults of a table of the schema.
 fn defaults(schema: &Value, table: &str) -> Value {
     let properties = if table.is_empty() { &schema["properties"] } else { &schema["$defs"][table]["properties"] };
     let given =
@@ -14,7 +14,7 @@ fn defaults(schema: &Value, table: &str) -> Value {
     given.into()
 }
 
-/// Lays the keys of `over` into `under`.
+/// Merges the keys of `over` into `under`.
 fn with(mut under: Value, over: Value) -> Value {
     under.as_object_mut().unwrap().extend(over.as_object().unwrap().clone());
     under
@@ -53,7 +53,7 @@ fn the_schemas_defaults_are_what_runs_get() {
     }
     explicit["endpoints"]["e"]["mock"] = defaults(&schema, "MockFigures");
     let mut scenario = defaults(&schema, "Scenario");
-    // Those of requests for vectors and scores; this one asks for text.
+    // Defaults of requests for vectors and scores; this one requests text.
     for field in ["inputs", "documents", "query_tokens"] {
         assert!(scenario.as_object_mut().unwrap().shift_remove(field).is_some(), "{field}");
     }
@@ -61,7 +61,7 @@ fn the_schemas_defaults_are_what_runs_get() {
     for sweep in ["closed", "open"] {
         let mut all = defaults(&schema, "Sweep");
         if sweep == "closed" {
-            // Only open loops have arrivals to space.
+            // Only open loops have arrival processes.
             all.as_object_mut().unwrap().shift_remove("arrivals");
         }
         explicit["sweeps"][sweep] = with(all, least["sweeps"][sweep].clone());

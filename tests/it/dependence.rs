@@ -43,7 +43,8 @@ fn a_short_window_of_a_queue_is_undecided_and_says_which_would_do() {
 fn a_light_load_is_kept_up_with_and_a_heavy_one_is_not() {
     let (_, light, page) = open_loop("4ms", "qps: [60]", "");
     let saturation = &light["saturation"];
-    // A machine that stalls makes a queue of its own: then the window does not show it, and says so.
+    // A machine that stalls creates a queue: then the window does not show that the server keeps up, and a
+    // label states it.
     let labels = light["verdict"]["labels"].as_array().unwrap();
     match saturation["state"].as_str() {
         Some("kept_up") => assert!(saturation["kept_up"] == true && labels.is_empty(), "{saturation} {labels:?}"),

@@ -1,4 +1,4 @@
-//! Further fields of a request's body, as the server got them.
+//! Additional fields of a request's body, as the server received them.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ sweeps:
   s: { matrix: { endpoint: [vllm, llama, other], scenario: [s, plain], batch_size: [1] } }
 ";
 
-/// The bodies that a server got, one for each endpoint and scenario by name, as text.
+/// Returns the bodies that a server received, one for each endpoint and scenario by name, as text.
 fn bodies(lab: &Lab, mock: &Mock) -> BTreeMap<(String, String), Vec<String>> {
     let mut names = BTreeMap::new();
     for run in lab.runs().into_values() {
@@ -51,7 +51,7 @@ fn bodies(lab: &Lab, mock: &Mock) -> BTreeMap<(String, String), Vec<String>> {
     bodies
 }
 
-/// What a body has besides the fields of every request.
+/// Returns the fields of a body that not every request has.
 fn further(body: &str) -> Value {
     let mut body: Value = serde_json::from_str(body).unwrap();
     let fields = body.as_object_mut().unwrap();
@@ -87,7 +87,7 @@ fn further_fields_arrive_as_written_and_only_where_they_are_meant() {
         let bodies = &bodies[&(endpoint.to_owned(), scenario.to_owned())];
         assert!(bodies.iter().all(|body| further(body) == fields), "{endpoint} {scenario}: {}", bodies[0]);
     }
-    // No digit is lost, no order is changed.
+    // No digit is lost, and the order is kept.
     let raw = &bodies[&("vllm".to_owned(), "s".to_owned())][0];
     for part in ["\"min_p\":0.05", "\"seed\":9007199254740993", "{\"zebra\":1,\"apple\":true}"] {
         assert!(raw.contains(part), "{part}: {raw}");
@@ -103,7 +103,7 @@ fn each_further_field_is_part_of_what_a_run_is() {
         preview["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
     };
     let before = ids(PLAN);
-    // What stands in the file, what it becomes, and how many of the six runs are others then.
+    // The text in the file, its replacement, and how many of the six runs change.
     let changes = [
         ("top_k: 20", "top_k: 21", 3),
         ("top_k: 20", "top_k: 20.0", 0),

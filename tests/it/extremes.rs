@@ -1,5 +1,5 @@
-//! A results folder of rows that no server should give: every command that reads answers, with n/a and a reason where there
-//! is nothing to say.
+//! A results folder of rows that no server should produce: every command that reads results responds, with
+//! n/a and a reason if there is no value.
 
 use sweepline::expand::expand;
 use sweepline::plan;
@@ -9,7 +9,7 @@ use sweepline::store::{Commit, Store};
 use super::lab::Lab;
 
 const SECOND: u64 = 1_000_000_000;
-/// The largest number that a row can hold.
+/// The largest number that a row can contain.
 const MOST: u64 = i64::MAX as u64;
 
 const PLAN: &str = "sweepline: 1
@@ -29,7 +29,7 @@ sweeps:
     repeats: 3
 ";
 
-/// An answer of `events` tokens whose instants are all `at`.
+/// Returns a response of `events` tokens whose instants are all `at`.
 fn answer(request: u64, at: u64, tokens: u32) -> RequestRow {
     RequestRow {
         released_ns: Some(at),
@@ -58,7 +58,7 @@ fn failed(request: u64) -> Record {
     Record { row, gaps_ns: Vec::new() }
 }
 
-/// The rows of the run of a batch size: none, one, all failed, the largest numbers, nothing but 0.
+/// Returns the rows of the run with a batch size: none, one, all failed, the largest numbers, all 0.
 fn rows(batch_size: u32) -> Vec<Record> {
     let record = |row: RequestRow, gaps_ns: Vec<u64>| {
         let events = gaps_ns.len() as u32 + 1;
@@ -103,7 +103,7 @@ fn no_rows_break_an_answer() {
     let lab = Lab::new();
     commit(&lab);
     let table = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(table.code, Some(3), "the runs are there, and some are invalid: {}", table.stderr);
+    assert_eq!(table.code, Some(3), "the runs exist, and some are invalid: {}", table.stderr);
     assert!(table.stdout.contains("n/a") && table.stderr.contains("no request was sent"), "{table:?}");
     is_for_people(&table.stdout, "run");
     for run in lab.runs().into_keys() {

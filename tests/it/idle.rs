@@ -1,11 +1,11 @@
-//! A pause before the load begins, and the first request after it as a result of its own.
+//! A pause before the load begins, and the first request after it as a separate result.
 
 use serde_json::Value;
 
 use super::lab::Lab;
 use super::mock::Mock;
 
-/// The value of a column of the export's only row.
+/// Returns the value of a column in the export's only row.
 fn exported(lab: &Lab, plan: &str, column: &str) -> Value {
     let table = lab.ok(&["export", plan, "--format", "json"]).json();
     let rows = table.as_array().unwrap_or_else(|| panic!("no rows in {table}"));
@@ -34,16 +34,17 @@ fn the_first_request_after_a_pause_is_a_result() {
     let e2e = exported(&lab, "idle.yaml", "idle_start_e2e_ms").as_f64().unwrap();
     assert!(ttft >= 30.0 && e2e >= ttft, "TTFT {ttft} ms, E2E {e2e} ms");
 
-    // The same without a pause is another run, and its first request is one among others.
+    // The same plan without a pause is another run, and its first request is an ordinary one.
     lab.write("busy.yaml", &plan(""));
     lab.run(&["run", "busy.yaml"]);
     assert_eq!(lab.runs().len(), 2);
     assert_eq!(exported(&lab, "busy.yaml", "idle_start_ttft_ms"), Value::Null);
 
-    // Nothing reached the server for as long as was asked for: the probe came before, the first request after the pause.
+    // Nothing reached the server for the requested time: the probe came before the pause, the first request
+    // after it.
     mock.terminate();
     let log = mock.log_now();
-    let arrived = |line: &Value| line["arrival_ns"].as_u64().unwrap_or_else(|| panic!("when did it arrive? {line}"));
+    let arrived = |line: &Value| line["arrival_ns"].as_u64().unwrap_or_else(|| panic!("no arrival time: {line}"));
     let generations: Vec<&Value> = log.iter().filter(|line| !line["n"].is_null()).collect();
     let first_of_run = generations.iter().position(|line| line["request_id"] != "sweepline-probe").unwrap();
     assert!(first_of_run > 0, "the probe comes first");

@@ -30,7 +30,7 @@ fn strict_writes_no_plan_where_something_is_not_in_it() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.starts_with("import: 4 settings mapped, all of them\n"), "{}", ended.stderr);
     // Settings that sweepline covers anyway count as mapped; those with a different meaning are listed, and
-    // are mapped.
+    // count as mapped.
     lab.write("c.sh", "vllm bench serve --model m --num-prompts 20\n");
     let ended = import(&lab, &["c.sh", "--strict"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -58,8 +58,8 @@ fn quick_has_short_phases_beside_the_full_ones() {
     }
 }
 
-/// Short runs decide no percentile, so the first look of a search measures loads between its bounds; the full
-/// one searches.
+/// Short runs decide no percentile, so --quick measures loads between the bounds of a search, and the full
+/// plan searches.
 #[timed_test]
 fn quick_measures_a_few_loads_where_the_full_plan_searches() {
     let lab = Lab::new();

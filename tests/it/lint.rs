@@ -1,11 +1,11 @@
-//! The methodology lint as shown by the program: text, JSON, exit codes, and the one line of `run` and
+//! The methodology lint as the program shows it: text, JSON, exit codes, and the single line of `run` and
 //! `preview`.
 
 use serde_json::{Value, json};
 
 use super::lab::Lab;
 
-/// A plan written in a hurry.
+/// A hasty plan.
 const HASTY: &str = r#"sweepline: 1
 name: hasty
 hypothesis: vLLM serves more total tokens per second.
@@ -65,7 +65,7 @@ sweeps:
   rates: { matrix: { endpoint: [vllm, sglang], scenario: [B1, B2], qps: [1, 2, 5] }, repeats: 3 }
 "#;
 
-/// A plan of embedded mocks that is short on purpose.
+/// A plan of embedded mocks that is deliberately short.
 const MOCK: &str = r#"sweepline: 1
 name: first look
 endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms } } }
@@ -164,7 +164,7 @@ fn what_calibrate_showed_of_this_host_counts() {
         let found = json["diagnostics"].as_array().unwrap();
         found.iter().filter(|one| one["code"] == "M018").cloned().collect::<Vec<Value>>()
     };
-    assert!(beyond(&lab, "results").is_empty(), "nothing is known of this host");
+    assert!(beyond(&lab, "results").is_empty(), "no calibration of this host");
     lab.ok(&["calibrate", "--batch-size", "2", "--output-tokens", "3", "--no-search", "--for", "100ms", "--quiet"]);
     let found = beyond(&lab, "results");
     let batch = found.iter().find(|one| one["about"] == json!(["sweep load"])).unwrap_or_else(|| panic!("{found:?}"));

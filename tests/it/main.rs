@@ -1,6 +1,7 @@
-//! The one integration binary: everything through the built program, real processes, real sockets, real files.
+//! The only integration test binary: all tests go through the built program, real processes, real sockets,
+//! real files.
 
-// Each file with tests wants its attribute.
+// Each file with tests needs its attribute.
 #[macro_use]
 extern crate timed_test;
 

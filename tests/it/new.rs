@@ -1,11 +1,11 @@
-//! `sweepline new`: a first plan for a newcomer.
+//! `sweepline new`: a first plan for new users.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use super::lab::{Lab, Server};
 
-/// A plan with windows that a test can wait for.
+/// Returns a plan with windows short enough for a test.
 fn shortened(plan: &str) -> String {
     let mut short = plan.to_owned();
     for (long, brief) in [
@@ -125,7 +125,8 @@ fn a_key_is_named_and_never_written() {
     assert!(ended.code == Some(2) && !ended.stderr.contains("pass1234"), "{}", ended.stderr);
 }
 
-/// A server that answers every GET by its path: with a status and a body, or 404. It lives as long as the tests.
+/// Starts a server that responds to every GET by its path: with a status and a body, or 404. It lives as
+/// long as the tests.
 fn pages(pages: &'static [(&'static str, u16, &'static str)]) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -164,7 +165,7 @@ fn a_host_and_port_is_enough() {
         assert!(ended.stdout.contains(&format!("url: {url}\n")), "{typed}: {}", ended.stdout);
         assert_eq!(ended.stderr, format!("--url {typed}: using {url}\n"));
     }
-    // An API at another path, with /v1 behind it or without.
+    // An API at another path, with or without /v1 after it.
     let address = pages(&[("/models", 200, r#"{"data": [{"id": "m"}]}"#)]);
     let ended = lab.ok(&["new", "--url", &address]);
     assert!(ended.stdout.contains(&format!("url: http://{address}\n")), "{}", ended.stdout);

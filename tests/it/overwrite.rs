@@ -1,4 +1,4 @@
-//! What a command overwrites: files that it wrote itself, and others only with `--force`.
+//! The files that a command overwrites: its own, and others only with `--force`.
 
 use super::lab::Lab;
 
@@ -11,10 +11,10 @@ phases: { fill: 10ms, stabilize: 10ms, measure: 200ms, drain: 5s }
 sweeps: { one: { matrix: { batch_size: [1], output_tokens: [4] } } }
 ";
 
-/// Something that an export must not take the place of, whatever it is called.
+/// A file that no export may replace, whatever its name.
 const LOG: &str = "prompt,output_tokens\nhello,12\n";
 
-/// A laboratory with a committed run.
+/// Returns a lab with a committed run.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -23,7 +23,8 @@ fn lab() -> Lab {
     lab
 }
 
-/// The command leaves the file as it is, and says what to do; with `--force` it writes it.
+/// Asserts that the command leaves the file as it is and shows the remedy, and overwrites it with
+/// `--force`.
 fn only_by_force(lab: &Lab, command: &[&str], file: &str, what: &str) {
     let path = lab.path().join(file);
     let before = std::fs::read(&path).unwrap();
@@ -99,7 +100,7 @@ fn what_a_command_wrote_it_writes_again() {
         lab.ok(command);
         lab.ok(command);
     }
-    // Who may read it stays as it was, and a link is followed to where nothing is yet.
+    // The permissions remain, and a link is followed to a target that does not exist yet.
     let path = lab.path().join("runs.csv");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
@@ -112,7 +113,7 @@ fn what_a_command_wrote_it_writes_again() {
     assert!(lab.path().join("later.csv").is_file() && lab.path().join("link.csv").is_symlink());
     lab.write("empty.csv", "");
     lab.ok(&["export", "-o", "empty.csv"]);
-    // Kinds of rows may take turns in one file.
+    // Different kinds of rows may replace each other in one file.
     lab.ok(&["export", "--rows", "requests", "-o", "runs.csv"]);
 }
 
@@ -157,7 +158,7 @@ fn numbers_carry_the_version_of_the_analysis() {
     };
     baseline["analysis"] = 1.into();
     refused(&baseline, "1");
-    // Files of earlier versions of the program say nothing.
+    // Files of earlier versions of the program have no such field.
     baseline.as_object_mut().unwrap().remove("analysis");
     refused(&baseline, "1");
     baseline["analysis"] = (version + 1).into();

@@ -1,11 +1,11 @@
-//! How a sweep under way is shown: lines with a report now and then, JSON for programs, and the whole terminal.
+//! The display of a running sweep: lines with occasional reports, JSON for programs, and the full screen.
 
 use serde_json::Value;
 
 use super::lab::{Lab, wait_for, without_time};
 use super::tmux::Terminal;
 
-/// One run of an embedded server, measured for so long.
+/// Returns a lab with one run of an embedded server, measured for this long.
 fn lab(measure: &str) -> Lab {
     let lab = Lab::new();
     lab.write(
@@ -40,14 +40,14 @@ fn programs_follow_a_sweep_in_json() {
     let id = started["id"].as_str().unwrap();
     assert!(lab.runs().contains_key(id) || lab.runs().keys().any(|folder| id.starts_with(folder)), "{id}");
     let statuses = of("status");
-    assert!(statuses.len() >= 4, "one each 200 ms: {}", ended.log);
+    assert!(statuses.len() >= 4, "one every 200 ms: {}", ended.log);
     let busy = statuses.iter().filter_map(|line| line["status"]["running"].get(0)).find(|run| run["ttft_ms"].is_f64());
-    let busy = busy.unwrap_or_else(|| panic!("a status of a run with answers: {}", ended.log));
+    let busy = busy.unwrap_or_else(|| panic!("a status of a run with responses: {}", ended.log));
     assert!(busy["ttft_ms"].as_f64().unwrap() >= 19.0 && busy["tpot_ms"].as_f64().unwrap() >= 4.5, "{busy}");
     let wanted = busy["wanted_per_s"].as_f64().unwrap();
     assert!((wanted - 20.0).abs() < 1e-6 && busy["failed"] == 0, "{busy}");
     assert_eq!(busy["id"], started["id"]);
-    // The table is what it is with every other face.
+    // The table is the same for every kind of display.
     assert!(ended.stdout.contains("demo "), "{}", ended.stdout);
 }
 
@@ -61,7 +61,7 @@ fn a_log_has_a_line_now_and_then() {
     assert!(reports.len() >= 3, "{}", often.log);
     assert!(reports.iter().any(|line| line.contains(" of 20.0 req/s · TTFT ")), "{}", often.log);
     assert!(often.log.lines().any(|line| without_time(line) != line && line.ends_with(" left")), "{}", often.log);
-    // A minute has not passed: nothing but what happened.
+    // A minute has not passed: only the events are printed.
     let seldom = lab.run(&["run", "plan.yaml", "--force"]);
     assert!(!seldom.stderr.lines().any(|line| is_report(&line)), "{}", seldom.log);
     let quiet = lab.run(&["run", "plan.yaml", "--force", "--progress", "json", "--quiet"]);
@@ -89,7 +89,10 @@ fn the_whole_terminal_is_given_back() {
     assert!(terminal.is_on_other_screen(), "{screen}");
     let end = wait_for("the end", || Some(terminal.screen(false)).filter(|screen| screen.contains("ended with ")));
     assert!(!terminal.is_on_other_screen());
-    assert!(end.contains("[1/1] demo · short · 20 qps · ") && end.contains("next:\n"), "what happened stays: {end}");
+    assert!(
+        end.contains("[1/1] demo · short · 20 qps · ") && end.contains("next:\n"),
+        "the lines of events remain: {end}"
+    );
     assert!(!end.contains("0 of 1 runs ["), "{end}");
 }
 

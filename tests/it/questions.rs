@@ -1,5 +1,5 @@
-//! What one asks after a sweep of a real inference server: how does it bend, which setting is better, what does a load take, and a
-//! workbook to hand on. Two settings of it are two endpoints.
+//! Questions after a sweep of a real inference server: where the curve bends, which setting is better, the
+//! capacity for a load, and a workbook to share. Two settings of the server are two endpoints.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,7 +9,8 @@ use super::readers::python;
 use super::realserver::{RealServer, up};
 use super::sweeps::honest;
 
-/// One that decodes requests together, and one that takes them one by one and is cheaper.
+/// Returns a plan with one server that batches requests, and one that serves them one by one and is
+/// cheaper.
 fn plan(together: u16, alone: u16) -> String {
     format!(
         "
@@ -40,7 +41,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
     let script = std::fs::read_to_string(up()).unwrap();
     let alone =
         script.replace("--log-level WARNING", "--log-level WARNING --decode-concurrency 1 --prompt-concurrency 1");
-    assert_ne!(alone, script, "the settings found their place");
+    assert_ne!(alone, script, "the settings reached the servers");
     lab.write("alone.sh", &alone);
     let script = lab.path().join("alone.sh");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -67,9 +68,9 @@ fn a_real_server_with_two_settings_is_asked_about() {
     let crowd = cells.iter().find(|cell| cell["cell"]["batch_size"] == 8).unwrap();
     let test = crowd["tests"].as_array().unwrap().iter().find(|test| test["metric"] == "output_throughput").unwrap();
     assert_eq!(test["rounds"], 3, "{test:#}");
-    assert!(test["change"]["value"].as_f64() > Some(1.0), "eight at a time are faster together: {test:#}");
+    assert!(test["change"]["value"].as_f64() > Some(1.0), "eight at once are faster with batching: {test:#}");
 
-    // Eight requests or so do not show that a server keeps up, however easily it did.
+    // About eight requests do not show that a server keeps up, however easily it did.
     let capacity = lab.ok(&["capacity", "plan.yaml", "--target-qps", "15"]);
     let words = capacity.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("it is not shown whether the server keeps up (a window of"), "{words}");
@@ -78,7 +79,10 @@ fn a_real_server_with_two_settings_is_asked_about() {
 
     lab.ok(&["report", "plan.yaml"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
-    assert!(page.contains("together against alone: ") && page.contains("id=\"comparison\""), "it says which is better");
+    assert!(
+        page.contains("together against alone: ") && page.contains("id=\"comparison\""),
+        "it states which one is better"
+    );
 
     let Some(python) = python() else { return };
     lab.ok(&["export", "plan.yaml", "-o", "answers.xlsx"]);

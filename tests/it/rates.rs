@@ -1,5 +1,5 @@
-//! Rates face the right way, generation throughput is the inverse of TPOT, and gaps count for what they are worth: seen through the
-//! program, on the mock.
+//! Percentiles of rates are those of the slowest, generation throughput is the inverse of TPOT, and gaps
+//! are weighted by their information: seen through the program, on the mock.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::sweeps::honest;
 
 const FAST: [&str; 4] = ["--ttft", "1ms", "--itl", "1ms"];
 
-/// Measures `output_tokens` a request at batch 8 for at least so many requests, on a mock with these flags.
+/// Measures requests of `output_tokens` tokens at batch 8, at least this many, on a mock with these flags.
 fn measured(flags: &[&str], output_tokens: u32, requests: u32) -> Lab {
     let lab = Lab::new();
     let mock = Mock::start(flags);
@@ -57,13 +57,13 @@ fn a_percentile_of_a_rate_is_what_that_share_got_or_better() {
         let p90 = number(run, &column("p90"));
         assert!(p90 <= number(run, &column("p75")) && number(run, &column("p75")) <= number(run, &column("p50")));
         assert_eq!(number(run, &format!("{rate}_failures")) as usize, failed);
-        // One in twenty failed: what 99 % got is below every rate that was seen.
+        // One in twenty failed: the rate that 99 % reach is below every observed rate.
         assert_eq!(run[column("p99")], Value::Null);
         assert!(number(run, &column("below")) <= p90 && run[column("above")].is_null());
     }
     let p90 = number(run, "user_throughput_p90_tokens_per_s");
     let as_good = rates.iter().filter(|rate| **rate >= p90).count() as f64 / (rates.len() + failed) as f64;
-    assert!((as_good - 0.9).abs() < 0.01, "{as_good} got {p90} or better");
+    assert!((as_good - 0.9).abs() < 0.01, "{as_good} reached {p90} or better");
     let shown = lab.ok(&["show", &run["run_id"].as_str().unwrap()[..12]]).stdout;
     let line = shown.lines().find(|line| line.trim_start().starts_with("user")).unwrap();
     assert!(line.contains("< "), "{shown}");

@@ -1,4 +1,5 @@
-//! Fields of a request beside its text: another name of the length, another model id, no temperature.
+//! Fields of a request other than its text: another name of the length field, another model id, no
+//! temperature.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ sweeps:
   axis: { matrix: { scenario: [plain], temperature: [0.5, omit], batch_size: [2] } }
 ";
 
-/// What was sent of each run, by scenario and axes: one body for all requests, without its text.
+/// Returns the request of each run, by scenario and axes: one body for all requests, without its text.
 fn sent(lab: &Lab, mock: &Mock) -> BTreeMap<String, Value> {
     let mut names = BTreeMap::new();
     for run in lab.runs().into_values() {
@@ -68,7 +69,7 @@ fn each_arrives_as_it_is_said_and_nothing_where_it_is_omitted() {
     assert_eq!(half, json!({ "model": "base-model", "max_tokens": 3, "temperature": 0.5 }));
     let none = of("plain temperature=\"omit\"");
     assert_eq!(none, json!({ "model": "base-model", "max_tokens": 3 }));
-    // What is frozen says the same runs.
+    // The frozen plan gives the same runs.
     lab.ok(&["freeze", "plan.yaml", "-o", "frozen.yaml"]);
     let frozen = lab.run(&["run", "frozen.yaml"]);
     assert!(frozen.stderr.contains("nothing to do"), "{}", frozen.stderr);

@@ -1,4 +1,4 @@
-//! Rough handling: what first users did to the program.
+//! Unusual use: what the first users did with the program.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ phases: { fill: 10ms, stabilize: 10ms, measure: 200ms, drain: 5s }
 sweeps: { one: { matrix: { scenario: [short], batch_size: [1, 2] } } }
 ";
 
-/// A laboratory with two committed runs.
+/// Returns a lab with two committed runs.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
@@ -37,7 +37,7 @@ fn an_export_goes_where_a_link_leads() {
     lab.ok(&["export", "plan.yaml", "-o", "link.csv"]);
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::read_to_string(&target).unwrap().starts_with("sweep,endpoint,"));
-    assert_eq!(std::fs::read_dir(lab.path()).unwrap().count(), 4, "plan, results, target, link: nothing is left over");
+    assert_eq!(std::fs::read_dir(lab.path()).unwrap().count(), 4, "plan, results, target, link: nothing else remains");
 }
 
 #[timed_test]
@@ -66,7 +66,7 @@ fn one_damaged_run_hides_no_other() {
     assert!(ended.stderr.contains("requests.parquet"), "{}", ended.stderr);
     assert_eq!(ended.stdout.lines().filter(|line| line.starts_with("demo")).count(), 1, "{}", ended.stdout);
     let table = lab.run(&["export", "plan.yaml"]);
-    assert_eq!((table.code, table.stdout.lines().count()), (Some(5), 2), "a header and the whole run");
+    assert_eq!((table.code, table.stdout.lines().count()), (Some(5), 2), "a header and the complete run");
 }
 
 #[timed_test]
@@ -113,7 +113,8 @@ fn no_load_is_too_high_to_be_stopped() {
 fn the_objective_is_answered() {
     let lab = Lab::new();
     let slo = "slo: { ttft: { p50: 10s }, e2e: { p50: 1us }, cost_per_million: 0.01 }\nsweeps:";
-    // Long enough that a machine on which requests slow down together leaves a hundred that tell something.
+    // Long enough that even if the machine slows requests down together, about a hundred independent ones
+    // remain.
     let plan = PLAN.replace("measure: 200ms", "measure: 3s").replace("\nsweeps:", &format!("\n{slo}"));
     lab.write("plan.yaml", &plan);
     honest(&lab.measured(&["run", "plan.yaml"]));

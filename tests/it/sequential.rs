@@ -1,4 +1,4 @@
-//! `compare: { sequential: true }`: what is said of rounds that might have stopped at any look.
+//! `compare: { sequential: true }`: the results of rounds that could have stopped at any look.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ sweeps:
 fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     let lab = Lab::new();
     let [good, other] = [Server::start(&lab, &["--slots", "16"]), Server::start(&lab, &["--slots", "16"])];
-    // A fixed number of rounds, so that all of them are made whatever they show.
+    // A fixed number of rounds, so that all are run whatever they show.
     lab.write("plan.yaml", &plan([&good, &other], 4, ""));
     honest(&lab.measured(&["run", "plan.yaml", "-q"]));
     let compared = |args: &[&str]| -> Value {
@@ -54,7 +54,7 @@ fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     assert_eq!((&looked["arm"]["low"], &looked["p_wilcoxon"]), (&Value::Null, &Value::Null));
     let notes = answer["families"][0]["notes"].to_string();
     assert!(notes.contains("group-sequential: p and intervals"), "{notes}");
-    // Whoever asks, rounds that might have stopped are judged as such.
+    // Rounds that could have stopped are judged as such in every command.
     let asked = test(&compared(&["--by", "endpoint", "--baseline", "other", "--metrics", "ttft_p50"]));
     assert_eq!(asked["sequence"], looked["sequence"]);
     for format in ["text", "markdown"] {

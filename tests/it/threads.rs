@@ -1,11 +1,12 @@
-//! `engine: { threads }`: several I/O threads, the same table.
+//! `engine: { threads }`: several I/O threads, the same table of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lab::Lab;
 use super::mock::Mock;
 
-/// Runs a closed and an open loop with so many threads, and without nonces, which no two attempts share; gives digest and prompt of each request by run and number.
+/// Runs a closed and an open loop with this many threads, and without nonces, which differ between
+/// attempts; returns digest and prompt of each request by run and number.
 fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)> {
     let mut mock = Mock::start(&["--slots", "64", "--ttft", "2ms", "--itl", "1ms", "--seed", "4"]);
     let lab = Lab::new();
@@ -20,7 +21,7 @@ fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)>
     );
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["run", "plan.yaml"]);
-    // 3: a busy machine makes runs invalid, which is not what is tested here.
+    // Exit code 3: a busy machine makes runs invalid, which is not tested here.
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     mock.terminate();
     let sent: BTreeSet<String> =
@@ -48,12 +49,12 @@ fn table(threads: u32) -> BTreeMap<(String, u64), (Option<String>, Option<u32>)>
 fn threads_change_nothing_but_who_does_the_work() {
     let (one, three) = (table(1), table(3));
     let runs = |table: &BTreeMap<(String, u64), _>| table.keys().map(|(run, _)| run.clone()).collect::<BTreeSet<_>>();
-    assert_eq!(runs(&one), runs(&three), "the same runs, whatever the generator is built of");
+    assert_eq!(runs(&one), runs(&three), "the same runs, whatever the number of threads");
     assert_eq!(runs(&one).len(), 2);
     let both = one.iter().filter_map(|(key, here)| Some((key, here, three.get(key)?)));
     let both: Vec<_> = both.filter(|(_, here, there)| here.0.is_some() && there.0.is_some()).collect();
-    assert!(both.len() > 60, "{} requests ended well in both", both.len());
+    assert!(both.len() > 60, "{} requests succeeded in both", both.len());
     for (key, here, there) in both {
-        assert_eq!(here, there, "request {key:?} has the same prompt and the same answer");
+        assert_eq!(here, there, "request {key:?} has the same prompt and the same response");
     }
 }

@@ -1,4 +1,4 @@
-//! What is not decided says what would decide it, through the program: gates, curves, capacity and `show`.
+//! Undecided results state what would decide them, through the program: gates, curves, capacity and `show`.
 
 use super::lab::Lab;
 use super::mock::Mock;
@@ -10,7 +10,7 @@ const MATRIX: &str = "endpoint: [a], model: [m], scenario: [short]";
 fn a_cell_without_a_valid_run_is_named() {
     let mock = Mock::start(&["--ttft", "1ms", "--itl", "0ms"]);
     let lab = Lab::new();
-    // Of 0.001 requests a second none comes within the window.
+    // At 0.001 requests per second none falls into the window.
     let rest = format!(
         "slo: {{ ttft: {{ p50: 10s }} }}\nvalidity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}\n\
          phases: {{ fill: 0s, stabilize: 0s, measure: 1s, drain: 10s }}\n\
@@ -18,7 +18,7 @@ fn a_cell_without_a_valid_run_is_named() {
     );
     lab.write("plan.yaml", &plan(&[("a", mock.port)], &rest));
     let gate = lab.run(&["run", "plan.yaml", "--gate"]);
-    assert_eq!(gate.code, Some(3), "invalid runs come first: {}{}", gate.stdout, gate.stderr);
+    assert_eq!(gate.code, Some(3), "invalid runs are listed first: {}{}", gate.stdout, gate.stderr);
     assert!(gate.stderr.contains("0.001 qps: no valid run: repeat 0: empty_window"), "{}", gate.stderr);
     assert!(gate.stderr.contains("0.001 qps · 0 requests · invalid: empty_window"), "{}", gate.stderr);
 
@@ -62,7 +62,7 @@ fn an_error_share_of_none_has_an_upper_end() {
 fn a_saturated_load_asks_for_no_longer_window() {
     let mock = Mock::start(&["--ttft", "20ms", "--itl", "0ms", "--slots", "1"]);
     let lab = Lab::new();
-    // Between two tokens nothing waits; what may be above the limit is left open by so few requests.
+    // No queueing between two tokens; so few requests leave open whether a share is above the limit.
     let rest = format!(
         "slo: {{ e2e: {{ p99: 100s }} }}\nphases: {{ fill: 0s, stabilize: 500ms, measure: 2s, drain: 60s }}\n\
          sweeps: {{ s: {{ matrix: {{ {MATRIX}, qps: [100, 110] }} }} }}\n"

@@ -1,4 +1,5 @@
-//! A server whose usage cannot be: it is believed in no count, the rows say why, and the verdict says it of the run.
+//! A server with an impossible usage: none of its counts is used, the rows record why, and the verdict
+//! reports it for the run.
 
 use std::io::Write;
 
@@ -11,7 +12,7 @@ use super::server::{Server, stream_of, token};
 
 const ENGINES: [&str; 7] = ["vllm", "sglang", "nim", "tgi", "llamacpp", "openai", "mock"];
 
-/// A plan of one run for each engine, each for 4 tokens, against one server.
+/// Returns a plan with one run for each engine, each for 4 tokens, against one server.
 fn plan(port: u16, engines: &[&str], stream: bool) -> String {
     let endpoint = |engine: &&str| format!("  {engine}: {{ url: 'http://127.0.0.1:{port}/v1', engine: {engine} }}\n");
     let endpoints: String = engines.iter().map(endpoint).collect();
@@ -24,7 +25,7 @@ fn plan(port: u16, engines: &[&str], stream: bool) -> String {
     )
 }
 
-/// The verdict of a run by `show`, and its page.
+/// Returns the verdict of a run from `show`, and its page.
 fn shown(lab: &Lab, run: &Run) -> (Value, String) {
     let id = &run.json["id"].as_str().unwrap()[..16];
     let json = lab.ok(&["show", id, "--format", "json"]).json();
@@ -45,7 +46,7 @@ fn more_tokens_than_can_be_are_believed_of_no_engine() {
         let ended = lab.run(&["run", "plan.yaml"]);
         let runs = lab.runs();
         assert_eq!(runs.len(), ENGINES.len(), "{}", ended.stderr);
-        assert!(ended.stdout.contains("impossible_usage"), "the table names it: {}", ended.stdout);
+        assert!(ended.stdout.contains("impossible_usage"), "the table lists it: {}", ended.stdout);
         for run in runs.values() {
             let engine = &run.json["spec"]["endpoint"]["name"];
             for row in run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()) {
@@ -97,7 +98,7 @@ fn every_count_is_held_against_what_can_be() {
         let run = lab.only_run();
         let completed: Vec<_> =
             run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok()).collect();
-        assert!(completed.len() >= 10, "{usage}: an answer is whole whatever its usage says: {}", ended.stderr);
+        assert!(completed.len() >= 10, "{usage}: a response is complete whatever its usage: {}", ended.stderr);
         let (verdict, _) = shown(&lab, &run);
         match doubt {
             None => assert_eq!(reason(&verdict), None, "{usage}"),

@@ -1,4 +1,5 @@
-//! The bare reader over HTTP/2: hyper's client, all requests on one connection, which a task of its own drives.
+//! The bare reader over HTTP/2: hyper's client, with all requests on one connection, which a separate task
+//! drives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +15,7 @@ use tokio::net::TcpStream;
 use super::{Closed, END, Goal, request};
 use crate::seen::Seen;
 
-/// As much as the engine lets a server send.
+/// The same window that the engine grants to a server.
 const WINDOW: u32 = 1 << 30;
 
 /// Runs a closed loop on the calling thread.

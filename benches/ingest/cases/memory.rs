@@ -1,4 +1,4 @@
-//! Memory of the engine's process: its peak, sealing included, and whether it grows while the load goes on.
+//! Memory of the engine's process: its peak, including sealing, and whether it grows during the load.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::report::{Bound, Report, megabytes};
 use super::plan::plan;
 use super::run::Run;
 
-/// 64 streams as fast as they go, and 10 000 in flight.
+/// Measures 64 streams at full speed, and 10 000 in flight.
 pub fn memory(args: &Args, report: &mut Report) {
     report.head("memory: peak of the whole process, and resident bytes over the run");
     let window = args.window(Duration::from_secs(20)).as_millis();
     let fast = ["--ttft", "0s", "--itl", "0s", "--slots", "64"];
     let phases = format!("fill: 0s, stabilize: 0s, measure: {window}ms, drain: 10s");
     one(report, 64, &fast, 128, &phases, 100e6);
-    // A token every 200 ms for each of the streams: 50 000 events a second.
+    // A token every 200 ms for each of the streams: 50 000 events per second.
     let slow = ["--ttft", "1s", "--itl", "200ms", "--slots", "10000"];
     let phases = format!("fill: 4s, stabilize: 0s, measure: {window}ms, drain: 30s");
     one(report, 10_000, &slow, 32, &phases, 600e6);
@@ -34,7 +34,7 @@ fn one(report: &mut Report, streams: u32, flags: &[&str], tokens: u32, phases: &
     let in_flight = values("in_flight").into_iter().fold(0.0, f64::max);
     assert!(in_flight >= f64::from(streams), "only {in_flight} streams were in flight");
     let resident = values("resident_bytes");
-    // The first third takes on its buffers: all streams are under way then.
+    // The first third allocates its buffers: by then all streams are in flight.
     let (warm, rest) = resident.split_at(resident.len() / 3 + 1);
     let warm = warm.last().copied().unwrap_or(0.0);
     let last = rest.last().copied().unwrap_or(warm);

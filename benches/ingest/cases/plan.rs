@@ -5,8 +5,8 @@ use sweepline::workload::{BodyWriter, Generator, NonceKey, RequestShape};
 
 use crate::engine;
 
-/// The plan of a run against the mock on `port`: requests of 32 prompt tokens and `tokens` answer tokens under `load`
-/// (an axis of the matrix) in `phases`.
+/// Returns the plan of a run against the mock on `port`: requests of 32 prompt tokens and `tokens` output
+/// tokens under `load` (an axis of the matrix) in `phases`.
 pub fn plan(port: u16, tokens: u32, load: &str, phases: &str) -> String {
     format!(
         "sweepline: 1\nname: ingest\nseed: 5\n\
@@ -18,12 +18,12 @@ pub fn plan(port: u16, tokens: u32, load: &str, phases: &str) -> String {
     )
 }
 
-/// The body of the first request of a plan, as the engine would send it.
+/// Returns the body of the first request of a plan, as the engine would send it.
 pub fn body(plan: &str) -> String {
     String::from_utf8(bodies(plan)(0)).expect("a body is JSON")
 }
 
-/// Makes the bodies of a plan's requests by their number, as the engine does.
+/// Returns a function that generates the bodies of a plan's requests by number, as the engine does.
 pub fn bodies(plan: &str) -> impl Fn(u64) -> Vec<u8> + use<> {
     let run = engine::first_run(plan);
     let spec = &run.spec;

@@ -7,9 +7,9 @@ use sweepline::rows::{RequestRow, Table, read_requests};
 use crate::child::{self, Done, Order};
 use crate::engine;
 
-/// A run that the engine has made and committed, for as long as this value lives.
+/// A run that the engine has executed and committed; deleted on drop.
 pub struct Run {
-    /// What it cost.
+    /// Its cost.
     pub done: Done,
     /// Its folder.
     pub dir: PathBuf,
@@ -17,7 +17,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Has a child make the first run of `plan`; its request ids open with `id_prefix`.
+    /// Executes the first run of `plan` in a child; its request ids start with `id_prefix`.
     pub fn make(port: u16, plan: String, id_prefix: &str) -> Run {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let results = folder.path().join("results");
@@ -28,7 +28,7 @@ impl Run {
         Run { done, dir: run.path(), _folder: folder }
     }
 
-    /// Its rows, in the order of their numbers.
+    /// Returns its rows, in the order of their numbers.
     pub fn rows(&self) -> Vec<RequestRow> {
         let (_, mut rows) = read_requests(&self.dir.join(Table::Requests.file())).expect("sealed rows");
         rows.sort_by_key(|row| row.request);

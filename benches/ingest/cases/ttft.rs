@@ -1,4 +1,5 @@
-//! TTFT as recorded against TTFT as the mock's log has it, request by request: the difference is the generator's own.
+//! Recorded TTFT compared with the TTFT of the mock's log, request by request: the difference is the
+//! generator's error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ struct Error {
     most: f64,
 }
 
-/// All four loads: 64 streams, 256 started together, and both beside a busy loop on every core.
+/// Runs all four loads: 64 streams, 256 started together, and both next to a busy loop on every core.
 pub fn ttft(args: &Args, report: &mut Report) {
     report.head("ttft: (first token − sent) − (first write − arrival in the mock's log); TTFT 50 ms, ITL 10 ms");
     for (streams, hogs) in [(64, false), (256, false), (64, true), (256, true)] {
@@ -51,14 +52,14 @@ fn errors(args: &Args, streams: u32) -> Vec<Error> {
     runs.iter().enumerate().map(|(round, run)| error(run, &log.of(&format!("r{round}")))).collect()
 }
 
-/// The error over the whole answers of one run.
+/// Returns the error over the complete responses of one run.
 fn error(run: &Run, log: &Lines) -> Error {
     let rows = run.rows();
     let errors = rows.iter().filter(|row| row.outcome.is_ok()).map(|row| {
         let line = log[&row.request];
         let theirs = line.first_write_ns.zip(line.arrival_ns).map(|(write, arrival)| write - arrival);
         let ours = row.first_token_ns.zip(row.sent_ns).map(|(token, sent)| token - sent);
-        let (ours, theirs) = ours.zip(theirs).expect("a whole answer has all instants on both sides");
+        let (ours, theirs) = ours.zip(theirs).expect("a complete response has all instants on both sides");
         (ours as f64 - theirs as f64) / 1e3
     });
     let errors: Vec<f64> = errors.collect();

@@ -123,7 +123,8 @@ mod tests {
         assert_eq!((test.p_wilcoxon, change.bootstrap_low, change.bootstrap_high), (None, None, None));
         let arm = test.arm.as_ref().expect("a mean");
         assert_eq!((arm.low, arm.high, arm.kind), (None, None, None));
-        // The plain test of the same rounds claims more than holds for one that may have stopped there.
+        // The plain test of the same rounds claims more than is valid for one that could have stopped
+        // there.
         let plain = paired_of(&times[..9]);
         assert!(test.p > Some(plain.p) && change.low < plain.low.exp() && change.high > plain.high.exp());
         assert_eq!(test.outcome, Outcome::NotShown);

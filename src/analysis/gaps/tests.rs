@@ -50,7 +50,7 @@ fn percentiles_begin_at_thirty_requests() {
 
 #[test]
 fn gaps_of_a_request_that_are_alike_are_worth_one() {
-    // 100 requests of 50 gaps each, each with its own pace: 5 000 gaps are worth some 100.
+    // 100 requests of 50 gaps each, each with its own pace: 5 000 gaps carry the information of about 100.
     let Some(Clustered { requests, effective }) = pooled(&streams(100, 1)).itl.clusters else {
         panic!("gaps have a worth")
     };
@@ -59,7 +59,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
     assert!((80..200).contains(&at(Percentile::P50)), "{effective:?}");
     let tail = percentile(&streams(100, 1), Percentile::P99);
     assert_eq!(tail, Estimate::NotEnough { n: at(Percentile::P99), need: 368, of: Counted::Gaps });
-    // Independent gaps are worth their number.
+    // Independent gaps carry the information of their number.
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let free: Vec<Vec<u64>> =
         (0..100).map(|_| (0..50).map(|_| rng.random_range(8_000_000..12_000_000u64)).collect()).collect();

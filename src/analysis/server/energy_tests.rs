@@ -1,4 +1,4 @@
-//! The energy of power traces whose energy is known.
+//! The energy of power traces with known energy.
 
 use super::tests::page;
 use super::*;
@@ -33,7 +33,7 @@ fn energy(samples: &[Sample], facts: &Facts, name: &str) -> f64 {
 #[test]
 fn energy_is_within_a_hundredth_however_scrapes_fall() {
     for every in [1.0, 0.1] {
-        // Borders lie between scrapes, at a different place each time.
+        // Boundaries are between scrapes, at a different place each time.
         for (offset, window) in
             [(0.0, [10.37, 70.81]), (0.29, [11.0, 71.5]), (0.071, [9.95, 69.33]), (0.53, [12.5, 72.5])]
         {
@@ -43,7 +43,7 @@ fn energy_is_within_a_hundredth_however_scrapes_fall() {
             let facts = facts(window);
             let power = page(0, "gpu", "gpu_power_watts", instants.iter().map(|at| (*at, Some(watts(*at)))));
             let found = energy(&power, &facts, "energy_by_power");
-            assert!((found / truth - 1.0).abs() < 0.01, "by power every {every} s: {found} is not {truth}");
+            assert!((found / truth - 1.0).abs() < 0.01, "by power every {every} s: {found}, expected {truth}");
             let mut so_far = 7e6;
             let counted: Vec<(f64, Option<f64>)> = instants
                 .iter()
@@ -56,7 +56,7 @@ fn energy_is_within_a_hundredth_however_scrapes_fall() {
                 .collect();
             let counter = page(0, "gpu", "gpu_energy_joules", counted);
             let found = energy(&counter, &facts, "energy_by_counter");
-            assert!((found / truth - 1.0).abs() < 0.01, "by counter every {every} s: {found} is not {truth}");
+            assert!((found / truth - 1.0).abs() < 0.01, "by counter every {every} s: {found}, expected {truth}");
             let both = [power, counter].concat();
             assert!((energy(&both, &facts, "tokens_per_joule") * truth / 5_000.0 - 1.0).abs() < 0.01);
         }
@@ -73,7 +73,7 @@ fn gpus_of_this_machine_do_not_count_beside_those_of_a_page() {
     assert_eq!(energy(&page_of(1, 100.0), &facts, "energy_by_power"), 6_000.0);
     let both = [page_of(0, 250.0), page_of(1, 100.0)].concat();
     assert_eq!(energy(&both, &facts, "energy_by_power"), 15_000.0);
-    // Not even with another series of the page: it would be of other GPUs.
+    // Not even with another series of the page, which would cover other GPUs.
     let other = [page_of(0, 250.0), page(1, "gpu", "gpu_energy_joules", course(5.0))].concat();
     assert!(figures(&other, &facts, None, None).iter().all(|figure| figure.name != "energy_by_counter"));
 }

@@ -22,7 +22,7 @@ fn rate(course: &Course, from: f64, to: f64) -> f64 {
 
 #[track_caller]
 fn near(found: f64, expected: f64) {
-    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found}, not {expected}");
+    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found}, expected {expected}");
 }
 
 #[test]

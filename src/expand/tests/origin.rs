@@ -170,7 +170,7 @@ fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serd
     })
 }
 
-/// The place that `why` points at determines the value: with another number there, the field changes.
+/// The place that `why` shows determines the value: with another number there, the field changes.
 #[test]
 fn what_stands_at_a_field_s_place_decides_it() {
     let plans = [

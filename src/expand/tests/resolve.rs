@@ -12,7 +12,7 @@ fn first(plan: &ResolvedPlan) -> RunSpec {
 }
 
 fn mistake(matrix: Value) -> String {
-    expand(&one(matrix, json!({}))).expect_err("a mistake").to_string()
+    expand(&one(matrix, json!({}))).expect_err("an error").to_string()
 }
 
 #[test]

@@ -203,7 +203,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// The page names every axis once, and nothing else.
+    /// The page of plans lists every axis once, and nothing else.
     #[test]
     fn the_page_of_plans_lists_just_these_axes() {
         let page = include_str!("../../../docs/PLAN.md");

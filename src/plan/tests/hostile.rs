@@ -8,8 +8,8 @@ use super::*;
 
 const CANARY: &str = "canary-4f9a1c";
 
-/// The text is rejected with a place and a message, and quickly: fully expanded, these texts would take
-/// hours, so the time limit separates the two cases on any machine.
+/// Asserts that the text is rejected with a place and a message, and quickly: fully expanded, these texts
+/// would take hours, so the time limit separates the two cases on any machine.
 fn refused(text: &str, format: Format) -> String {
     let start = Instant::now();
     let errors = parse(Path::new("plan"), text, format).unwrap_err();

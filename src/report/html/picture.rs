@@ -81,7 +81,7 @@ mod tests {
             all.filter(|(pixel, at)| (from..to).contains(&(at % 120)) && pixel.red() < 120).count()
         };
         assert!(dark(0, 60) > 60 && dark(60, 120) > 10, "{} and {}", dark(0, 60), dark(60, 120));
-        assert_eq!(dark(110, 120), 0, "the text ends");
+        assert_eq!(dark(110, 120), 0, "no ink below the text");
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
         let deadline = Instant::now() + LONG;
         while !state().is_empty() && !state().contains(") Z") {
-            assert!(Instant::now() < deadline, "its child lives: {}", state());
+            assert!(Instant::now() < deadline, "its child is still alive: {}", state());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

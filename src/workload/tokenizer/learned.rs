@@ -228,7 +228,8 @@ mod tests {
         tokens
     }
 
-    /// Every word of our prompts is in the table: the table's count of a prompt equals the server's.
+    /// Every word of the generated prompts is in the table: the table's count of a prompt equals the
+    /// server's.
     #[test]
     fn prompts_by_the_table_have_what_the_server_counts() {
         let lesson = Lesson::new(&["Say hello."]);

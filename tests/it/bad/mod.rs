@@ -1,5 +1,5 @@
-//! Bad situations: what the program says of them in rows and verdict, that nothing is lost, that it comes to an end, and
-//! that its memory stays bounded.
+//! Difficult situations: the program reports them in rows and verdict, loses nothing, terminates, and keeps
+//! its memory bounded.
 
 mod crowd;
 mod hostile;
@@ -11,20 +11,20 @@ use super::lab::{Ended, Lab, Running, wait_for};
 
 const MB: u64 = 1 << 20;
 
-/// A run that was watched to its end.
+/// A run that was observed until it ended.
 struct Watched {
     ended: Ended,
-    /// The most memory that it held, in bytes.
+    /// Its peak memory, in bytes.
     peak: u64,
 }
 
-/// Runs a plan to its end, whatever that is, and watches its memory.
+/// Runs a plan until it ends, however it ends, and observes its memory.
 fn watched(lab: &Lab, plan: &str) -> Watched {
     lab.write("plan.yaml", plan);
     watch(lab.start(&["run", "plan.yaml"]))
 }
 
-/// Watches a run to its end.
+/// Observes a run until it ends.
 fn watch(mut running: Running) -> Watched {
     let status = format!("/proc/{}/status", running.id());
     let mut peak = 0;
@@ -38,7 +38,7 @@ fn watch(mut running: Running) -> Watched {
 }
 
 impl Watched {
-    /// The run was committed, good or bad, and held less than `most` bytes.
+    /// Asserts that the run was committed, valid or not, and used less than `most` bytes.
     fn is_committed_within(&self, most: u64) {
         let Watched { ended, peak } = self;
         assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Answer, Mock, chat, read_until, request, with};
 
-/// One chat against a mock with one fault on every request, and the log's line.
+/// Returns one chat against a mock with one fault on every request, and its log line.
 fn struck(fault: &str) -> (Answer, serde_json::Value) {
     let mock = Mock::start(&["--fault", &format!("{fault}@all")]);
     let answer = mock.chat(&chat());
@@ -16,7 +16,7 @@ fn struck(fault: &str) -> (Answer, serde_json::Value) {
     (answer, line)
 }
 
-/// Texts of the answer that are not empty.
+/// Returns the number of non-empty texts in the response.
 fn tokens(answer: &Answer) -> usize {
     answer.deltas("content").iter().filter(|text| !text.is_empty()).count()
 }
@@ -25,7 +25,7 @@ fn tokens(answer: &Answer) -> usize {
 fn refuse_resets_the_connection_unread() {
     let mock = Mock::start(&["--fault", "refuse@1"]);
     let mut stream = mock.connect();
-    // Either call may be the one that meets the reset.
+    // Either call may encounter the reset.
     let written = stream.write_all(request("/v1/chat/completions", &chat(), "").as_bytes());
     let error = written.and_then(|()| stream.read(&mut [0; 1])).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
@@ -154,7 +154,8 @@ fn a_pause_holds_up_every_stream_once() {
     let at = |n: u64, name: &str| of(n, name).as_u64().unwrap();
     assert_eq!([of(1, "fault"), of(2, "fault"), of(3, "fault")], [json!(null), json!("pause"), json!(null)]);
     assert!(at(2, "first_write_ns") - at(2, "slot_ns") >= 499_000_000);
-    // Five gaps of 300 ms, one of which is the pause and what is left of it: wherever it began, 200 ms more.
+    // Five gaps of 300 ms, one of which is the pause and the rest of that gap: 200 ms more, wherever it
+    // started.
     assert!(at(1, "last_write_ns") - at(1, "first_write_ns") >= 1_690_000_000);
 }
 

@@ -1,4 +1,4 @@
-//! HTTP and its refusals.
+//! HTTP and its rejections.
 
 use std::io::{Read, Write};
 
@@ -12,7 +12,7 @@ fn connections_are_kept_and_requests_may_be_pipelined() {
     let mut stream = mock.connect();
     let asked = |prompt: &str, fields| request("/v1/completions", &json!({"prompt": prompt}), fields);
     let both = asked("one", "") + &asked("two", "X-Request-Id: second\r\n") + &asked("three", "Connection: close\r\n");
-    // The first request comes in two parts, the others behind it at once.
+    // The first request arrives in two parts, with the others immediately after it.
     let (start, rest) = both.split_at(30);
     stream.write_all(start.as_bytes()).unwrap();
     stream.flush().unwrap();
@@ -27,7 +27,7 @@ fn connections_are_kept_and_requests_may_be_pipelined() {
     assert_eq!(log.iter().map(|line| line["n"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
+/// Returns an HTTP/2 frame (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&(payload.len() as u32).to_be_bytes()[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
@@ -37,7 +37,7 @@ fn http_2_is_spoken_by_prior_knowledge_on_the_same_port() {
     let mock = Mock::start(&["--http2-streams", "3"]);
     let mut stream = mock.connect();
     let body = chat().to_string();
-    // Fields as literals, never indexed (RFC 7541, section 6.2.3): no coder is needed to write them.
+    // Fields as literals, never indexed (RFC 7541, section 6.2.3): writing them needs no encoder.
     let fields = [
         (":method", "POST"),
         (":scheme", "http"),
@@ -51,7 +51,7 @@ fn http_2_is_spoken_by_prior_knowledge_on_the_same_port() {
         fields.iter().flat_map(|(name, value)| [vec![0x10], literal(name), literal(value)].concat()).collect();
     let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     sent.extend([frame(4, 0, 0, &[]), frame(1, 4, 1, &head), frame(0, 1, 1, body.as_bytes())].concat());
-    // The preface comes in two reads.
+    // The preface arrives in two reads.
     let (start, rest) = sent.split_at(5);
     stream.write_all(start).unwrap();
     stream.flush().unwrap();
@@ -78,7 +78,7 @@ fn http_2_is_spoken_by_prior_knowledge_on_the_same_port() {
     let log = mock.log(1);
     assert_eq!((&log[0]["request_id"], &log[0]["outcome"]), (&"by-frames".into(), &"complete".into()));
     assert_eq!(log[0]["request"].as_str().unwrap(), body);
-    // The same port takes the next client's HTTP/1.1.
+    // The same port accepts HTTP/1.1 from the next client.
     assert_eq!(mock.chat(&chat()).data().last().unwrap(), "[DONE]");
 }
 

@@ -1,4 +1,4 @@
-//! Streams in each shape that real servers were seen to send.
+//! Streams in each shape observed on real servers.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn the_first_chunk_takes_each_form() {
     assert_eq!(answer.events()[0]["choices"][0]["text"], "");
 }
 
-/// For each event: t text, f finish reason, u usage.
+/// Returns the kind of each event: t text, f finish reason, u usage.
 fn marks(events: &[Value]) -> String {
     let mark = |event: &Value| {
         let choice = &event["choices"][0];
@@ -158,7 +158,7 @@ fn answers_end_by_themselves_unless_told_not_to() {
     assert_eq!(finish(&chat()), (json!(4), json!("stop")));
     assert_eq!(finish(&with(chat(), &json!({"ignore_eos": true}))), (json!(6), json!("length")));
     assert_eq!(finish(&with(chat(), &json!({"max_completion_tokens": 3}))), (json!(3), json!("length")));
-    // A chance of each token to be the last.
+    // Each token may be the last, with this probability.
     let hasty = Mock::start(&["--eos-rate", "100%"]);
     assert_eq!(ends(&hasty, &chat()), (json!(1), json!("stop")));
     assert_eq!(ends(&hasty, &with(chat(), &json!({"ignore_eos": true}))), (json!(6), json!("length")));

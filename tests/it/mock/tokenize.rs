@@ -1,4 +1,4 @@
-//! Counts ahead of a generation, in the forms of three servers: what they say is what `usage` says afterwards.
+//! Counts before a generation, in the formats of three servers: they equal `usage` afterwards.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn counts_ahead_are_those_of_usage() {
             }
             "sglang" => {
                 assert_eq!(count(text.clone())["count"], of_text);
-                assert_eq!(mock.post("/tokenize", &chat).status(), 400, "it counts no chats");
+                assert_eq!(mock.post("/tokenize", &chat).status(), 400, "it does not count chats");
             }
             _ => {
                 let tokens =
