@@ -235,7 +235,7 @@ impl Pair<'_> {
     }
 }
 
-/// Milliseconds from one instant to another; negative if the order is reversed, never hidden.
+/// Milliseconds from one instant to another; negative if the second is the earlier one.
 fn millis(to: u64, from: u64) -> f64 {
     (i128::from(to) - i128::from(from)) as f64 / 1e6
 }

@@ -1,9 +1,9 @@
-//! How many instances a load takes, and what they cost.
+//! The number of instances that a load needs, and their cost.
 //!
-//! The capacity of one instance is known only as a bracket: a rung of a ladder that held, and the next
-//! that did not. Instances are counted by the arrivals at the rung that held; how many fewer the other
-//! end of the bracket would take is reported alongside. The two form an interval of the number: each end
-//! is based on a test that is wrong in at most 5 % of cases.
+//! The capacity of one instance is known only as a bracket: a rung of a ladder that held, and the next that
+//! did not. Instances are counted by the arrivals at the rung that held; the smaller number that the other
+//! end of the bracket would need is reported alongside. The two form an interval of the number: each end is
+//! based on a test that is wrong in at most 5 % of cases.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Whether the generator itself was the bottleneck, from its own observations, and what held it up.
+//! Whether the generator itself was the bottleneck, from its own observations, and the cause of its delay.
 
 use crate::plan::Percentile;
 use crate::rows::{Facts, Observed, Spread, ThreadTime};

@@ -186,7 +186,7 @@ impl Request<'_> {
     }
 }
 
-/// Milliseconds from one instant to another; negative if the order is reversed, never hidden.
+/// Milliseconds from one instant to another; negative if the second is the earlier one.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }

@@ -1,4 +1,5 @@
-//! `--set` and `--allow-outside`: what a call changes in its plan. Shared by every command that takes a plan.
+//! `--set` and `--allow-outside`: the changes that a call makes to its plan. Shared by every command that
+//! takes a plan.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use clap::Args;
 use crate::cli::failure::Failure;
 use crate::plan::{self, Files, Format, Loaded, Options, PlanErrors};
 
-/// What a call changes in its plan.
+/// The changes that a call makes to its plan.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Changes {
     /// Set a value of the plan for this call, like vars.measure=60s or sweeps.a.matrix.batch_size=[1,8]; may be given

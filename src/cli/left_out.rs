@@ -1,5 +1,5 @@
-//! Results that are excluded because they are damaged or cannot be read. A bad run stops no command, and
-//! its exclusion is never silent: it is named on stderr, once, and the command exits with 5.
+//! Results that are excluded because they are damaged or cannot be read. A bad run does not stop a command,
+//! and its exclusion is never silent: it is named on stderr, once, and the command exits with 5.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

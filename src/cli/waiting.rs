@@ -1,4 +1,4 @@
-//! Cells without runs (yet), as explained by `why`: what decides about each, and the runs behind it.
+//! Cells without runs (yet), as explained by `why`: the findings that decide each, and the runs behind them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,18 +8,18 @@ use super::workspace::Workspace;
 use crate::expand::{Finding, Pending, deciding};
 use crate::report::format::{fill, plain};
 
-/// A cell without runs (yet), and what decides about it.
+/// A cell without runs (yet), and the findings that decide it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitingCell {
     #[serde(flatten)]
     cell: PendingCell,
     /// When its runs get ids, in words.
     ids: &'static str,
-    /// The findings of earlier sweeps that decide about it; empty if the budget skips its sweep.
+    /// The findings of earlier sweeps that decide it; empty if the budget skips its sweep.
     decided_by: Vec<Decider>,
 }
 
-/// A finding of an earlier sweep that decides about a cell.
+/// A finding of an earlier sweep that decides a cell.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Decider {
     /// The earlier sweep.

@@ -1,7 +1,7 @@
 //! `sweepline why RUN`: explains one decision.
 //!
 //! For a run, what is to be done with it; for a sweep that searches or ends early, which loads it requested
-//! and why; for a cell without runs (yet), what decides about it.
+//! and why; for a cell without runs (yet), the findings that decide it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

@@ -47,7 +47,7 @@ const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
 /// Time limit for reading the body of an error response.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests of a run share, whichever thread performs them.
+/// State that all requests of a run share, whichever thread performs them.
 pub(crate) struct Common {
     /// The run's clock.
     pub clock: Clock,
@@ -138,7 +138,7 @@ pub(crate) struct Ended {
     pub answer: Reply,
     /// When the slot that it held became free.
     pub(crate) freed: u64,
-    /// What its row does not contain about its failure.
+    /// Details of its failure that its row does not contain.
     pub aside: Option<Aside>,
 }
 
@@ -179,7 +179,7 @@ impl Client {
         crate::protocol::excerpt(&self.target.redact(text))
     }
 
-    /// Whether the server process that we started is gone. Its connections break a moment before
+    /// Whether the server process that sweepline started has ended. Its connections break a moment before
     /// that is known.
     async fn server_died(&self) -> bool {
         let Some(alive) = &self.target.alive else { return false };

@@ -34,7 +34,7 @@ pub(crate) struct Conversations {
     pool: BinaryHeap<Waiting>,
 }
 
-/// What must be returned when a turn has ended.
+/// The state to return when a turn has ended.
 pub(crate) struct Turn {
     number: u64,
     /// The turn after it.

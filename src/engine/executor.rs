@@ -192,8 +192,8 @@ impl Executor {
             }
             self.tell(now);
             if launched == MOST_AT_ONCE {
-                // More requests are due than the machine may ever catch up with: requests in flight get
-                // their turn nevertheless.
+                // Even if more requests are due than the machine can ever send, requests in flight get
+                // their turn.
                 tokio::task::yield_now().await;
             }
             let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();

@@ -17,7 +17,7 @@ use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
 
-/// What must be returned when the request has ended.
+/// The state to return when the request has ended.
 pub(crate) struct Ticket(Option<(usize, Turn)>);
 
 /// The contents of one run, in the order in which requests start.

@@ -28,7 +28,7 @@ pub(crate) struct Content {
     pub intended_prompt_tokens: u32,
     /// How many leading tokens of these the server has seen in the same conversation.
     pub seen_tokens: u32,
-    /// The part with which other requests may begin as well, if any: how much of it the server has seen is
+    /// The beginning that other requests may share, if any; how much of it the server has already seen is
     /// determined when it is sent.
     pub(crate) trail: Option<Arc<Trail>>,
     /// Requested output tokens.

@@ -25,7 +25,7 @@ pub(crate) struct Failure {
     pub outcome: Outcome,
     /// The error, in words.
     pub text: String,
-    /// What a row does not contain about it.
+    /// Details of a request that its row does not contain.
     pub aside: Option<Aside>,
 }
 
@@ -46,7 +46,7 @@ impl Failure {
         Failure { outcome, text: text.into(), aside: None }
     }
 
-    /// Adds what a row does not contain.
+    /// Adds the details that a row does not contain.
     pub(crate) fn with(self, aside: Option<Aside>) -> Failure {
         Failure { aside, ..self }
     }
@@ -70,7 +70,7 @@ pub(crate) struct Reply {
     pub tokens: Option<u32>,
 }
 
-/// What the body of a request requests.
+/// The parameters in the body of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
     /// Its size in bytes.
@@ -174,7 +174,7 @@ impl Tally {
         })
     }
 
-    /// Sets what the request requests; its response has not begun.
+    /// Sets the request's parameters; its response has not begun.
     pub(crate) fn asks(&mut self, asked: Asks) {
         self.asked = asked;
     }

@@ -22,7 +22,7 @@ pub(super) fn about<'k>(
     of_sweep.filter(|finding| finding.cell.iter().all(agrees)).collect()
 }
 
-/// The findings of earlier sweeps that decide about a cell that is not a run: for its load, its
+/// The findings of earlier sweeps that decide a cell that is not a run: for its load, its
 /// `skip_if`, and the gates before it.
 pub fn deciding<'k>(plan: &Plan, known: &'k Known, pending: &Pending) -> Vec<&'k Finding> {
     let Some(sweep) = plan.sweeps.get(&*pending.sweep) else { return Vec::new() };

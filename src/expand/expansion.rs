@@ -20,7 +20,7 @@ pub struct Expansion {
     /// Runs of which measurements decide which are executed; the selected ones are in `runs` once
     /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are not runs, or not yet: the findings of earlier sweeps decide about them.
+    /// Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
     pub pending: Vec<Pending>,
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
     /// determines which are skipped.

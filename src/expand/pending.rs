@@ -1,4 +1,4 @@
-//! Cells that are not runs, or not yet: the findings of earlier sweeps decide about them.
+//! Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
 
 use std::sync::Arc;
 

@@ -239,7 +239,7 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-/// What runs of a sweep record in addition to their numbers.
+/// The data that runs of a sweep record in addition to their numbers.
 fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
     Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }

@@ -50,7 +50,7 @@ pub struct RunSpec {
     /// How the load generator is built; not hashed.
     #[serde(default)]
     pub engine: LoadEngine,
-    /// What the run records in addition to its numbers; not hashed.
+    /// The data that the run records in addition to its numbers; not hashed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: Recording,
     /// Whether an outage ends the run; not hashed.
@@ -105,7 +105,7 @@ impl Default for LoadEngine {
     }
 }
 
-/// What a run records in addition to its numbers.
+/// The data that a run records in addition to its numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// Whether the texts of requests and responses are recorded verbatim.

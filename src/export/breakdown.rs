@@ -8,7 +8,7 @@ use crate::rows::RunLabels;
 use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// What the requests of a row have in common.
+/// The attribute that the requests of a row have in common.
 pub(crate) trait Part {
     /// The columns that identify it.
     fn columns() -> Vec<Column>;

@@ -17,7 +17,7 @@ use super::{Cell, Column, Kind};
 /// The fact of a server that has its own column.
 pub(super) const VERSION: &str = "version";
 
-/// What a plan declares about a run.
+/// The facts that a plan declares about a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeclaredFacts {
     engine: Option<&'static str>,
@@ -166,7 +166,7 @@ impl DeclaredFacts {
     }
 }
 
-/// What a run's record contains about the server, and about the GPUs of the machine that sweepline ran on.
+/// The facts in a run's record about the server, and about the GPUs of the machine that sweepline ran on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FoundHosts {
     /// Host and port of the endpoint's URL.

@@ -54,7 +54,7 @@ pub(crate) struct GivenUpRow {
     pub started: String,
     /// The reason.
     pub given_up: GivenUp,
-    /// What the plan declares about the run.
+    /// The facts that the plan declares about the run.
     pub declared: DeclaredFacts,
 }
 

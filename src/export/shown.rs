@@ -224,7 +224,7 @@ impl Values {
     }
 }
 
-/// What is known about a table before its columns are chosen.
+/// The properties of a table that are known before its columns are chosen.
 pub(crate) struct Choice<'a> {
     /// Its default names, in reading order.
     pub(crate) names: &'a [&'a str],

@@ -1,5 +1,5 @@
-//! The cells of a drawn graph that are not runs, or not yet: the findings of earlier sweeps decide about
-//! them.
+//! The cells of a drawn graph that are not runs, or not yet, because they depend on the findings of earlier
+//! sweeps.
 
 use std::collections::HashMap;
 

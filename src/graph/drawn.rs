@@ -24,9 +24,9 @@ pub struct Drawing {
 /// A drawn node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
-    /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize,
-    /// pruned (a load that a ladder skips) or cell (not a run, or not yet: the findings of an earlier
-    /// sweep decide about it).
+    /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize, pruned
+    /// (a load that a ladder skips) or cell (not a run, or not yet, because it depends on the findings of
+    /// an earlier sweep).
     pub kind: &'static str,
     /// The label.
     pub label: String,

@@ -101,7 +101,7 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     let (first, margin) = open.first()?;
     let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
     let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
-    // Two figures in one line: each names what it refers to.
+    // Two figures in one line: each names its subject.
     let repeats = match most.filter(|_| all && open.len() > 1) {
         Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
         Some(most) => format!(" for it, and {most} repeats would suffice for all"),

@@ -1,5 +1,5 @@
-//! Runs that differ only in their load, as a curve: what each load brings and costs, where it bends, and
-//! up to which load the objective holds.
+//! Runs that differ only in their load, as a curve: the figures and cost of each load, where the curve
+//! bends, and up to which load the objective holds.
 //!
 //! A curve consists of the runs of one sweep with the same endpoint, model, scenario and further axes.
 //! Its loads are arrivals per second (open loops, latencies from the schedule) or requests in flight
@@ -62,7 +62,7 @@ fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
     }
 }
 
-/// What all runs of a curve have in common.
+/// The attributes that all runs of a curve share.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
     /// The plan's sweep.

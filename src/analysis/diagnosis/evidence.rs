@@ -30,7 +30,7 @@ pub enum Finding {
     Seen(Vec<Evidence>),
     /// It was checked and is absent.
     NotSeen(String),
-    /// It could not be checked: what is missing.
+    /// It could not be checked, with what is missing.
     NotChecked(String),
 }
 

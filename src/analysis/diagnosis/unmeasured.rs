@@ -1,9 +1,9 @@
-//! What was not measured of the servers behind the analyzed runs.
+//! Missing measurements of the servers behind the analyzed runs.
 
 use super::evidence::Evident;
 use super::scraped::figure;
 
-/// What a server and its GPUs can report, each with a figure of it.
+/// Quantities that a server and its GPUs can report, each with one of its figures.
 const FAMILIES: [(&str, &str); 8] = [
     ("requests_running_mean", "requests running and waiting"),
     ("queue_seconds_mean", "time in the queue"),
@@ -15,7 +15,7 @@ const FAMILIES: [(&str, &str); 8] = [
     ("gpu_throttled_share", "lowered clocks"),
 ];
 
-/// Describes what no run has and how to obtain it: figures that were not scraped, and a profile.
+/// Describes the data that no run has and how to obtain it: figures that were not scraped, and a profile.
 pub fn not_measured(evident: &Evident) -> String {
     let runs = || evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs);
     let is_unknown = |name: &str| !runs().any(|run| figure(run, name).is_some());

@@ -2,7 +2,7 @@
 //! halving over run lengths (Jamieson and Talwalkar, *Non-stochastic best arm identification and
 //! hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh, *Almost optimal exploration in
 //! multi-armed bandits*, ICML 2013). Every configuration gets a run; the best third advances to runs
-//! three times as long, and so on. Chance alone eliminates nothing: a configuration whose interval
+//! three times as long, and so on. No configuration is eliminated by chance alone: one whose interval
 //! reaches that of the last of the third advances with it, and the budget bounds the cost. A
 //! configuration that is at most about 3 % better than the best estimate gets no longer run either. All
 //! measurements count to the end.

@@ -22,7 +22,7 @@ fn ratio(
     queries: Result<f64, String>,
     preemptions: Option<Result<f64, String>>,
 ) -> Result<f64, String> {
-    // Preempted requests are looked up again, and find what they left.
+    // Preempted requests are looked up again, and find their own blocks.
     if preemptions.transpose()?.is_some_and(|preemptions| preemptions > 0.0) {
         return Err("requests were preempted, and looked up again".to_owned());
     }

@@ -72,7 +72,7 @@ pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Co
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
-/// Returns what a curve shows of its endpoint as an instance, or why it shows nothing.
+/// Returns the capacity of one instance that a curve shows, or why it shows none.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));

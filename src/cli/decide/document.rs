@@ -47,7 +47,7 @@ struct OneDecision {
     outcome: Outcome,
     /// The reason, in the decider's words.
     because: String,
-    /// The decider; null if none was named.
+    /// The person who decided; null if none was named.
     by: Option<String>,
     /// The day, in UTC, as YYYY-MM-DD.
     on: String,

@@ -152,7 +152,8 @@ fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure>
     Ok(None)
 }
 
-/// Changes the reason or the decider of the current decision: this is a new decision, and the earlier one is kept.
+/// Changes the reason of the current decision, or who decided: this is a new decision, and the earlier one
+/// is kept.
 fn restate(decisions: &mut Vec<Decided>, args: &DecideArgs, (evidence, accepted): (&Evidence, usize)) {
     let Some(last) = decisions.last() else { return };
     let because = args.because.as_ref().unwrap_or(&last.because);

@@ -26,7 +26,7 @@ pub(crate) struct Document {
     not_predicted: Vec<String>,
     /// Every symptom, found or not.
     symptoms: Vec<OneDiagnosis>,
-    /// What no run measured of its server, and what would measure it.
+    /// Server figures that no run has, and how to measure them.
     not_measured: String,
 }
 

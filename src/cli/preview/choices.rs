@@ -54,7 +54,7 @@ pub(crate) struct ChoiceState {
     about: About,
 }
 
-/// What a reader needs to know before it runs.
+/// Notes for the user before it runs.
 #[derive(Debug)]
 enum About {
     /// Loads, and the confirmation window.

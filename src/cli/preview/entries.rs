@@ -58,8 +58,8 @@ pub(crate) struct Preview {
     /// Its searches and ladders, which request one run after another; absent if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
-    /// Cells that have no runs (yet) because the result of an earlier sweep decides about them; absent if
-    /// there are none.
+    /// Cells that have no runs (yet) because they depend on the result of an earlier sweep; absent if there
+    /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingCell>,
     /// Its budget, and the sweeps skipped for it; absent if it has none.

@@ -1,4 +1,4 @@
-//! Cells in a preview that have no runs (yet): the result of an earlier sweep decides about them.
+//! Cells in a preview that have no runs (yet), because they depend on the result of an earlier sweep.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -21,8 +21,8 @@ pub(crate) struct Starts {
     pub endpoint: String,
     /// How often one of its servers is started for the runs to do.
     pub starts: usize,
-    /// Distinct servers among them: this number of starts would suffice if no comparison kept its rounds
-    /// and no sweep waited for another.
+    /// Distinct servers among them: this number of starts would suffice without the rounds of comparisons
+    /// and without sweeps that wait for others.
     pub servers: usize,
     /// The duration of a start in earlier results of the endpoint, the median in seconds; null if there are none.
     pub seconds_each: Option<f64>,

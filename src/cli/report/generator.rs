@@ -1,4 +1,4 @@
-//! What is known about the client that measured: for each machine among the runs, the applicable calibration.
+//! What is known about the measuring client: for each machine among the runs, the applicable calibration.
 
 use crate::cli::answers::loaded;
 use crate::cli::results::{Readings, RunResult};

@@ -200,7 +200,7 @@ fn as_typed(args: &RunArgs) -> (String, String, String) {
 struct Hints {
     /// Some run is not valid.
     doubtful: bool,
-    /// Some run is invalid, and stays so until it is executed again.
+    /// At least one run is invalid; it stays so until it is executed again.
     invalid: bool,
     /// The first sweep that chose its runs.
     chosen: Option<String>,

@@ -59,7 +59,7 @@ pub(super) fn execute_stages(
             (all.left, all.interrupted) = (all.left + elsewhere.len(), true);
             break;
         }
-        // The new results may answer what later sweeps wait for.
+        // The new results may unblock later sweeps.
         workspace.look_again()?;
         *stage = Stage::next(args, workspace, (wishes, stages))?;
         if !any_work(&stage.decisions) {

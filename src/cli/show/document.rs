@@ -126,7 +126,7 @@ struct Saturation {
     completion_rate_high: f64,
     /// Requests in flight or waiting at the end of the window minus those at its beginning.
     growth: f64,
-    /// Length of a window, in seconds, that would tell, as far as known; null unless the state is
+    /// Length of a window, in seconds, that would show it, as far as known; null unless the state is
     /// not_shown, and if no request arrived.
     would_do_s: Option<f64>,
 }

@@ -126,7 +126,7 @@ impl Exchange {
         if let Some(read) = self.track.end() {
             self.stamps.saw(read);
         }
-        // A stream's error says little about the end of its connection; the connection has the reason.
+        // A stream's error does not explain why its connection ended; the connection has the reason.
         match error.is_io() || error.is_go_away() {
             true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
             false => failed(error, self.ledger.is_settled()),

@@ -69,7 +69,7 @@ pub(super) static BENCHMARKS: [Benchmark; 13] = [
     benchmark("gptj", "EleutherAI/gpt-j-6b", NEWS, None, None, Some(13_368)),
 ];
 
-/// Benchmarks without text, and what they send.
+/// Benchmarks without text, and the kind of data that they send.
 const OTHERS: [(&str, &str); 17] = [
     ("resnet50", "images"),
     ("ssd-mobilenet", "images"),
@@ -128,7 +128,7 @@ const FOLDERS: [(&str, &str); 8] = [
     ("graph", "graph nodes"),
 ];
 
-/// The benchmark without text in a path, and what it sends.
+/// The benchmark without text in a path, and the kind of data that it sends.
 pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     let parts = || path.split(['/', '\\']);
     let is_named = |part: &str, name: &str| {

@@ -110,7 +110,7 @@ pub struct Plan {
     /// identity of a run.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
-    /// What runs record in addition to their numbers. Does not affect measurements: results stay.
+    /// The data that runs record in addition to their numbers. Does not affect measurements: results stay.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Stream responses token by token. Can also be set per scenario, or as an axis.

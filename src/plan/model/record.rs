@@ -1,9 +1,9 @@
-//! What a run records in addition to its numbers.
+//! The data that a run records in addition to its numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run records in addition to its numbers, as set by the plan or a sweep. It does not affect
+/// The data that a run records in addition to its numbers, as set by the plan or a sweep. It does not affect
 /// measurements: runs keep their results when it changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

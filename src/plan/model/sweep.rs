@@ -116,7 +116,7 @@ pub struct Sweep {
     /// How the load generator is built, merged field by field with the plan's.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
-    /// What runs record in addition to their numbers, merged field by field with the plan's.
+    /// The data that runs record in addition to their numbers, merged field by field with the plan's.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Stream responses token by token; default: the plan's.

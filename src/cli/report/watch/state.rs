@@ -20,7 +20,7 @@ pub(super) enum Now {
     Nothing,
     /// A sweep is running.
     Running(Box<LiveFile>),
-    /// The process of the sweep is gone, and left its last state.
+    /// The process of the sweep was killed; its last state remains.
     Stale(Box<LiveFile>),
     /// A newer version wrote it, or it is damaged.
     Unreadable(String),
