@@ -118,8 +118,8 @@ impl Shared {
         let other = f64::from(intended.saturating_sub(reusable));
         self.requests += 1.0;
         self.prompts += prompt;
-        // The first of the requests that share something shares nothing itself, and its other tokens
-        // include what others will share.
+        // The first request of a group has nothing to share yet, and its other tokens include those that
+        // later requests will share.
         if reusable == 0 || intended == 0 {
             return;
         }

@@ -1,8 +1,8 @@
-//! Do intervals keep their guarantees? Thousands of simulated servers. The guarantees of comparisons are
-//! tested in `tests/it/equal_servers.rs`, with the order in which their runs are made.
+//! Checks that intervals keep their guarantees, on thousands of simulated servers. The guarantees of
+//! comparisons are tested in `tests/it/equal_servers.rs`, with the order in which their runs are made.
 //!
 //! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more of them
-//! and prints the results; without it there are 2 000, as in the issue that requested them.
+//! and prints the results; the default is 2 000, the number in the issue.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -108,8 +108,8 @@ fn order_statistic_intervals_hold_the_truth() {
     }
 }
 
-/// A queue of four servers at 86 % of their capacity: requests wait for each other, and a thousand are
-/// worth a few dozen.
+/// A queue of four servers at 86 % of their capacity: requests wait for each other, and a thousand carry
+/// the information of a few dozen.
 fn queue(seed: u64, seconds: f64) -> (Vec<Record>, Facts) {
     Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(172.0) }.make()
 }

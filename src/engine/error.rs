@@ -28,7 +28,7 @@ pub enum EngineError {
         /// Tokens of the shortest possible prompt.
         shortest: u32,
     },
-    /// The server was away, or rejected the load: the measurements say nothing about it.
+    /// The server was away, or rejected the load: the measurements do not describe it.
     #[error("{}", .0.detail)]
     Spoiled(Spoiled),
     /// This machine cannot open more connections.

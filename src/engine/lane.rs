@@ -62,7 +62,7 @@ pub(super) struct Lane {
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,
-    /// By the text, which the entry keeps alive, and the part of it.
+    /// Keyed by the text (kept alive by the entry) and the part of it.
     fronts: HashMap<(usize, usize), (Arc<str>, Arc<Trail>)>,
 }
 

@@ -111,8 +111,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
-/// The turn of each run on a launched server: runs of one resource share the places that they occupy
-/// among all runs, in the order of their stays.
+/// The execution order of runs on launched servers: the runs of one resource keep their set of positions
+/// among all runs, but fill it in the order of their stays.
 fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
     let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
     for stay in stays {

@@ -93,7 +93,7 @@ pub struct Imported {
     pub counts: Counts,
     /// With `--quick`: how long the first look takes, if more than 2 minutes.
     pub look: Option<String>,
-    /// The settings that are not in it, in whole sentences: those without a counterpart.
+    /// The settings without a counterpart, which are not in the plan, in whole sentences.
     pub missing: Vec<String>,
     /// The settings in it that have a different meaning.
     pub differs: Vec<String>,

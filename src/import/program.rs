@@ -51,7 +51,7 @@ fn file(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether a command runs none of the programs that it names.
+/// Whether a command only names programs and runs none of them.
 fn is_naming(words: &[String]) -> bool {
     words.first().is_some_and(|word| NAMING.contains(&file(word)))
 }

@@ -20,8 +20,8 @@ const SHORTEST: usize = 8;
 /// The minimum length without the name of a secret: with lower-case and upper-case letters as well.
 const SHORTEST_UNNAMED: usize = 10;
 
-/// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. A word without a
-/// name, or with one that may be part of a key (`YWJj==`), has none.
+/// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. `None` for a
+/// word without a name, or with a name that may be part of a key (`YWJj==`).
 fn header(word: &str, is_first: bool) -> Option<(&str, &str)> {
     let at = word.find([':', '='])?;
     let (name, value) = (&word[..at], &word[at + 1..]);

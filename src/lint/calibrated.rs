@@ -17,6 +17,6 @@ pub struct Held {
 /// The results of the last calibration that applies to this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibrated {
-    /// Every load that held. If empty, the calibration shows that no load is known to hold.
+    /// Every load that held. Empty if no load is known to hold.
     pub held: Vec<Held>,
 }

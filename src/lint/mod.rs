@@ -1,5 +1,5 @@
-//! The methodology of the field as rules over a plan: they find what would make its results less meaningful
-//! than they seem.
+//! The methodology of the field as rules over a plan: they find settings that make its results less
+//! meaningful than they seem.
 //!
 //! A rule looks at a valid plan and at the values of its axes, never at its cells, and returns findings.
 //! This module removes the findings that the plan allows, merges equal findings of several sweeps or
@@ -62,7 +62,7 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend(rule.check.findings(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
         found.extend(rule.notes.findings(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
-    // A fragment serves several plans, so parts that one of them does not need are no slip.
+    // A fragment serves several plans, so parts that one of them does not need are not errors.
     let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());
     found.retain(|(code, _, finding)| *code != LintCode::NeverUsed || !is_shared(&finding.at));
     let kept = allow::apply(&loaded.plan, found, calibrated);

@@ -86,8 +86,8 @@ impl Reader {
                 (rustix::io::read(stream, &mut scratch[..])?, None)
             };
             got = Some((read, stamp));
-            // A read that did not fill the buffer has emptied the socket. If tokio knows that, it waits
-            // for more instead of letting us read in vain.
+            // A read that did not fill the buffer has emptied the socket. Clears tokio's readiness in that
+            // case, so that it waits for more data instead of returning at once.
             if (1..scratch.len()).contains(&read) { Err(ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         let Some((read, stamp)) = got else {

@@ -79,8 +79,8 @@ impl Cache {
         self.counters
     }
 
-    /// Returns how many leading tokens of a prompt need not be computed. The last token always must be:
-    /// without it there would be nothing to predict the next one from.
+    /// Returns how many leading tokens of a prompt need not be computed. The last token must always be
+    /// computed, because the next one is predicted from it.
     pub(super) fn look_up(&mut self, prompt: &Chain) -> u64 {
         let size = u64::from(self.size);
         let most = (prompt.tokens().saturating_sub(1) / size) as usize;

@@ -216,7 +216,7 @@ impl Conn {
         let complete = self.last;
         let rest = self.input.split_off(end);
         let bytes = std::mem::replace(&mut self.input, rest);
-        // For bytes that arrived ahead of their turn, only the last read is known.
+        // For pipelined bytes, only the time of the last read is known.
         self.first = self.last;
         Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
     }

@@ -110,8 +110,8 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. The limits exceed any real value: 16 MiB any line of a server, a factor of 10 any
-/// jitter, two thousand million tokens any response, a second any gap.
+/// Every kind by name. The limits exceed all real values: 16 MiB for a line, a factor of 10 for jitter, two
+/// thousand million tokens for a response, a second for a gap.
 const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),

@@ -42,7 +42,7 @@ pub(super) struct Line {
     /// The first byte arrived: the newest segment of the read that brought it, or that read's return, see
     /// `arrival_stamp`. For a refused connection, when it was accepted.
     pub(super) arrival_ns: Option<u64>,
-    /// The last byte arrived, in the same way.
+    /// Arrival of the last byte, in the same way.
     pub(super) body_ns: Option<u64>,
     /// The source of the stamps `arrival_ns` and `body_ns`: `kernel` when the segment arrived
     /// (`SO_TIMESTAMPNS`), or `user` when the read returned, if the kernel gave no stamp for one of them or

@@ -2,8 +2,8 @@
 //!
 //! It writes its own bytes and shares no codec with the engine, so that an error in one cannot hide the
 //! same error in the other. Its log records the actual events, stamped by the monotonic clock that a client
-//! on the same host reads as well. One thread serves everything: a second one would only add wake-ups to
-//! the instants it promises.
+//! on the same host reads as well. One thread serves everything: a second one would only make instants less
+//! precise by further wake-ups.
 //!
 //! `config` is the configuration, `fault` the faults and when they occur, `pace` when each token is due;
 //! `timer` wakes all streams from one timerfd; `arrival` stamps received data; `conn` reads requests,

@@ -23,8 +23,8 @@ struct Sequence {
     chain: Chain,
     /// Whether the prompt was computed to its end; before that there is nothing to keep.
     prefilled: bool,
-    /// The response's newest word. It becomes a part of the sequence when the next is computed from it, as
-    /// in a real engine: the last token of a response is in no cache.
+    /// The response's newest word. A token becomes part of the sequence when the next one is computed from
+    /// it, as in a real engine: the last token of a response is in no cache.
     newest: Option<&'static str>,
 }
 

@@ -47,7 +47,8 @@ impl Protocol for Rerank {
         "results"
     }
 
-    /// The user's text is the query; the texts after it are the documents. The one text of a probe is both.
+    /// The user's text is the query; the texts after it are the documents. The text of a probe serves as
+    /// query and as document.
     fn body(&self, request: &Request, body: &mut Object) {
         let mut texts = request.said.texts();
         let query = texts.remove(0);

@@ -52,7 +52,7 @@ struct Arm<'a> {
     cells: Vec<&'a CellAnswer>,
 }
 
-/// What the loads of an arm show for one metric.
+/// The results of an arm's loads for one metric.
 enum Said {
     /// A difference in the same direction, with the number of loads that show it.
     Shown { better: bool, loads: usize, by: Option<String> },

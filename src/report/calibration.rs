@@ -158,7 +158,7 @@ fn finding(search: &Searched) -> String {
     found + &early
 }
 
-/// What a calibration implies for these runs: the lines to show, and whether recalibrating would help.
+/// The implications of a calibration for these runs: the lines to show, and whether recalibrating would help.
 pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let calibration = match known {
         Known::Nothing => return (Vec::new(), true),

@@ -14,7 +14,7 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// What a curve shows about its endpoint as an instance.
+/// The capacity of one instance that a curve shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// It sustains a load under the objective.
@@ -156,7 +156,7 @@ pub fn failed(configurations: &[Configuration]) -> Vec<String> {
 fn failed_at(rung: &Rung) -> Option<String> {
     let (failed, requests) = rung.failed_requests();
     let is_by_errors = |limit: &Limit| {
-        // ITL is counted in gaps, and a failed request has none.
+        // ITL is counted in gaps, and a failed request has no gaps.
         let is_of_requests = limit.metric != "itl" && limit.evidence.above > 0;
         limit.answer != slo::Answer::Holds && is_of_requests && 2 * failed >= limit.evidence.above
     };
@@ -239,8 +239,8 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     format!("undecided at {load}, above it{why}")
 }
 
-/// What could make another configuration the cheapest: a limit higher in its bracket, or above the measured
-/// loads.
+/// The possibilities that would make another configuration the cheapest: a limit higher in its bracket, or
+/// above the measured loads.
 pub(super) fn doubts(
     configurations: &[Configuration],
     best: &[usize],

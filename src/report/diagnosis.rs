@@ -87,7 +87,7 @@ fn table(predicted: &[Predicted]) -> String {
     grid::text(table, 1, &[0, 1])
 }
 
-/// What a run sent: its model if there are several, its scenario and further axes.
+/// The name of a run's workload: its model if there are several, its scenario and further axes.
 fn what(labels: &RunLabels, has_models: bool) -> String {
     let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
     let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));

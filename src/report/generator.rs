@@ -1,4 +1,4 @@
-//! What a run recorded about its own generator, in a few lines.
+//! The record of a run's own generator, in a few lines.
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;

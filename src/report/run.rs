@@ -98,7 +98,7 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// What the probe measured about the path to the server; empty for a run of an earlier sweepline.
+/// The probe's measurements of the path to the server; empty for a run of an earlier sweepline.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
@@ -149,7 +149,7 @@ fn policy(facts: &Facts) -> String {
     wrapped("errors: measured; an outage of the server would not have ended this run")
 }
 
-/// What hooks did during the run, with the last lines of a failed one.
+/// The results of the run's hooks, with the last lines of a failed one.
 fn hooks(facts: &Facts) -> String {
     let mut text = String::new();
     for hook in &facts.hooks {

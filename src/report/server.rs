@@ -1,4 +1,4 @@
-//! What the server reported about itself over the window, as a table.
+//! The server's own metrics over the window, as a table.
 
 use crate::analysis::ServerFigure;
 use crate::rows::{Facts, Telemetry};

@@ -22,7 +22,7 @@ pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     }
 }
 
-/// What the bars of a figure show, one sentence each.
+/// The meaning of the bars of a figure, one sentence each.
 pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     let of_one = figures.iter().filter(|figure| figure.pair.is_none());
     let kinds: Vec<&str> =

@@ -192,7 +192,7 @@ fn least_width(verdict: &Verdict) -> usize {
     longest.max(text.len().div_ceil(3).min(MOST))
 }
 
-/// What a run measures, and the cell's values on further axes.
+/// The workload of a run, and the cell's values on further axes.
 fn with_axes(what: String, labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!("\n{}={}", plain(axis), plain(value)));
     std::iter::once(what).chain(axes).collect()

@@ -46,7 +46,7 @@ pub(crate) struct Trail {
     pub(crate) next: Option<TrailNext>,
     /// Skipped loads of a ladder, rising; empty while it is in progress, and for searches.
     pub(crate) pruned: Vec<f64>,
-    /// What the last load of a cut ladder showed.
+    /// The result of the last load of a cut ladder.
     #[serde(skip)]
     pub(crate) cut: Option<&'static str>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct StepGoal {
     pub(crate) of: Option<Objective>,
 }
 
-/// What runs of one load showed when the next step was decided.
+/// The results of one load's runs at the time of the next decision.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailStep {
     /// Full ids of the runs: one for a search, all existing repeats of the load for a ladder.

@@ -20,8 +20,8 @@ impl GivenUp {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }
 
-    /// Whether it stays given up if the plan allows `retries` retries: a plan that allows more continues
-    /// with it, and one that allows none gives nothing up.
+    /// Whether it stays given up if the plan allows `retries` retries: with more retries the run continues,
+    /// and with none no run is ever given up.
     pub fn stands(&self, retries: u32) -> bool {
         (1..=self.retries).contains(&retries)
     }

@@ -1,4 +1,4 @@
-//! Why an attempt at a run did not measure the server: what the environment did to it.
+//! Why an attempt at a run did not measure the server: the environment spoiled it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// What the environment did to an attempt, so that its rows say nothing about the server under this load.
+/// How the environment spoiled an attempt, so that its rows do not describe the server under this load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spoiled {
     /// The cause.
@@ -75,8 +75,8 @@ impl SpoilCause {
     }
 
     /// Whether a server that responds well between the attempts, but does this under the load each time,
-    /// does not sustain the load: it rejects it or dies of it. An unknown model or a rejected key says
-    /// nothing about the load.
+    /// does not sustain the load: it rejects the load or crashes under it. An unknown model or a rejected
+    /// key shows nothing about the load.
     pub(crate) fn is_of_the_load(self) -> bool {
         !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized)
     }

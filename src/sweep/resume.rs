@@ -243,7 +243,7 @@ fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> De
     decision
 }
 
-/// Returns whether a run is given up with `retries` retries: a plan that now allows more goes on with it,
+/// Returns whether a run is given up with `retries` retries: a plan that now allows more continues the run,
 /// and one that allows none never gives up.
 fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
     tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)

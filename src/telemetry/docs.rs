@@ -1,4 +1,4 @@
-//! The tables of `docs/TELEMETRY.md`, generated from the tables that pages are read by.
+//! The tables of `docs/TELEMETRY.md`, generated from the tables that the page parser uses.
 
 use super::canonical::CANONICAL;
 use super::engines::{EXPORTERS, Moment, Source};
@@ -49,8 +49,8 @@ fn exporters() -> String {
 fn the_tables_of_the_page_are_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/TELEMETRY.md");
     let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("where the tables begin");
-    let (_, after) = rest.split_once(END).expect("where they end");
+    let (before, rest) = page.split_once(BEGIN).expect("the start of the tables");
+    let (_, after) = rest.split_once(END).expect("the end of the tables");
     let wanted = format!("{before}{BEGIN}\n{}{}\n{END}{after}", series(), exporters());
     if std::env::var_os("SWEEPLINE_BLESS").is_some() {
         std::fs::write(path, &wanted).unwrap();

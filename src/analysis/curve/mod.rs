@@ -129,7 +129,7 @@ impl Curve<'_> {
     }
 
     /// Finds where the curve bends, using the loads that count below the first that the server does not
-    /// meet. That one is excluded whatever it looks like: its served rate is not its arrival rate.
+    /// meet. That load itself is always excluded: its served rate is not its arrival rate.
     pub fn knee(&self) -> Knee {
         let ceiling = self.too_much();
         let met = |rung: &&Rung| rung.counts() && ceiling.is_none_or(|first| rung.load < first);

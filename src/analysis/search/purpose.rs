@@ -35,7 +35,8 @@ impl Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
         let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
-        // Every load so far is below SEEN times the one found if LOOK times it is requested.
+        // A look above requests LOOK times the found load, and every load so far is below SEEN times the
+        // found one.
         let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,

@@ -1,8 +1,8 @@
-//! Do sequences keep their guarantees? Thousands of simulated servers, and the cost in rounds.
+//! Checks that sequences keep their guarantees, on thousands of simulated servers, and their cost in
+//! rounds.
 //!
-//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential --
-//! --nocapture` runs more of them and prints the tables of `docs/SEQUENTIAL.md`; without it there are 2
-//! 000.
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential -- --nocapture`
+//! runs more of them and prints the tables of `docs/SEQUENTIAL.md`; the default is 2 000.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -261,7 +261,7 @@ fn means_are_known_as_well_as_is_said() {
     }
 }
 
-/// A cell ends when all its means are known: the interval of each still holds then, wherever that is.
+/// A cell ends when all its means are known: the interval of each must still hold then, wherever it is.
 #[test]
 fn means_that_wait_for_each_other_are_known_as_well() {
     for (what, memory, common) in [("apart", 0.0, 0.0), ("alike", 0.0, 0.7), ("AR .5", 0.5, 0.7)] {

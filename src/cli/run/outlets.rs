@@ -35,7 +35,7 @@ impl Outlets {
         self.metrics.iter().for_each(|metrics| metrics.begin(pace));
     }
 
-    /// Records an event; `headline` belongs to the run that it commits.
+    /// Records an event; `headline` is that of the run that the event commits.
     pub(super) fn take(&self, event: &Event, headline: impl FnOnce() -> Option<Headline>) {
         self.metrics.iter().for_each(|metrics| metrics.take(event));
         if self.events.is_none() && self.traces.is_none() {

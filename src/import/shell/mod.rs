@@ -456,7 +456,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Handles an assignment; of a secret only its existence is kept.
+    /// Handles an assignment; of a secret, only the fact that it exists is kept.
     fn assign(&mut self, name: &str, value: &str) {
         if !names_secret(name) {
             self.variables.insert(name.to_owned(), Variable::Text(value.to_owned()));

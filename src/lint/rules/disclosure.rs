@@ -1,4 +1,4 @@
-//! What a result must disclose about the system under test. Mocks have nothing to disclose.
+//! The facts that a result must disclose about the system under test. Mocks have nothing to disclose.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;

@@ -1,4 +1,4 @@
-//! What disturbs a measurement: a server that logs, a client on the same host, a generator at its limit.
+//! Disturbances of a measurement: a server that logs, a client on the same host, a generator at its limit.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};

@@ -45,7 +45,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that no axis of a sweep sets what a data set determines.
+    /// Checks that no axis of a sweep sets a field that a data set determines.
     pub(super) fn data_of_sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let scenarios = sweep.values("scenario").into_iter().map(|value| value.to_string());
         let sends = |scenario: &String| resolve(scenario, &plan.scenarios).as_ref().is_some_and(sends_data);
@@ -60,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports fields that set what a data set determines. Returns whether there are any.
+    /// Reports fields that a data set already determines. Returns whether there are any.
     fn beside_data(&mut self, name: &str, scenario: &Scenario) -> bool {
         let given = [
             (

@@ -319,7 +319,7 @@ fn uses(launch: &Launch, flag: &str) -> bool {
         .any(|(_, text)| is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole)))
 }
 
-/// What a sweep passes to the servers of its cells.
+/// The values that a sweep passes to the servers of its cells.
 pub(super) struct Given<'p> {
     /// The endpoints that it names; empty means all.
     endpoints: HashSet<String>,
@@ -327,7 +327,8 @@ pub(super) struct Given<'p> {
     flags: Vec<&'p str>,
 }
 
-/// What each sweep passes to its servers: computed once, since a sweep may have as many values as a plan.
+/// The values that each sweep passes to its servers: computed once, since a sweep may have as many values
+/// as a plan.
 pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
     let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();

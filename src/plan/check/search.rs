@@ -63,7 +63,7 @@ impl Checker<'_> {
         self.writes_axis(name, sweep, axis, &loads);
     }
 
-    /// Checks what the load has to meet: each named limit must be in the plan's objective.
+    /// Checks `meets`: each named limit must be in the plan's objective.
     fn met(&mut self, plan: &Plan, name: &str, search: &Search) {
         let at = steps!["sweeps", name, "search", "meets"];
         let asked = search.objectives(plan.slo.as_ref());
@@ -182,8 +182,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports fields that decide about the runs of a sweep in conflict with a search or the end of a
-    /// ladder.
+    /// Reports fields that conflict with a search or with the early end of a ladder.
     fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
         let at = |key: &str| steps!["sweeps", name, key];
         if sweep.measures_start() {

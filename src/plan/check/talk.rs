@@ -1,4 +1,5 @@
-//! Course of conversations: no setting without effect, distributions that exist, room for a first turn.
+//! Conversations: settings must have an effect, think-time distributions must exist, and the first turn
+//! must fit.
 
 use super::checker::{Checker, steps};
 use super::condition::CheckedSweep;

@@ -72,7 +72,7 @@ pub enum Code {
     Contradiction = 25,
     /// An unusable URL.
     Url = 26,
-    /// A secret, or what may be one, in the plan itself.
+    /// A secret, or a possible one, in the plan itself.
     Secret = 27,
     /// A model without an id for an engine that measures it.
     NoModelId = 28,
@@ -197,7 +197,7 @@ impl PlanErrors {
             !covered.iter().any(|outer| diagnostic.covers.as_ref() != Some(outer) && inside(outer))
         });
         found.sort_by_key(|diagnostic| (diagnostic.span.as_ref().map(|span| span.start), diagnostic.code));
-        // A wrong value that aliases repeat is one error, whatever its path.
+        // A wrong value that aliases repeat is reported once, whatever its path.
         found.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.remedy == b.remedy);
         found.truncate(MOST_MISTAKES);
         for diagnostic in &mut found {

@@ -54,7 +54,7 @@ pub enum Want<'q> {
     Present,
     /// No value at all.
     Absent,
-    /// Any value or none: the search only has to consider the field.
+    /// Matches any value or none; the search only has to consider the field.
     Any,
 }
 

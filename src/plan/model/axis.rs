@@ -180,7 +180,7 @@ impl Kind {
         }
     }
 
-    /// What to write instead of a value of another kind.
+    /// The remedy for a value of another kind.
     pub(crate) fn remedy(self, value: &Scalar) -> String {
         match (self, value) {
             (Kind::Process, Scalar::Text(text)) => match text.parse::<Process>() {

@@ -128,7 +128,7 @@ fn named(metric: &Metric, text: &str) -> Option<MetricName> {
     Some(MetricName { key, percentile: Some(*percentile) })
 }
 
-/// What to write instead of an unknown name.
+/// The remedy for an unknown name.
 fn remedy(text: &str) -> String {
     let text = text.to_lowercase().replace(['-', ' '], "_");
     if text.contains("total") {

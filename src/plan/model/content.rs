@@ -26,7 +26,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
 use crate::units::Nanos;
 
-/// What the requests of a scenario have in common.
+/// The text that the requests of a scenario share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -60,13 +60,13 @@ pub struct Content {
     pub talk: Talk,
     /// Lengths of prompts and responses, if they vary between requests.
     pub lengths: Option<Lengths>,
-    /// The trace that provides lengths, arrivals, and what prompts share.
+    /// The trace that provides lengths, arrivals and shared text.
     pub trace: Option<Replay>,
     /// The data set that provides the texts.
     pub data: Option<Corpus>,
     /// Opening texts of prompts, each shared by a group.
     pub prefix: Option<Prefix>,
-    /// What prompts share at their beginnings, from a profile: a part of their length.
+    /// The text that prompts share at their beginnings, from a profile: a part of their length.
     pub sharing: Option<Rows<Sharing>>,
     /// Turns of conversations, if they vary.
     pub turn_counts: Option<Rows<TurnCount>>,
@@ -99,8 +99,8 @@ pub struct Resolved {
     pub(crate) profiled: bool,
     /// Arrivals of an open loop start conversations, as in the log of the profile.
     pub opens_sessions: bool,
-    /// The scenarios of a mix; the fields above then contain what applies to all of them, and the
-    /// maximum of any.
+    /// The scenarios of a mix; the fields above then contain common values, and the maximum where they
+    /// differ.
     pub mix: Vec<Member>,
 }
 
@@ -237,7 +237,7 @@ impl Resolved {
         Resolved { mix, ..Resolved::default() }.summed_up()
     }
 
-    /// A mix, with what all its members have in common, or the maximum of any.
+    /// A mix, with the values that all its members share, or their maximum.
     fn summed_up(mut self) -> Resolved {
         let contents = || self.mix.iter().map(|member| &member.scenario.content);
         let most = |of: fn(&Content) -> u32| contents().map(of).max();

@@ -1,7 +1,7 @@
-//! What each engine accepts and reports, and the names it uses: the one table behind requests, the
-//! probe, the load gauge and `docs/SERVERS.md`. Every entry names its source; unverified facts are
-//! absent, never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from
-//! the same sources.
+//! The fields that each engine accepts and reports, and their names: the one table behind requests, the
+//! probe, the load gauge and `docs/SERVERS.md`. Every entry names its source; unverified facts are absent,
+//! never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from the same
+//! sources.
 
 use crate::plan::model::engine::Engine;
 
@@ -136,8 +136,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Sglang,
         title: "SGLang",
-        source: "SGLang 0.5.5 and 0.5.23, `sglang/srt/entrypoints/http_server.py`, `openai/protocol.py`, `server_args.py` and the \
-                 metrics collector",
+        source: "SGLang 0.5.5 and 0.5.23, `sglang/srt/entrypoints/http_server.py`, `openai/protocol.py`, \
+                 `server_args.py` and the metrics collector",
         ignore_eos: Some(true),
         sends_ignore_eos: true,
         min_tokens: Some(true),

@@ -17,8 +17,8 @@ pub enum NonceMode {
     /// their own nonce.
     #[default]
     On,
-    /// All prompts of an attempt open with the same nonce: they share what their texts share, but
-    /// nothing with other runs.
+    /// All prompts of an attempt open with the same nonce: they may share text with each other, but not
+    /// with other runs.
     Run,
     /// Prompts are sent without a nonce.
     Off,

@@ -61,10 +61,10 @@ pub struct Plan {
     #[schemars(regex(pattern = r"\S"))]
     #[schemars(example = "chat-70b")]
     pub name: String,
-    /// What you expect to see, before you look.
+    /// The result that you expect, written before you measure.
     #[schemars(example = "Prefix caching halves p99 TTFT at equal goodput.")]
     pub hypothesis: Option<String>,
-    /// Anything a reader of the results should know.
+    /// Further information for readers of the results.
     #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
     /// Currency of every price in the plan, as a three-letter code; shown with amounts of money. Nothing
@@ -121,7 +121,7 @@ pub struct Plan {
     /// prefixes shared by recorded texts stay shared. Can also be set per scenario, or as an axis.
     #[serde(default)]
     pub nonce: NonceMode,
-    /// What to do when a server differs from the one that its results were measured on: another engine,
+    /// The action if a server differs from the one that its results were measured on: another engine,
     /// release or served model. `match` measures those results again, `pin` ends the sweep before any
     /// request is sent, `ignore` skips the comparison. Not part of a run's identity.
     #[serde(default)]
@@ -172,7 +172,7 @@ fn yes() -> bool {
     true
 }
 
-/// What to do when the server differs from the one measured before.
+/// The action if the server differs from the one measured before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvironmentPolicy {

@@ -64,7 +64,7 @@ impl PrefixOrder {
     }
 }
 
-/// Whether a prefix cache can benefit from what prompts share.
+/// Whether a prefix cache can benefit from the text that prompts share.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]

@@ -1,4 +1,4 @@
-//! What an endpoint costs: rented by the hour, or bought.
+//! The cost of an endpoint: rented by the hour, or bought.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
-//! Engine-independent request fields other than the text: sampling parameters, stop texts, the field
-//! name for the length, a different model id.
+//! Request fields other than the text that do not depend on the engine: sampling parameters, stop texts,
+//! the field name for the length, a different model id.
 //!
-//! This is the single home of such fields: scenarios are merged here (`apply`), and a run's identity,
+//! All such fields are defined here: scenarios are merged here (`apply`), and a run's identity,
 //! provenance, the lint's comparison of scenarios and the body of a request read them from here. To add
 //! a field, add its entry in `scenario.rs` and here.
 

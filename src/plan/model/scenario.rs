@@ -64,7 +64,7 @@ pub struct Scenario {
     #[schemars(range(min = 1))]
     #[schemars(example = 5)]
     pub turns: Option<u32>,
-    /// How long a user thinks between a response and the next turn of the conversation: a duration, or a
+    /// Think time of a user between a response and the next turn of the conversation: a duration, or a
     /// distribution from which each turn draws. Default: no think time.
     #[schemars(example = &"5s")]
     pub think: Option<Think>,
@@ -72,9 +72,8 @@ pub struct Scenario {
     /// real.
     #[schemars(extend("default" = "real"))]
     pub history: Option<History>,
-    /// What an arrival of an open loop is: one request of any conversation (pooled), or a new
-    /// conversation whose later turns follow automatically (open); then `qps` counts conversations.
-    /// Default: pooled.
+    /// The unit of arrival of an open loop: one request of any conversation (pooled), or a new conversation
+    /// whose later turns follow automatically (open); then `qps` counts conversations. Default: pooled.
     #[schemars(extend("default" = "pooled"))]
     pub sessions: Option<Sessions>,
     /// The most tokens of a conversation's prompt, including the history, plus the requested output.
@@ -82,8 +81,8 @@ pub struct Scenario {
     #[schemars(range(min = 17))]
     #[schemars(example = 8192)]
     pub context_limit: Option<u32>,
-    /// What happens if the next turn would exceed `context_limit`: the oldest turns are dropped, or the
-    /// conversation ends. Default: oldest_turns.
+    /// How a conversation is cut if the next turn would exceed `context_limit`: the oldest turns are
+    /// dropped, or the conversation ends. Default: oldest_turns.
     #[schemars(extend("default" = "oldest_turns"))]
     pub context_cut: Option<ContextCut>,
     /// Requests of a trace, instead of a rate and lengths: their arrival times, lengths, and what their

@@ -130,7 +130,7 @@ pub struct Sweep {
     /// What you expect to see.
     #[schemars(example = "It bends at 20 requests per second.")]
     pub hypothesis: Option<String>,
-    /// Anything a reader of the results should know.
+    /// Further information for readers of the results.
     #[schemars(example = "run after the nightly deploy")]
     pub notes: Option<String>,
 }

@@ -17,12 +17,12 @@ pub struct Talk {
     /// Whose responses the history contains.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub history: History,
-    /// What an arrival of an open loop is.
+    /// The unit of arrival of an open loop.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub sessions: Sessions,
     /// The most tokens that a prompt and the requested output may have together; `None` for no limit.
     pub context_limit: Option<u32>,
-    /// What happens to a conversation that would exceed the limit.
+    /// How a conversation that would exceed the limit is cut.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub context_cut: ContextCut,
 }
@@ -60,7 +60,7 @@ pub enum Sessions {
     Open,
 }
 
-/// What happens to a conversation whose next turn would exceed the context.
+/// How a conversation whose next turn would exceed the context is cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCut {

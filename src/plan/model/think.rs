@@ -138,7 +138,7 @@ impl Think {
         if min >= max {
             return Some(("max", "must be longer than `min`", "write the shorter one as `min`"));
         }
-        // This keeps a good part of the draws within the bounds.
+        // With this, a fair share of the draws lies within the bounds.
         (mean < min || mean > max).then_some((
             "mean",
             "must lie between `min` and `max`",

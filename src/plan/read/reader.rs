@@ -112,7 +112,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     /// A derive would also accept a list for a struct, field by field in order; no plan intends that. A
-    /// field that stands for its table is read as the table's only field.
+    /// value that abbreviates its table is read as the table's only field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -175,7 +175,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The only field of a table that a value stands for: an error in the field is placed at the value.
+/// The only field of a table that is abbreviated by its value: an error in the field is placed at the value.
 struct Only<'t> {
     field: Option<&'static str>,
     node: &'t Node,

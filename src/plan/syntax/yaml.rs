@@ -56,7 +56,7 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
         *span = line + 1..line + 4;
     }
     let (code, message, remedy) = match error {
-        // A limit exceeded in an alias is wrapped in another error, of which only the message is left.
+        // A limit exceeded in an alias is wrapped in another error, and only the message can be inspected.
         E::Budget { .. } => too_large(),
         E::AliasError { .. } if plain_message(error).contains("exceeded") => too_large(),
         E::MultipleDocuments { .. } => (

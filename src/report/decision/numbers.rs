@@ -25,7 +25,7 @@ pub(crate) enum Kin {
     Same,
     /// It serves the same requests differently and was not chosen.
     Rejected,
-    /// It serves other requests, so it does not bear on this choice.
+    /// It serves other requests, so it does not affect this choice.
     ServesOther,
 }
 

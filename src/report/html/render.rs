@@ -128,7 +128,7 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The last safeguard for all texts: removes invisible characters and those that change the text direction.
+/// The final safeguard for all texts: removes invisible characters and those that change the text direction.
 fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

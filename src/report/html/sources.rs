@@ -33,7 +33,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) without: Vec<RunWithout>,
     /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// What each curve shows about its endpoint as an instance; empty if the plan has no objective.
+    /// The capacity of one instance that each curve shows; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
     /// The result of the plan's comparison; `None` if the plan declares none.
     pub(crate) comparison: Option<&'a Comparison>,
@@ -41,7 +41,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) bound: Bound<'a>,
     /// Symptoms.
     pub(crate) diagnoses: &'a [Diagnosis],
-    /// What was not measured on the servers.
+    /// Missing measurements of the servers.
     pub(crate) not_measured: String,
     /// The classes of mixes; empty if no run has a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,

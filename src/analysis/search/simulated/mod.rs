@@ -1,8 +1,8 @@
-//! Does a search find its target? Simulated servers whose highest load is known, judged by the program's
-//! own tests.
+//! Checks that a search finds its target, on simulated servers whose highest load is known, judged by the
+//! program's own tests.
 //!
 //! `SWEEPLINE_SIMULATIONS=1000 cargo test --release -p sweepline-analysis --lib search::simulated --
-//! --nocapture` prints the table of `docs/SEARCH.md`; without it there are a few servers of each kind.
+//! --nocapture` prints the table of `docs/SEARCH.md`; by default there are a few servers of each kind.
 
 mod methods;
 mod servers;

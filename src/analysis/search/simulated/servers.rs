@@ -12,7 +12,7 @@ use crate::analysis::series::PARTS;
 use crate::analysis::slo::Answer;
 use crate::analysis::worth::{Sample, Turns};
 
-/// What is unusual about a server.
+/// The unusual behavior of a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     /// A queue in front of k servers.
@@ -102,7 +102,7 @@ const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 const FLAT: f64 = 1.1;
 const IDLE: f64 = 20_000.0;
 
-/// When requests arrived and were served, and their latency.
+/// The arrivals and services of requests, and their latency.
 struct Served {
     spans: Vec<(f64, f64)>,
     latencies: Vec<f64>,

@@ -31,7 +31,7 @@ pub struct Profiled {
     pub(crate) without_output: (u64, u64),
     /// The arrivals, if the profile has times.
     pub arrivals: Option<Arc<Recorded>>,
-    /// What prompts share at their beginnings, if anything.
+    /// The text that prompts share at their beginnings, if any.
     pub sharing: Option<Rows<Sharing>>,
     /// Turns of conversations, if the entries were conversations.
     pub turns: Option<Rows<TurnCount>>,

@@ -1,4 +1,4 @@
-//! What prompts of a profile share at their beginnings.
+//! The text that prompts of a profile share at their beginnings.
 //!
 //! Requests are divided into categories by the number of others with the same beginning. A prompt cannot
 //! share more tokens than it has, so categories that share more get the longer prompts. The resulting

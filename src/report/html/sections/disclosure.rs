@@ -74,7 +74,7 @@ fn allowed(sources: &Sources) -> Vec<String> {
     of_plan.chain(of_sweeps).map(|(place, allow)| format!("{}{place}: {}", allow.code, plain(&allow.because))).collect()
 }
 
-/// Groups runs by what they have in common, in the order of their first run.
+/// Groups runs by their common settings, in the order of their first run.
 fn by<'s, 'a>(
     runs: &'s [MeasuredRun<'a>],
     key: impl Fn(&MeasuredRun<'a>) -> String,
