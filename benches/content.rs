@@ -66,7 +66,7 @@ fn main() {
             missed.push(name);
         }
         println!(
-            "{name}: {count} requests, {} bytes each, {used:.1} s of CPU ({each:.2} µs each), {took:.1} s by the clock, peak \
+            "{name}: {count} requests, {} bytes each, {used:.1} s of CPU ({each:.2} µs each), {took:.1} s elapsed, peak \
              {} MiB",
             bytes / count,
             peak()

@@ -36,7 +36,7 @@ fn check(what: &str, text: &str) -> Option<ResolvedPlan> {
     let read = plan::parse(Path::new("bench.yaml"), text, Format::Yaml);
     let found = read.as_ref().map_or_else(|errors| errors.diagnostics.len(), |_| 0);
     println!(
-        "check, {what}: {} kB, {found} mistakes, {:.2} s, peak {} MiB",
+        "check, {what}: {} kB, {found} errors, {:.2} s, peak {} MiB",
         text.len() / 1000,
         start.elapsed().as_secs_f64(),
         peak()

@@ -155,7 +155,7 @@ fn report(folder: &Path, what: &str, rows: u64, args: &[&str]) {
     let (seconds, cpu) = (took.as_secs_f64(), cpu.as_secs_f64());
     let size = args.last().and_then(|file| std::fs::metadata(folder.join(file)).ok()).map_or(0, |file| file.len());
     println!(
-        "{what:<36} {seconds:6.1} s, {cpu:6.1} s of CPU, {:9.0} rows/s, {:9.0} per s of CPU, at most {:5.0} MB in memory, {:6.0} MB written",
+        "{what:<36} {seconds:6.1} s, {cpu:6.1} s of CPU, {:9.0} rows/s, {:9.0} per s of CPU, peak memory {:5.0} MB, {:6.0} MB written",
         rows as f64 / seconds,
         rows as f64 / cpu,
         most as f64 / 1e6,

@@ -204,7 +204,7 @@ fn report(folder: &Path, what: &str, name: &str) {
     let text = std::fs::read_to_string(folder.join(&page)).expect("a page");
     let parts = text.matches("<details class=\"run\">").count();
     println!(
-        "{what:<36} {seconds:6.1} s, {cpu:6.1} s of CPU, at most {:5.0} MB in memory, page of {:5.2} MB with {} figures and {parts} runs in full",
+        "{what:<36} {seconds:6.1} s, {cpu:6.1} s of CPU, peak memory {:5.0} MB, page of {:5.2} MB with {} figures and {parts} runs in full",
         most as f64 / 1e6,
         text.len() as f64 / 1e6,
         text.matches("<figure id=").count(),

@@ -115,7 +115,7 @@ fn pages() {
     let share = (cpu_of("telemetry") - before) / began.elapsed().as_secs_f64();
     let told = scraper.finish().expect("it scrapes");
     println!(
-        "{PAGES} pages of {} KiB each second: {:.2} % of a core; {} scrapes, {} gaps, {} samples",
+        "{PAGES} pages of {} KiB every second: {:.2} % of a core; {} scrapes, {} gaps, {} samples",
         PAGE.len() >> 10,
         share * 100.0,
         told.scrapes,

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Where the time went, over a network of known length: `cargo build && unshare -rn python3 benches/way.py [MILLISECONDS]`.
+"""Where the time went, over a network of known delay: `cargo build && unshare -rn python3 benches/way.py [MILLISECONDS]`.
 
-Two network namespaces, `near` with sweepline and `far` with its mock, and between them a way on which every packet takes so many milliseconds
-(default 5) in each direction. At .3, .7 and .95 of what the mock serves, and once behind a cap in the client, the parts of mean TTFT and E2E
-stand beside what the rows, the mock's log and the way say. Linux with /dev/net/tun and user namespaces; no root. It fails where a part is
-off by more than 5 % or 2 ms, or less than 95 % are assigned.
+Two network namespaces, `near` with sweepline and `far` with its mock, are connected by a path on which every packet
+takes this many milliseconds (default 5) in each direction. At .3, .7 and .95 of the mock's capacity, and once with a cap
+in the client, the script prints the parts of mean TTFT and E2E next to the values from the rows, the mock's log and the
+path. It needs Linux with /dev/net/tun and user namespaces, but no root. It fails if a part is off by more than 5 % or
+2 ms, or if less than 95 % is assigned.
 """
 import ctypes
 import fcntl
@@ -40,7 +41,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def interface(name, own, other):
-    """A tunnel in this thread's namespace whose packets this process carries."""
+    """Creates a tunnel in this thread's namespace whose packets this process forwards."""
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
     for args in (["link", "set", "lo", "up"], ["addr", "add", own, "peer", other, "dev", name], ["link", "set", name, "up"]):
@@ -49,7 +50,7 @@ def interface(name, own, other):
 
 
 def carry(near, far):
-    """Carries packets, each DELAY behind its arrival."""
+    """Forwards packets, each DELAY after its arrival."""
     queue, count = [], 0
     while True:
         wait = max(queue[0][0] - time.monotonic(), 0) if queue else 1
@@ -67,7 +68,7 @@ def carry(near, far):
 
 
 def round_trip():
-    """The middle one of nine handshakes before any load, in milliseconds."""
+    """Returns the median of nine handshakes before any load, in milliseconds."""
     took = []
     for _ in range(9):
         begin = time.monotonic()
@@ -82,7 +83,7 @@ def mean(values):
 
 
 def expected(log, rows, window, origin):
-    """What the rows and the log say of the requests that ended in the window: the parts that each knows by itself."""
+    """Returns the parts of the requests that ended in the window, from the rows and from the log independently."""
     start, end = window
     ended = [line for line in log if start <= line.get("done_ns", 0) - origin < end and line["finish_reason"] == "length"]
     of = lambda a, b: mean((line[b] - line[a]) / 1e6 for line in ended)
@@ -103,7 +104,7 @@ def sweepline(*args):
 def main():
     own = os.open("/proc/self/ns/net", os.O_RDONLY)
     near = interface("near", "10.9.0.1", "10.9.0.2")
-    assert libc.unshare(CLONE_NEWNET) == 0, "no second namespace"
+    assert libc.unshare(CLONE_NEWNET) == 0, "cannot create a second namespace"
     far = interface("far", "10.9.0.2", "10.9.0.1")
     folder = tempfile.mkdtemp(prefix="way")
     log_file = os.path.join(folder, "mock.jsonl")
@@ -136,7 +137,7 @@ def measured(network, log_file):
     log = [json.loads(line) for line in open(log_file)]
     rows = json.loads(sweepline("export", "plan.yaml", "--rows", "requests", "--format", "json", "--columns", "all").stdout)
     ok = True
-    print(f"a way of {2e3 * DELAY:g} ms; the middle handshake of this script before the load takes {network:.2f} ms")
+    print(f"a path of {2e3 * DELAY:g} ms; the median handshake before the load takes {network:.2f} ms")
     for run in sorted(os.listdir("results/runs")):
         record = json.load(open(f"results/runs/{run}/run.json"))
         facts, run = record["facts"], record["id"]

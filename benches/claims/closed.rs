@@ -86,7 +86,7 @@ pub fn print(args: &Args) -> bool {
     });
     println!("## Closed loops: intervals and objectives of p50 / p95 / p99, %\n");
     table(&cells).print();
-    println!("## Closed loops by number of requests: of p50 / p95 / p99 and of p90 / p95 / p99, the worst of all, %\n");
+    println!("## Closed loops by number of requests: the worst of p50 / p95 / p99 and of p90 / p95 / p99, %\n");
     by_requests(&cells).print();
     promised(&cells).print()
 }

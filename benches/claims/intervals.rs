@@ -10,11 +10,11 @@ const GIVEN: f64 = 0.95;
 
 /// Prints the tables; returns whether the promises are kept.
 pub fn print(cells: &[Cell]) -> bool {
-    println!("## Intervals: given, in % of the runs, for p50 / p95 / p99\n");
+    println!("## Intervals: available, in % of the runs, for p50 / p95 / p99\n");
     grid(cells, |cell| [0, 3, 4].map(|at| percent(cell.given[at].given, cell.given[at].runs)).join(" / ")).print();
-    println!("## Intervals: hold the truth, in % of those given, for p50 / p95 / p99\n");
+    println!("## Intervals: contain the true value, in % of those available, for p50 / p95 / p99\n");
     grid(cells, |cell| [0, 3, 4].map(|at| percent(cell.given[at].holds, cell.given[at].given)).join(" / ")).print();
-    println!("## Runs of each cell, of as many requests on average; × relaxation time\n");
+    println!("## Runs of each cell, with this many requests on average; × relaxation time\n");
     grid(cells, |cell| format!("{} of {:.0}; {:.0}×", cell.runs, cell.requests, cell.relaxations)).print();
     println!("## Intervals by percentile\n");
     by_percentile(cells).print();

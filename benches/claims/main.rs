@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    println!("{} runs a cell, or {} requests and {} runs\n", args.runs, args.requests, args.fewest);
+    println!("{} runs per cell, or {} requests and {} runs\n", args.runs, args.requests, args.fewest);
     let mut is_kept = true;
     let looks = Looks { intervals: args.wants(Part::Intervals), objectives: args.wants(Part::Objectives) };
     if looks.intervals || looks.objectives {

@@ -64,7 +64,7 @@ pub fn print(args: &Args) {
             cell(truth, length, args.runs_of(truth.queue.rate() * length), *at as u64)
         });
         println!(
-            "## Methods, {}, service 20 ms: hold the truth, % of those given (given, %), p50 / p95 / p99\n",
+            "## Methods, {}, service 20 ms: contain the true value, % of those available (available, %), p50 / p95 / p99\n",
             queues[0].name()
         );
         let columns = jobs.iter().map(|(_, (truth, window))| format!("load {}, {window} s", truth.queue.load));

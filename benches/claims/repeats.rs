@@ -62,7 +62,7 @@ pub fn print(args: &Args) -> bool {
         |queue| LENGTHS.into_iter().flat_map(move |length| SPREADS.map(|spread| Setting { queue, length, spread }));
     let settings: Vec<(u64, Setting)> = (0..).zip(queues.into_iter().flat_map(of)).collect();
     let cells = pool::each("repeats", args.threads, &settings, |(at, setting)| cell(args, *at, setting));
-    println!("## Repeats: several runs of p95 together, % (false \"holds\" / false \"misses\" / \"holds\" at half)\n");
+    println!("## Repeats: several runs combined, p95, % (false \"holds\" / false \"misses\" / \"holds\" at half)\n");
     let head = ["queue", "load", "service times", "spread of runs"].map(str::to_owned);
     let mut table = Table::new(head.into_iter().chain(TOGETHER.map(|count| format!("{count} runs"))));
     let mut promises = Promises::default();

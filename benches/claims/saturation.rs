@@ -34,9 +34,9 @@ pub fn print(args: &Args) -> bool {
     });
     cells.sort_by_key(|(at, _)| *at);
     let cells: Vec<Cell> = cells.into_iter().map(|(_, cell)| cell).collect();
-    println!("## Saturation: kept up / saturated, in % of the runs; the rest is not shown\n");
+    println!("## Saturation: kept up / saturated, in % of the runs; the others are `not_shown`\n");
     table(&cells).print();
-    println!("## Saturation by load: kept up, least and most of the queues, and saturated, likewise, %\n");
+    println!("## Saturation by load: kept up and saturated, minimum and maximum over the queues, %\n");
     by_load(&cells).print();
     let runs: Vec<u64> = cells.iter().map(|cell| cell.runs).collect();
     println!(

@@ -1,5 +1,5 @@
-// Opens a page in Chromium as people do and prints what it found, as JSON: node browser.cjs MODULES CHROMIUM URL [WIDTH…]
-// MODULES is a folder with playwright-core and axe-core. Nothing here is part of the program.
+// Opens a page in Chromium like a user and prints its findings as JSON: node browser.cjs MODULES CHROMIUM URL [WIDTH…]
+// MODULES is a folder with playwright-core and axe-core. This script is not part of the program.
 const [modules, executablePath, url, ...widths] = process.argv.slice(2);
 const { chromium } = require(`${modules}/playwright-core`);
 const axe = require('fs').readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8');
@@ -28,7 +28,7 @@ const axe = require('fs').readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8')
       await context.close();
     }
   }
-  // By keyboard: what Tab reaches, in order, and whether one sees where one is.
+  // By keyboard: the elements that Tab reaches, in order, and whether the focus is visible.
   const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
   await page.goto(url, { waitUntil: 'load' });
   for (let n = 0; n < 60; n += 1) {
@@ -44,7 +44,7 @@ const axe = require('fs').readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8')
     found.focused.push(at.what);
     if (!at.seen) found.unseen.push(at.what);
   }
-  // Enter opens what is folded.
+  // Enter opens folded parts.
   const folded = await page.$('details:not([open]) > summary');
   if (folded) {
     await folded.focus();

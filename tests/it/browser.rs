@@ -39,7 +39,7 @@ pub fn is_sound(page: &Path) {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() && said.contains("Failed to launch") {
-        eprintln!("skipped: {} does not start here:\n{said}", chromium.display());
+        eprintln!("skipped: {} does not start:\n{said}", chromium.display());
         return;
     }
     assert!(output.status.success(), "{said}");

@@ -54,7 +54,7 @@ fn measured() -> Lab {
         if kept_up("two") == Some(30.0) && kept_up("one") == Some(10.0) {
             break;
         }
-        eprintln!("measured again: {:?} and {:?} kept up with", kept_up("two"), kept_up("one"));
+        eprintln!("measured again: {:?} and {:?} sustained", kept_up("two"), kept_up("one"));
         honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--force"]));
     }
     lab

@@ -1,5 +1,5 @@
-"""Reads the charts of a workbook: every one refers to cells of the sheet of numbers, and those cells hold what the JSON export of
-curves holds. Called by export.rs with the workbook and that export."""
+"""Reads the charts of a workbook: each refers to cells of the sheet of numbers, and those cells contain the values of the
+JSON export of curves. Called by export.rs with the workbook and that export."""
 
 import json
 import math
@@ -32,7 +32,7 @@ for figure, curve, axis, load, value, low, high, minus, plus in numbers.iter_row
     assert same(value, row[names[figure].format("")]), (figure, curve, load, value)
     ends = [row[names[figure].format(end)] for end in ("_low", "_high")]
     if low is not None and not same(low, ends[0]):
-        # Of two repeats the values themselves: their geometric mean is the value, and their interval is wider.
+        # For two repeats the values themselves: their geometric mean is the value, and their interval is wider.
         assert math.isclose(low * high, value**2, rel_tol=1e-9) and ends[0] < low <= high < ends[1], (figure, curve, load)
     else:
         assert same(low, ends[0]) and same(high, ends[1]), (figure, curve, load, low, high)
@@ -47,7 +47,7 @@ with zipfile.ZipFile(path) as archive:
             continue
         charts += 1
         text = archive.read(entry).decode()
-        assert text.count('<c:min val="0"/>') == 2, (entry, "both axes begin at 0")
+        assert text.count('<c:min val="0"/>') == 2, (entry, "both axes start at 0")
         titles = re.findall(r"<a:t>(.*?)</a:t>", text)
         assert len(titles) == 3 and ", " in titles[2], titles
         assert "requests in flight" in titles[1] or "requests/s" in titles[1], titles

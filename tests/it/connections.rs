@@ -257,6 +257,6 @@ fn ten_thousand_connections_at_once() {
     assert!(ok.count() >= SLOTS as usize, "{}", ended.stderr);
     assert_eq!(run.json["facts"]["max_in_flight"], SLOTS);
     assert_eq!(of(&run.records, Connection::New), 0, "all were opened ahead");
-    println!("{} requests over {SLOTS} connections at once; resident {most} MiB at most", run.records.len());
+    println!("{} requests over {SLOTS} connections at once; at most {most} MiB resident", run.records.len());
     assert!(most < 600, "{most} MiB");
 }

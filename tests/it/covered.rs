@@ -496,7 +496,7 @@ fn readers_beside_a_forced_run_never_call_it_damaged() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(names(&lab, "superseded").len(), times as usize);
-    eprintln!("{} looks beside {times} replacements", looks.load(Ordering::Relaxed));
+    eprintln!("{} reads during {times} replacements", looks.load(Ordering::Relaxed));
     lab.ok(&["verify"]);
 }
 

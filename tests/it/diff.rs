@@ -196,7 +196,7 @@ fn git(lab: &Lab, args: &[&str]) -> Option<()> {
 fn repository() -> Option<Lab> {
     let lab = Lab::new();
     if git(&lab, &["init", "--quiet"]).is_none() {
-        println!("skipped: there is no program `git` here");
+        println!("skipped: git is not installed");
         return None;
     }
     lab.write("plans/nightly.yaml", PLAN);

@@ -20,7 +20,7 @@ fn program() -> Option<PathBuf> {
     if program.exists() && node.is_ok_and(|status| status.success()) {
         return Some(program);
     }
-    eprintln!("skipped: {} is not there or there is no node; `.ci/run` installs it", program.display());
+    eprintln!("skipped: {} or node is not installed; run `.ci/run`", program.display());
     None
 }
 

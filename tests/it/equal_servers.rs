@@ -129,7 +129,7 @@ fn the_worst_drift_stays_near_the_level() {
     for (rounds, memory) in [(3, 0.5), (5, 0.5), (10, 0.3), (10, 0.5), (10, 0.7), (20, 0.5)] {
         let worst = Arms { rounds, memory, drift: 1.0, ..Arms::default() };
         let false_alarms = worst.found(3);
-        println!("A/A, {rounds} rounds, drift {memory}, nothing else: {:.2} %", 100.0 * false_alarms);
+        println!("A/A, {rounds} rounds, drift {memory}, no other noise: {:.2} %", 100.0 * false_alarms);
         assert!(false_alarms <= 0.065, "{rounds} rounds, drift {memory}: {false_alarms}");
     }
 }
@@ -179,7 +179,7 @@ fn a_detectable_difference_is_found_in_four_of_five() {
             t_test(&other).is_some_and(|test| test.p <= 0.05)
         };
         let found = (0..times()).filter(is_found).count() as f64 / times() as f64;
-        println!("power at the told difference, {rounds} rounds: {:.1} %", 100.0 * found);
+        println!("power at the reported difference, {rounds} rounds: {:.1} %", 100.0 * found);
         assert!(found >= 0.775, "{rounds} rounds: {found}");
     }
 }

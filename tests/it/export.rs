@@ -34,7 +34,7 @@ pub fn office() -> Option<&'static str> {
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
     if found.is_none() {
-        eprintln!("skipped: there is no LibreOffice here to open a workbook with");
+        eprintln!("skipped: LibreOffice is not installed");
     }
     found
 }

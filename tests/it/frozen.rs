@@ -211,7 +211,7 @@ fn a_generator_that_stood_still_is_never_valid() {
             wrong.push(format!("{stop:?}: {state}: {reasons:?}\n{stdout}"));
         }
     }
-    println!("{} of {} stops told", judged.len() - wrong.len(), judged.len());
+    println!("{} of {} stops reported", judged.len() - wrong.len(), judged.len());
     assert!(wrong.is_empty(), "{} of {}: {wrong:#?}", wrong.len(), judged.len());
 }
 

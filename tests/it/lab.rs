@@ -88,7 +88,7 @@ impl Lab {
             if args[0] != "run" || !ended.was_spoiled() {
                 break;
             }
-            eprintln!("measured again, for its client was late or stood still:\n{}", ended.stdout);
+            eprintln!("measured again, because its client was late or stalled:\n{}", ended.stdout);
             let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--force").collect();
             ended = self.run(&[&args[..], &["--redo", "invalid"]].concat());
         }

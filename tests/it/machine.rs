@@ -28,7 +28,7 @@ pub fn again_where_busy(test: impl Fn()) {
         let watch = Watch::begin();
         let Err(why) = catch_unwind(AssertUnwindSafe(&test)) else { return };
         let Some(busy) = watch.busy().filter(|_| time < TIMES) else { resume_unwind(why) };
-        eprintln!("\nfailed on a busy machine ({busy}): once more after {time} of {TIMES}\n");
+        eprintln!("\nfailed on a busy machine ({busy}): trying again after {time} of {TIMES}\n");
         drop((beside, alone));
     }
 }

@@ -48,7 +48,7 @@ fn memory_is_flat_under_many_tokens() {
     let run = lab.only_run();
     let tokens: u64 = run.records.iter().map(|record| u64::from(record.row.events)).sum();
     assert!(tokens > 50_000, "the rate was too low: {tokens} tokens");
-    println!("{tokens} tokens, {} requests; resident {before} bytes warm, {after} at most", run.records.len());
+    println!("{tokens} tokens, {} requests; resident {before} bytes after warm-up, at most {after}", run.records.len());
     let samples = read_samples(&run.dir.join("samples.parquet")).unwrap();
     for name in ["in_flight", "resident_bytes", "cpu_seconds_total", "token_events_total"] {
         let series: Vec<f64> =

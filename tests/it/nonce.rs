@@ -97,7 +97,7 @@ sweeps: {{ load: {{ matrix: {{ endpoint: a, model: m, scenario: s, batch_size: 1
         let ended = lab.run(&["run", "plan.yaml", "-q", "--results", night]);
         honest(&ended);
         if ended.was_spoiled() {
-            eprintln!("measured again, for its client was late or stood still:\n{}", ended.stdout);
+            eprintln!("measured again, because its client was late or stalled:\n{}", ended.stdout);
             return None;
         }
     }

@@ -291,7 +291,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     let attempts =
         |lab: &Lab| -> Vec<u64> { lab.runs().values().map(|run| run.json["attempt"].as_u64().unwrap()).collect() };
     if ended.code != Some(130) || attempts(&lab).iter().sum::<u64>() > 3 {
-        println!("skipped: the second run was over before the signal came");
+        println!("skipped: the second run ended before the signal");
         return;
     }
     assert_eq!(attempts(&lab).iter().sum::<u64>(), 3, "one was repeated");

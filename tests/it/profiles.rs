@@ -113,7 +113,7 @@ fn a_profile_is_replayed_as_it_says() {
     let ranges: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let share = |shares: &BTreeMap<String, f64>, range: &String| shares.get(range).copied().unwrap_or(0.0);
     let far: f64 = ranges.iter().map(|range| (share(&before, range) - share(&after, range)).abs()).sum::<f64>() / 2.0;
-    println!("{far:.3} of the requests are in another range: {before:?} {after:?}");
+    println!("{far:.3} of the requests in another range: {before:?} {after:?}");
     // Four ranges of 600 draws.
     assert!(far <= 0.06, "{before:?} {after:?}");
     let cv = |profile: &Value| profile["arrivals"]["gap_cv"].as_f64().unwrap();

@@ -1,5 +1,5 @@
-"""What outside readers make of a results folder. Called by readers.rs with the folder that holds it; every figure that
-is compared is computed here anew, by METRICS' words alone."""
+"""Reads a results folder with other tools. Called by readers.rs with the folder that contains it; every compared figure
+is recomputed here from its definition in METRICS alone."""
 
 import csv
 import glob
@@ -36,7 +36,7 @@ def same(a, b, what):
     return a is not None
 
 
-# One table, whatever the axes, for both readers; as many rows as each commit says.
+# One table for both readers, whatever the axes, with as many rows as each commit lists.
 for table in ["requests", "events", "samples"]:
     counts = dict(query(f"select run_id, count(*) from {parquet(table)} group by run_id"))
     assert counts == {id: run["files"][f"{table}.parquet"]["rows"] for id, run in runs.items()}, table
@@ -46,7 +46,7 @@ for table in ["requests", "events", "samples"]:
     whole = pyarrow.dataset.dataset(files, format="parquet").to_table()
     assert whole.num_rows == sum(counts.values()) and whole.schema.equals(schemas[0]), table
 
-# Labels in every row are those of the commit; the axes are a map that both can ask.
+# The labels in every row are those of the commit; the axes are a map that both readers can query.
 labels = query(f"select distinct run_id, endpoint, model, scenario, batch_size, qps, axes from {parquet('requests')}")
 assert len(labels) == len(runs)
 for id, endpoint, model, scenario, batch_size, qps, axes in labels:
@@ -73,7 +73,7 @@ assert joined == (requests, requests, requests, 0), joined
 
 
 def metrics(run):
-    """Some metrics of a run from its rows."""
+    """Computes some metrics of a run from its rows."""
     window = run["facts"]["windows"]
     start, end = window["measure_start_ns"], window["measure_end_ns"]
     seconds = (end - start) / 1e9
@@ -113,7 +113,7 @@ def metrics(run):
 
 
 def median(values, failed):
-    """Type 7, failures above all values; null below 6 and where the rank falls among failures."""
+    """Type 7, with failures above all values; null below 6 values and if the rank is among failures."""
     n = len(values) + failed
     if n < 6:
         return None
@@ -133,7 +133,7 @@ stored = duckdb.sql(f"select * from read_parquet('{folder}/results/runs.parquet'
 names = stored.columns
 exported_parquet = {row[names.index("run_id")]: dict(zip(names, row, strict=True)) for row in stored.fetchall()}
 
-# One row per run; what names a run first, axes as columns of their own, units in names.
+# One row per run; the columns that identify a run first, a column for each axis, units in names.
 named = ["plan", "sweep", "endpoint", "model", "scenario", "batch_size", "qps"]
 named += ["output_tokens", "stream", "temperature", "repeat", "run_id", "attempt", "started", "analysis", "verdict"]
 assert header[: len(named)] == named, header
@@ -160,7 +160,7 @@ for id, run in runs.items():
             where run_id = '{id}' and scheduled_ns >= {window["measure_start_ns"]}
             and scheduled_ns < {window["measure_end_ns"]}"""
         compared += same(query(sql)[0][0], exported_csv[id]["ttft_p50_ms"], (id, "DuckDB's median"))
-assert any(row["failed"] != "0" for row in exported_csv.values()), "the faulty endpoint failed sometimes"
+assert any(row["failed"] != "0" for row in exported_csv.values()), "the faulty endpoint has failures"
 
 # Requests as CSV are the rows, with their metrics.
 with open(f"{folder}/requests.csv", newline="") as file:
@@ -175,7 +175,7 @@ for line in lines:
     ttft = (first - sent) / 1e6 if outcome == "ok" and runs[id]["facts"]["stream"] else None
     same(ttft, line["ttft_ms"], (id, line["request"]))
 
-# The same tables as Parquet have the same rows, with types; a token event's gap is one of its request's.
+# The same tables as Parquet have the same rows, with types; the gap of a token event is one of its request's gaps.
 for table, key in [("requests", ["run_id", "request"]), ("events", ["run_id", "request", "event"])]:
     text, typed = (duckdb.sql(f"select * from {read}") for read in (
         f"read_csv('{folder}/{table}.csv', header = true, nullstr = '', all_varchar = true)",

@@ -34,7 +34,7 @@ impl RealServer {
         if !up.is_file() {
             let required = std::env::var("SWEEPLINE_REQUIRE_REALSERVER").is_ok_and(|value| value == "1");
             assert!(!required, "SWEEPLINE_REQUIRE_REALSERVER is set, but {} is missing", up.display());
-            eprintln!("skipped: there is no {}", up.display());
+            eprintln!("skipped: {} is missing", up.display());
             return None;
         }
         Some(RealServer::start_with(&up, folder))

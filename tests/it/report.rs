@@ -391,7 +391,7 @@ pub(super) fn dom_of(browser: &str, url: &str) -> Option<String> {
     let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("CONSOLE"), "{said}");
     if dom.trim().is_empty() {
-        eprintln!("skipped: {browser} does not work here ({}), so the page was not opened in it", output.status);
+        eprintln!("skipped: {browser} does not work ({}), so the page was not opened in it", output.status);
         return None;
     }
     Some(dom.into_owned())

@@ -266,11 +266,11 @@ fn no_font_of_the_machine_is_looked_at(lab: &Lab) {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            eprintln!("skipped: no folder can be hidden here ({}), so fonts were not taken away", said.trim());
+            eprintln!("skipped: a folder cannot be hidden ({}), so fonts were not removed", said.trim());
             return;
         }
         Err(error) => {
-            eprintln!("skipped: unshare does not run here ({error}), so fonts were not taken away");
+            eprintln!("skipped: unshare does not run ({error}), so fonts were not removed");
             return;
         }
     }

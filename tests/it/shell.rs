@@ -10,7 +10,7 @@ fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = found.is_ok_and(|status| status.success());
     if !has {
-        eprintln!("skipped: there is no {program} here");
+        eprintln!("skipped: {program} is not installed");
     }
     has
 }

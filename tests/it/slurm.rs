@@ -25,7 +25,7 @@ impl Slurm {
     fn start() -> Option<Slurm> {
         let is_there = |program: &str| Path::new("/usr/sbin").join(program).exists();
         if !["slurmctld", "slurmd", "munged"].into_iter().all(is_there) {
-            eprintln!("skipped: no Slurm here (Debian: slurm-wlm, munge)");
+            eprintln!("skipped: Slurm is not installed (Debian: slurm-wlm, munge)");
             return None;
         }
         if !rustix::process::geteuid().is_root() {

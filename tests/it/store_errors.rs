@@ -70,7 +70,7 @@ impl Mounted {
         mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder);
         let ended = mount.output().ok()?;
         if !ended.status.success() {
-            eprintln!("skipped: no tmpfs can be mounted here: {}", String::from_utf8_lossy(&ended.stderr));
+            eprintln!("skipped: tmpfs cannot be mounted: {}", String::from_utf8_lossy(&ended.stderr));
             return None;
         }
         Some(Mounted(folder.to_owned()))

@@ -15,7 +15,7 @@ impl Terminal {
     pub fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
         let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
         if !has_tmux {
-            eprintln!("skipped: there is no tmux here to look at a terminal with");
+            eprintln!("skipped: tmux is not installed");
             return None;
         }
         let socket = lab.path().join("tmux").to_str().unwrap().to_owned();

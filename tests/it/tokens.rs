@@ -170,7 +170,7 @@ fn unigram_prompts_are_exact() {
 pub fn real_model() -> Option<PathBuf> {
     let model = Path::new(&std::env::var_os("HOME")?).join(".cache/sweepline-realserver/model");
     if !model.join("tokenizer.json").is_file() {
-        eprintln!("skipped: there is no {}", model.display());
+        eprintln!("skipped: {} is missing", model.display());
         return None;
     }
     Some(model)

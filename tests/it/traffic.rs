@@ -188,7 +188,7 @@ sweeps:
     }
     delays.sort_unstable();
     let at = |part: usize| delays[(delays.len() - 1) * part / 100] as f64 / 1e6;
-    println!("arrival behind its offset, of {}: p0 {:.3} p50 {:.3} p99 {:.3} ms", delays.len(), at(0), at(50), at(99));
+    println!("arrival after its offset, n = {}: p0 {:.3} p50 {:.3} p99 {:.3} ms", delays.len(), at(0), at(50), at(99));
     assert_eq!((open.len(), closed), (8, 8));
     assert!(delays[0] >= 0 && at(50) < 1_000.0);
 }
@@ -241,7 +241,7 @@ sweeps:
             }
         }
     }
-    println!("{pairs} pairs of requests of {} attempts: {longest} tokens in common at most", prompts.len());
+    println!("{pairs} pairs of requests of {} attempts: at most {longest} tokens in common", prompts.len());
     assert!(pairs > 10_000 && longest >= TEMPLATE + 2);
     assert!(longest < TEMPLATE + NONCE, "a nonce occurred twice");
 

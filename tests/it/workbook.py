@@ -1,5 +1,5 @@
-"""Reads a workbook with openpyxl and compares every cell with the JSON exports beside it. Called by export.rs with the
-folder that holds them and the workbook."""
+"""Reads a workbook with openpyxl and compares every cell with the JSON exports next to it. Called by export.rs with
+the folder that contains both."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ cells = 0
 
 def same(cell, value, what):
     found = cell.value
-    # LibreOffice keeps a truth as a call of its own function.
+    # LibreOffice stores a boolean as a call of its function.
     if recalculated and isinstance(value, bool) and found == f"={str(value).upper()}()":
         return
     assert cell.data_type not in ("f", "e"), (what, "a formula or an error", found)
@@ -42,7 +42,7 @@ for name in ["runs", "classes", "lengths", "curves", "requests"]:
     columns = list(rows[0])
     assert [cell.value for cell in sheet[1]] == columns, name
     assert sheet.max_row == len(rows) + 1, (name, sheet.max_row, len(rows))
-    # LibreOffice without a window writes no views.
+    # Headless LibreOffice writes no views.
     assert recalculated or sheet.freeze_panes == "A2", name
     assert sheet.auto_filter.ref == f"A1:{get_column_letter(len(columns))}{len(rows) + 1}", sheet.auto_filter.ref
     assert all(cell.font.bold for cell in sheet[1]), name
@@ -52,10 +52,10 @@ for name in ["runs", "classes", "lengths", "curves", "requests"]:
             texts |= {row[column]} if isinstance(row[column], str) else set()
             cells += row[column] is not None
 
-# What a spreadsheet would run is there, as a text.
+# Values that a spreadsheet would execute are stored as texts.
 assert {"=cmd|calc", "@demo", "=1+1", "+short", "-long"} <= texts, texts
 
-# Numbers look as their units do; an instant is one.
+# Numbers have the format of their units; an instant is a date.
 runs = book["runs"]
 column = {cell.value: cell.column for cell in runs[1]}
 look = lambda name: runs.cell(2, column[name]).number_format
@@ -64,10 +64,10 @@ assert (look("error_share"), look("requests"), look("ttft_p50_ms")) == ("0.00%",
 widths = {letter: dimension.width for letter, dimension in runs.column_dimensions.items()}
 assert max(widths.values()) > 15, widths
 
-# Every column is defined, with what it holds.
+# Every column has its definition.
 defined = [[cell.value for cell in row] for row in book["definitions"].iter_rows()]
 assert defined[0] == ["sheet", "column", "shown", "unit", "definition", "null when"], defined[0]
-assert {row[2] for row in defined[1:]} == {"yes"}, "all columns were asked for"
+assert {row[2] for row in defined[1:]} == {"yes"}, "all columns were requested"
 for name in ["runs", "classes", "lengths", "curves", "requests"]:
     told = [row[1] for row in defined[1:] if row[0] == name]
     assert told == [cell.value for cell in book[name][1]], name

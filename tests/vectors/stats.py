@@ -1,4 +1,4 @@
-"""Makes stats.json: known answers of numpy, scipy and statsmodels that the unit tests of src/analysis hold ours against.
+"""Writes stats.json: results of numpy, scipy and statsmodels with which the unit tests of src/analysis compare ours.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy scipy statsmodels
     /tmp/venv/bin/python tests/vectors/stats.py
@@ -33,7 +33,7 @@ def percentiles():
 
 
 def ranks():
-    """Largest l with P(B < l) <= 2.5 %, smallest u with P(B >= u) <= 2.5 %."""
+    """Returns the largest l with P(B < l) <= 2.5 %, and the smallest u with P(B >= u) <= 2.5 %."""
     for share in (0.5, 0.75, 0.9, 0.95, 0.99, 0.999):
         for n in (6, 13, 50, 72, 368, 1_000, 3_688, 20_000):
             k = np.arange(0, n + 2)
@@ -71,7 +71,7 @@ def paired():
 
 
 def every_sign(values):
-    """The exact p-value with ties, by all signs: what scipy gives only by permutations."""
+    """Returns the exact p-value with ties, over all signs: scipy computes it only by permutations."""
     values = np.array([v for v in values if v != 0])
     rank = stats.rankdata(np.abs(values))
     seen = min(rank[values > 0].sum(), rank[values < 0].sum())
@@ -104,8 +104,8 @@ def holm():
 
 
 def beyond(t, df, shift):
-    """P(|T'| > t). scipy's noncentral t is NaN for some arguments far out (df = 1, shift = 16.8): there and everywhere the
-    integral over the measured deviation is taken, which must agree with scipy wherever scipy has an answer."""
+    """Returns P(|T'| > t). scipy's noncentral t is NaN for some extreme arguments (df = 1, shift = 16.8), so the integral
+    over the measured deviation is used everywhere; it must agree with scipy wherever scipy has a result."""
     spread = lambda s: 2 * s * df * stats.chi2.pdf(df * s * s, df)
     found = lambda s: stats.norm.sf(t * s - shift) + stats.norm.sf(t * s + shift)
     reach = 1 + 14 / np.sqrt(2 * df)
@@ -129,7 +129,7 @@ def power():
 
 def detectable():
     for n in (2, 3, 4, 5, 8, 12, 20, 50, 300):
-        # statsmodels' solve_power solves for the same, to fewer digits.
+        # statsmodels' solve_power computes the same, to fewer digits.
         f = lambda effect: beyond(stats.t.isf(0.025, n - 1), n - 1, effect * np.sqrt(n)) - 0.8
         yield {"n": n, "is": float(scipy.optimize.brentq(f, 1e-3, 30, xtol=1e-14, rtol=1e-14))}
 

@@ -42,7 +42,7 @@ impl Watched {
     fn is_committed_within(&self, most: u64) {
         let Watched { ended, peak } = self;
         assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
-        eprintln!("{} MB at most", peak / MB);
+        eprintln!("at most {} MB", peak / MB);
         assert!(*peak > 0 && *peak < most, "{} MB of memory", peak / MB);
     }
 }

@@ -111,6 +111,6 @@ fn a_server_that_restarts_in_a_run_costs_the_requests_of_the_gap() {
         let served = records.len() - 1 - lost[lost.len() - 1];
         // Requests that were cut at the end may be incomplete in the log.
         let answered = wait_for("the log", || Some(second.log_now().len()).filter(|lines| lines + 5 >= served));
-        eprintln!("{} lost, {served} behind them, {answered} in the second log", lost.len());
+        eprintln!("{} lost, {served} after them, {answered} in the second log", lost.len());
     }
 }

@@ -194,7 +194,7 @@ fn log_and_counters_agree_with_a_naive_cache() {
         sequence.pop();
         naive.keep(&sequence);
     }
-    println!("{hits} of {queries} tokens found, {} blocks evicted", naive.evictions);
+    println!("{hits} of {queries} tokens hit, {} blocks evicted", naive.evictions);
     assert!(hits > 0 && naive.evictions > 0);
     assert_eq!(metric(&mock, "vllm:prefix_cache_queries_total"), queries);
     assert_eq!(metric(&mock, "vllm:prefix_cache_hits_total"), hits);
