@@ -31,7 +31,7 @@ pub struct Order {
     pub id_prefix: String,
 }
 
-/// The first run of a plan.
+/// Returns the first run of a plan.
 pub fn first_run(text: &str) -> PlannedRun {
     let loaded = plan::parse(Path::new("bench.yaml"), text, Format::Yaml).unwrap_or_else(|errors| {
         panic!("the plan of the benchmark has errors: {}", errors.render(false));

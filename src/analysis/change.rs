@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// An autoregressive series of deviation 1.
+    /// Returns an autoregressive series of deviation 1.
     fn noise(n: usize, phi: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut state = 0.0;
         let mut next = || {

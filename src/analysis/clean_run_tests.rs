@@ -28,7 +28,7 @@ use crate::analysis::synthetic::{Pace, Run, fail, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
-/// Two thousand, or the number in `SWEEPLINE_SIMULATIONS`.
+/// Returns two thousand, or the number in `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
@@ -80,8 +80,8 @@ impl Draw {
         self.0.random::<f64>() < share
     }
 
-    /// A delay in ns: lognormal around 30 µs, and in a share of all cases more than `long` ms, without
-    /// an upper bound.
+    /// Returns a delay in ns: lognormal around 30 µs, and in a share of all cases more than `long` ms,
+    /// without an upper bound.
     fn delay(&mut self, share: f64, long: f64) -> u64 {
         let delay = match self.happens(share) {
             true => long * MS / (1.0 - self.0.random::<f64>()).powf(0.7),
@@ -91,7 +91,7 @@ impl Draw {
     }
 }
 
-/// A random run, and how many requests its window should hold.
+/// Returns a random run, and how many requests its window should hold.
 fn drawn(seed: u64, draw: &mut Draw) -> (Run, f64) {
     // Requests per second that the server can serve, and the corresponding service times.
     let (capacity, slots) = (draw.scale(15.0, 100.0), [1, 2, 4, 8, 16][draw.between(0.0, 5.0) as usize]);
@@ -196,7 +196,7 @@ fn spread(draw: &mut Draw, long: f64) -> Spread {
     Spread { count: 400, p50_ns: delays[199], p99_ns: delays[395], max_ns: delays[399] }
 }
 
-/// An SLO that a window of about this many requests can decide.
+/// Returns an SLO that a window of about this many requests can decide.
 fn slo(requests: f64) -> Slo {
     let percentile = match requests {
         requests if requests > 370.0 => Percentile::P99,

@@ -13,7 +13,8 @@ fn runs() -> u64 {
 const REASONS: [&str; 6] = ["unsteady", "warming_up", "paused", "errors_bunched", "errors", "saturated"];
 const PLACES: [f64; 3] = [0.2, 0.5, 0.8];
 
-/// A server of 4 slots that serves 20 requests a second, in a window of 30 s: 300 requests or more.
+/// Simulates a server of 4 slots that serves 20 requests a second, in a window of 30 s: 300 requests or
+/// more.
 fn run(fault: (Fault, f64), is_open: bool, seed: u64) -> Run {
     let pace = Pace { deviation: 0.1, memory: 0.9, drift: 0.0 };
     let server = Run {
@@ -34,7 +35,7 @@ fn run(fault: (Fault, f64), is_open: bool, seed: u64) -> Run {
     Run { fault: Some(fault), seed, ..load }
 }
 
-/// The share of runs that are not simply valid, in percent.
+/// Returns the share of runs that are not simply valid, in percent.
 fn noticed(fault: (Fault, f64), is_open: bool) -> f64 {
     let is_noticed = |seed: &u64| {
         let (records, facts) = run(fault, is_open, *seed).make();

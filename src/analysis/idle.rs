@@ -39,7 +39,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A request of three tokens, the first after 20 ms, the last after 40 ms.
+    /// Returns a request of three tokens, the first after 20 ms, the last after 40 ms.
     fn request(number: u64, at: u64) -> Record {
         let mut record = record(at, at, at + 20 * MS, vec![10 * MS; 2], Run::default().make().1.windows);
         record.row.request = number;

@@ -87,7 +87,7 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// A run whose requests ask for 16, 100 or 1 000 tokens, a third each.
+    /// Returns a run whose requests ask for 16, 100 or 1 000 tokens, a third each.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {

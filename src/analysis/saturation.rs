@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(Evidence::of(&Flight::default()), None);
     }
 
-    /// A queue of four servers and services of one second, initially empty, under Poisson arrivals; the
-    /// window is the last 60 s of 66.
+    /// Simulates a queue of four servers and services of one second, initially empty, under Poisson
+    /// arrivals; the window is the last 60 s of 66.
     fn queue(load: f64, rng: &mut ChaCha8Rng) -> Evidence {
         let (mut free, mut at, mut spans) = ([0.0f64; 4], 0.0, Vec::new());
         while at < 66.0 {

@@ -25,7 +25,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// The shortfall that a share of `count` simulations may have by chance alone: two standard errors.
+/// Returns the shortfall that a share of `count` simulations may have by chance alone: two standard errors.
 fn chance(count: usize) -> f64 {
     2.0 * (0.05 * 0.95 / count as f64).sqrt()
 }
@@ -34,7 +34,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// The share of simulations whose interval contains `truth`.
+/// Returns the share of simulations whose interval contains `truth`.
 fn coverage(seed: u64, count: usize, truth: f64, mut interval: impl FnMut(&mut ChaCha8Rng) -> (f64, f64)) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut holds = || {
@@ -108,8 +108,8 @@ fn order_statistic_intervals_hold_the_truth() {
     }
 }
 
-/// A queue of four servers at 86 % of their capacity: requests wait for each other, and a thousand carry
-/// the information of a few dozen.
+/// Simulates a queue of four servers at 86 % of their capacity: requests wait for each other, and a
+/// thousand carry the information of a few dozen.
 fn queue(seed: u64, seconds: f64) -> (Vec<Record>, Facts) {
     Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(172.0) }.make()
 }

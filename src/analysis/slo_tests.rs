@@ -15,8 +15,8 @@ fn tested(records: &[Record], facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     test(run.rows(), (&events, &gaps), facts, slo)
 }
 
-/// `n` requests with a TTFT of 100 ms and gaps of 10 ms; `slow` of them, spread out, with 900 ms and
-/// gaps of 90 ms.
+/// Returns `n` requests with a TTFT of 100 ms and gaps of 10 ms; `slow` of them, spread out, with 900 ms
+/// and gaps of 90 ms.
 fn records(n: u64, slow: u64) -> Vec<Record> {
     let make = |k| {
         let (ttft, gap) = if k * slow / n != (k + 1) * slow / n { (900, 90) } else { (100, 10) };

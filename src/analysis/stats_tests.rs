@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The same stream of values as the script that generated [`NUMPY`].
+/// Returns the same stream of values as the script that generated [`NUMPY`].
 fn sample(n: usize) -> Vec<f64> {
     let mut x: u64 = 12345;
     let uniform = || {

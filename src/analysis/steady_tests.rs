@@ -16,7 +16,7 @@ const APART: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
 /// … or are alike.
 const ALIKE: [f64; 10] = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0, -1.0, -1.0, 1.0, 1.0];
 
-/// A run in which the requests of a part have this many tokens and this time to first token (ns).
+/// Returns a run in which the requests of a part have this many tokens and this time to first token (ns).
 fn run(tokens: impl Fn(usize) -> f64, ttft: impl Fn(usize) -> u64) -> (Vec<Record>, Facts) {
     let request = |at: usize| {
         let (scheduled, tokens) = (at as u64 * REQUEST, tokens(at / 5) as u64);

@@ -7,7 +7,8 @@ use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
 
-/// A closed run of exactly 1 000 requests in the window, which ends when the next is scheduled, and its facts.
+/// Returns a closed run of exactly 1 000 requests in the window, which ends when the next is scheduled, and
+/// its facts.
 pub(super) fn clean() -> (Vec<Record>, Facts) {
     let (records, mut facts) = Run { seconds: 11.0, ..Run::default() }.make();
     let inside = records.iter().map(|record| record.row.scheduled_ns);
@@ -351,7 +352,7 @@ fn client_saturated() {
     assert_eq!(judged(&records, &facts).to_string(), "suspect: client_saturated");
 }
 
-/// The server of a run whose second half is slower in every time by `factor`.
+/// Returns the server of a run whose second half is slower in every time by `factor`.
 pub(super) fn slowing(factor: f64) -> (Vec<Record>, Facts) {
     let fast = Run { seconds: 10.0, ..Run::default() };
     let slow = |nanos: u64| (nanos as f64 * factor) as u64;

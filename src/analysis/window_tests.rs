@@ -6,7 +6,7 @@ use crate::rows::{Record, Replay};
 
 const MS: u64 = 1_000_000;
 
-/// A window from 1 s to 2 s.
+/// Returns a window from 1 s to 2 s.
 fn facts() -> Facts {
     let windows =
         Windows { stabilize_ns: 0, measure_start_ns: 1000 * MS, measure_end_ns: 2000 * MS, end_ns: 2500 * MS };
@@ -18,7 +18,7 @@ fn flow(records: &[Record], facts: &Facts) -> Flow {
     Flow::of(run.rows(), &events, facts)
 }
 
-/// Three requests: one begun before the window, one inside, one that ends after it.
+/// Returns three requests: one begun before the window, one inside, one that ends after it.
 fn records() -> Vec<Record> {
     let windows = facts().windows;
     vec![

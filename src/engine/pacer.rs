@@ -233,7 +233,7 @@ mod tests {
     use crate::expand::Course;
     use crate::plan::Process;
 
-    /// An arrival every 10 ns.
+    /// Returns an arrival every 10 ns.
     fn every_ten() -> Schedule {
         Schedule::drawn(Process::Constant, Course::steady(1e9 / 10.0, 0), [0; 32])
     }

@@ -128,7 +128,7 @@ mod tests {
         (shape, text()).prop_map(|(shape, text)| shape.replace('@', &text).into_bytes())
     }
 
-    /// An event with some bytes changed, cut or doubled.
+    /// Returns an event with some bytes changed, cut or doubled.
     fn mutated() -> impl Strategy<Value = Vec<u8>> {
         (event(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..3)).prop_map(
             |(mut data, changes)| {

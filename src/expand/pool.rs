@@ -336,7 +336,7 @@ mod tests {
         expand(&plan).expect("expands").pools.remove(0)
     }
 
-    /// The repeats of each load, by the load's text.
+    /// Returns the repeats of each load, by the load's text.
     fn repeats(pool: &Pool) -> Vec<(String, BTreeSet<u32>)> {
         let of = |load: f64| {
             let members = pool.members.iter().filter(move |member| member.load == load);

@@ -185,7 +185,7 @@ pub(super) mod tests {
     use crate::export::{Csv, Markdown, marked};
     use crate::plan::Validity;
 
-    /// A closed and an open run; the second has its own axis.
+    /// Returns a closed and an open run; the second has its own axis.
     pub(crate) fn runs() -> Vec<RunRow> {
         let make = |run: Run, axis: Option<&str>| {
             let (records, facts) = run.make();

@@ -82,7 +82,7 @@ mod tests {
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/export.schema.json");
 
-    /// The names of each table, in the order of the file.
+    /// Returns the names of each table, in the order of the file.
     fn names(schema: &Value) -> Vec<(String, Vec<String>)> {
         let tables = schema["$defs"].as_object().into_iter().flatten();
         let names =
@@ -90,7 +90,7 @@ mod tests {
         tables.map(|(name, table)| (name.clone(), names(table))).collect()
     }
 
-    /// Whether every name of `old` is in `new`, in the same order.
+    /// Returns whether every name of `old` is in `new`, in the same order.
     fn goes_on(old: &[String], new: &[String]) -> bool {
         let mut new = new.iter();
         old.iter().all(|name| new.any(|other| other == name))

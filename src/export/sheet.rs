@@ -239,7 +239,7 @@ impl From<Number> for Cell {
 pub(super) mod tests {
     use super::*;
 
-    /// A table with every kind of cell and every text that needs special care in some format.
+    /// Returns a table with every kind of cell and every text that needs special care in some format.
     pub(crate) fn awkward() -> Sheet<'static> {
         let texts = ["plain", "=1+1", "-5 °C", "a|b", "say \"hi\",\nand go", "@cmd", "+1", "\tx", ""];
         let cells = [Cell::Null, Cell::Bool(true), Cell::Int(-3), Cell::Float(0.1 + 0.2), Cell::Float(-1.5)];

@@ -10,8 +10,8 @@ use super::render::{dot, json, mermaid, text};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::expand::{Expansion, Pending, RunId, Waits, expand};
 
-/// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share
-/// a resource.
+/// Returns the runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two
+/// share a resource.
 fn runs(sweeps: Value) -> Expansion {
     let plan = json!({
         "sweepline": 1,
@@ -46,7 +46,7 @@ fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     }
 }
 
-/// The names of the nodes in the order in which a walk returns them, one at a time, all successful
+/// Returns the names of the nodes in the order in which a walk returns them, one at a time, all successful
 /// except `fails`.
 fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
     let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
@@ -261,7 +261,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The runs of a case: each sweep comes after the chosen ones among the previous ones, declared in
+/// Returns the runs of a case: each sweep comes after the chosen ones among the previous ones, declared in
 /// reverse order.
 fn case_runs(case: &Case) -> Expansion {
     let mut table = serde_json::Map::new();

@@ -345,7 +345,7 @@ mod tests {
     use crate::analysis::FailureCount;
     use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
 
-    /// A metric over rounds; `times` is the ratio of arm to baseline in each round.
+    /// Returns a metric over rounds; `times` is the ratio of arm to baseline in each round.
     fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Two metrics at three loads, compared against a margin.
+    /// Returns two metrics at three loads, compared against a margin.
     fn with_a_margin() -> Comparison {
         let cells = [1.0, 1.01, 1.02].map(|more| {
             let times = [1.011, 1.009, 1.010, 1.013, 1.008, 1.011].map(|one| one * more);
@@ -443,8 +443,8 @@ mod tests {
         of(vec![family])
     }
 
-    /// An arm at several loads, each with these metrics: name, baseline and the ratio of arm to baseline in
-    /// each round.
+    /// Returns an arm at several loads, each with these metrics: name, baseline and the ratio of arm to
+    /// baseline in each round.
     fn arm(margin: Option<f64>, loads: &[&[(&str, f64, &[f64])]]) -> Vec<String> {
         let cell = |metrics: &&[(&str, f64, &[f64])]| {
             let mut tests: Vec<Test> = metrics.iter().map(|(name, base, times)| test(name, *base, times)).collect();

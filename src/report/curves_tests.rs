@@ -8,7 +8,8 @@ use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;
 use crate::rows::{Outcome, RunLabels};
 
-/// A run with this many clients for this long, with its labels; each client sends 12.5 requests per second.
+/// Returns a run with this many clients for this long, with its labels; each client sends 12.5 requests per
+/// second.
 fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     let server = Server { batch_size: Some(batch), seconds, ..Server::default() };
     let (records, facts) = server.make();

@@ -161,7 +161,7 @@ mod tests {
 
     type Made = (RunLabels, RunMetrics, Verdict);
 
-    /// A run of a cell, with all first tokens delayed by this much.
+    /// Returns a run of a cell, with all first tokens delayed by this much.
     fn made(run: &Run, repeat: u32, later_ms: f64, failing: usize) -> Made {
         let (mut records, facts) = run.make();
         for record in &mut records {

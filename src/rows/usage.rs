@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::rows::Phase;
 
-    /// A request for 4 tokens with a prompt of about 50.
+    /// Returns a request for 4 tokens with a prompt of about 50.
     fn row(output: u32, events: u32) -> RequestRow {
         RequestRow {
             requested_tokens: 4,

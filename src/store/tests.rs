@@ -36,7 +36,8 @@ fn spec() -> RunSpec {
     serde_json::from_str(SPEC).unwrap()
 }
 
-/// The locked folder. A parallel test that starts a process also holds our files until that process begins.
+/// Returns the locked folder. A parallel test that starts a process also holds our files until that process
+/// begins.
 fn locked(dir: &Path) -> Writer {
     let start = std::time::Instant::now();
     loop {

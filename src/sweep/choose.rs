@@ -51,7 +51,7 @@ mod tests {
         pools_under(serde_json::json!({ "ttft": { "p90": "50ms" } }), loads)
     }
 
-    /// The same with this objective.
+    /// Returns the same with this objective.
     fn pools_under(slo: serde_json::Value, loads: serde_json::Value) -> Vec<Pool> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" } });
         sweep.as_object_mut().unwrap().extend(loads.as_object().unwrap().clone());

@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
 }
 
-/// Every broken plan: files in subfolders are fragments, not plans.
+/// Returns every broken plan: files in subfolders are fragments, not plans.
 fn plans() -> Vec<String> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = files
@@ -24,7 +24,7 @@ fn plans() -> Vec<String> {
     names
 }
 
-/// The errors that the first lines of a broken plan list for `check`, sorted.
+/// Returns the errors that the first lines of a broken plan list for `check`, sorted.
 fn expected(name: &str) -> Expected {
     let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
     let mut lines: Expected =
@@ -34,7 +34,7 @@ fn expected(name: &str) -> Expected {
     lines
 }
 
-/// The additional arguments of `check` that a plan lists in a line `# args: --set a=b`.
+/// Returns the additional arguments of `check` that a plan lists in a line `# args: --set a=b`.
 fn arguments(name: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("# args: ")).unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ fn check(name: &str, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The errors that `check` reports, in the form of [`expected`]; lints are not errors.
+/// Returns the errors that `check` reports, in the form of [`expected`]; lints are not errors.
 fn found(name: &str) -> Expected {
     let output = check(name, &["--format", "json"]);
     assert_eq!(output.status.code(), Some(2), "{name}");

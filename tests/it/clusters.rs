@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lab::Lab;
 
-/// A plan with these endpoints and sweeps.
+/// Returns a plan with these endpoints and sweeps.
 fn plan(endpoints: &str, rest: &str) -> String {
     format!(
         "sweepline: 1

@@ -47,7 +47,7 @@ fn example(markdown: &str, heading: &str) -> Example {
     Example { files, flags }
 }
 
-/// The codes that `check` reports for an example.
+/// Returns the codes that `check` reports for an example.
 fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
     let lab = Lab::new();
     example.files.iter().for_each(|(name, text)| drop(lab.write(name, text)));
@@ -58,7 +58,7 @@ fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
     (found.iter().map(|one| one["code"].as_str().unwrap().to_owned()).collect(), ended)
 }
 
-/// The numbers of `enum Code`, from the source that defines it.
+/// Returns the numbers of `enum Code`, from the source that defines it.
 fn codes_of_mistakes() -> Vec<String> {
     let source =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/diagnostic/error.rs")).unwrap();

@@ -90,13 +90,13 @@ fn one(port: u16, load: &str, window: u64) -> String {
     plan.replace("output_tokens: 8", "output_tokens: 2")
 }
 
-/// A server whose responses take 30 ms: less than a hundredth of a closed loop's requests in the window
-/// then span the stop, so neither `client_late` nor a p99 sees it.
+/// Starts a server whose responses take 30 ms: less than a hundredth of a closed loop's requests in the
+/// window then span the stop, so neither `client_late` nor a p99 sees it.
 fn quick() -> Mock {
     Mock::start(&["--ttft", "27ms", "--itl", "3ms"])
 }
 
-/// A server that needs little CPU.
+/// Starts a server that needs little CPU.
 fn slow() -> Mock {
     Mock::start(&["--ttft", "120ms", "--itl", "30ms"])
 }

@@ -14,8 +14,8 @@ use super::outcomes::{by_number, plan};
 
 const MS: u64 = 1_000_000;
 
-/// A closed loop of `slots` over one HTTP/2 endpoint, with at least `requests`; `endpoint` and `sweep` add
-/// to both.
+/// Returns a closed loop of `slots` over one HTTP/2 endpoint, with at least `requests`; `endpoint` and
+/// `sweep` add to both.
 fn closed(port: u16, slots: u32, requests: u32, endpoint: &str, sweep: &str) -> String {
     let rest = format!(
         "phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 50ms, min_requests: {requests}, at_most: 90s }}, drain: 30s }}\n\

@@ -38,7 +38,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
 }
 
-/// A lab with all fixtures in its folder.
+/// Returns a lab with all fixtures in its folder.
 fn lab() -> Lab {
     let lab = Lab::new();
     for entry in std::fs::read_dir(fixtures()).unwrap() {

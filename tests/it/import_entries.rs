@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::lab::{Ended, Lab};
 
-/// An entry of a master file.
+/// Returns an entry of a master file.
 fn entry(key: &str, runner: &str, more: &str) -> String {
     format!(
         "{key}:\n  image: vllm/vllm-openai:v0.21.0\n  model: m/{key}\n  model-prefix: m\n  runner: {runner}\n  precision: fp8\n  \

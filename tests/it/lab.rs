@@ -111,12 +111,12 @@ impl Lab {
         Running::start(&mut self.command(args))
     }
 
-    /// The results folder.
+    /// Returns the results folder.
     pub fn results(&self) -> PathBuf {
         self.path().join("results")
     }
 
-    /// The committed runs, by folder name.
+    /// Returns the committed runs, by folder name.
     pub fn runs(&self) -> BTreeMap<String, Run> {
         let Ok(folders) = std::fs::read_dir(self.results().join("runs")) else { return BTreeMap::new() };
         folders
@@ -136,7 +136,7 @@ impl Lab {
             .collect()
     }
 
-    /// The only committed run.
+    /// Returns the only committed run.
     pub fn only_run(&self) -> Run {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1, "one run was expected: {:?}", runs.keys());
@@ -272,7 +272,7 @@ impl Server {
         Server { child, address: address.to_owned(), log }
     }
 
-    /// The base address of its API.
+    /// Returns the base address of its API.
     pub fn url(&self) -> String {
         format!("{}/v1", self.address)
     }

@@ -35,14 +35,14 @@ sweeps:
     )
 }
 
-/// The mock as a launched server, with the flags of the cell.
+/// Returns the mock as a launched server, with the flags of the cell.
 fn mock() -> String {
     format!(
         "launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}"
     )
 }
 
-/// A shell script as a launched server; `$P` is its port, and `serve` becomes a mock.
+/// Returns a shell script as a launched server; `$P` is its port, and `serve` becomes a mock.
 fn script(lines: &str, rest: &str) -> String {
     let serve = format!("exec {SWEEPLINE} mock --ttft 5ms --port $P");
     let text = lines.replace("serve", &serve).replace('\'', "''");

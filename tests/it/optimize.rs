@@ -250,7 +250,7 @@ pub(super) fn spoil(lab: &Lab, which: &[usize]) -> Ended {
     running.end()
 }
 
-/// One slot and eight: the second setting is several times as fast.
+/// Returns a plan with one slot and eight: the second setting is several times as fast.
 fn two(optimize: &str) -> String {
     plan(optimize).replace("[1, 8, 16]", "[1, 8]").replace("measure: 500ms", "measure: 2s")
 }

@@ -311,8 +311,8 @@ fn fill_queue(listener: &mut Option<TcpListener>) {
     std::mem::forget((waiting, listener.take()));
 }
 
-/// Two runs on an endpoint that disappears after its probe and has no wait for recovery, then two on a
-/// working one.
+/// Returns a plan with two runs on an endpoint that disappears after its probe and has no wait for
+/// recovery, then two on a working one.
 fn dead_then_alive(dead: u16, alive: u16) -> String {
     let plan = plan(
         &[("dead", dead), ("alive", alive)],

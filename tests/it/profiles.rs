@@ -9,8 +9,9 @@ use sweepline::rows::RequestRow;
 
 use super::lab::{Lab, Run};
 
-/// A trace in Mooncake's format, 12 s of 25 and then of 75 requests per second: half of the requests share
-/// nothing, 40 % are in groups of eight that share two blocks, and 10 % start with the same three blocks.
+/// Returns a trace in Mooncake's format, 12 s of 25 and then of 75 requests per second: half of the
+/// requests share nothing, 40 % are in groups of eight that share two blocks, and 10 % start with the same
+/// three blocks.
 fn trace() -> String {
     (0..600u64).fold(String::new(), |mut text, at| {
         let timestamp = if at < 150 { at * 40 } else { 6000 + (at - 150) * 1000 / 75 };

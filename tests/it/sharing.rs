@@ -27,7 +27,7 @@ fn ok(s3: &S3, lab: &Lab, args: &[&str]) -> Ended {
     ended
 }
 
-/// A lab with a measured plan of five runs.
+/// Returns a lab with a measured plan of five runs.
 fn measured() -> Lab {
     let lab = lab();
     honest(&lab.run(&["run", "plan.yaml"]));

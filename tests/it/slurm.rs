@@ -127,7 +127,7 @@ fn titled(begin: &str) -> Vec<u32> {
     processes().filter(|(_, path)| is(path)).map(|(pid, _)| pid).collect()
 }
 
-/// A separate munged: Slurm's daemons and commands authenticate each other with it.
+/// Starts a separate munged: Slurm's daemons and commands authenticate each other with it.
 fn munge(folder: &Path) -> Child {
     use std::os::unix::fs::OpenOptionsExt;
     let key = folder.join("munge.key");
@@ -186,7 +186,7 @@ fn elements(status: &Value) -> &Vec<Value> {
     status["elements"].as_array().unwrap()
 }
 
-/// Two servers, each with its own node, and a sweep that comes after both.
+/// Returns a plan with two servers, each with its own node, and a sweep that comes after both.
 fn plan(measure: &str) -> String {
     format!(
         "sweepline: 1

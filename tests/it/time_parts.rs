@@ -79,8 +79,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The mock's mean times for the requests that ended in the window: queue, to the first token, from there
-/// to the last; in ms.
+/// Returns the mock's mean times for the requests that ended in the window: queue, to the first token, from
+/// there to the last; in ms.
 fn done(log: &[Value], run: &Run) -> [f64; 3] {
     let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| origin + run.window(name));
@@ -90,8 +90,8 @@ fn done(log: &[Value], run: &Run) -> [f64; 3] {
     [between("body_ns", "slot_ns"), between("slot_ns", "first_write_ns"), between("first_write_ns", "last_write_ns")]
 }
 
-/// The client's mean times for the requests that ended in the window: schedule to send without connecting,
-/// connecting, send to first token, first token to last; in ms.
+/// Returns the client's mean times for the requests that ended in the window: schedule to send without
+/// connecting, connecting, send to first token, first token to last; in ms.
 fn seen(run: &Run) -> [f64; 4] {
     let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| run.window(name));
     let rows = run.records.iter().map(|record| &record.row);

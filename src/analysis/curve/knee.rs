@@ -257,7 +257,7 @@ mod tests {
         (0..=rungs).map(move |n| from + f64::from(n) * step)
     }
 
-    /// One run of each load.
+    /// Returns one run of each load.
     fn single(steps: impl IntoIterator<Item = Step>) -> Vec<Vec<Step>> {
         steps.into_iter().map(|step| vec![step]).collect()
     }

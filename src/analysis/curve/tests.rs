@@ -263,13 +263,13 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     );
 }
 
-/// A reason that makes a verdict suspect.
+/// Returns a reason that makes a verdict suspect.
 fn suspect(name: &'static str) -> super::super::verdict::Reason {
     super::super::verdict::Reason { name, state: State::Suspect, text: String::new() }
 }
 
-/// Three repeats of one load that meet an objective, the first `hit` of which had an outage: a fifth of
-/// their requests failed at once.
+/// Returns three repeats of one load that meet an objective, the first `hit` of which had an outage: a
+/// fifth of their requests failed at once.
 fn hit_by_an_outage(hit: usize) -> Vec<Made> {
     let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
     for one in &mut made[..hit] {

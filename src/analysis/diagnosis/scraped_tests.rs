@@ -7,7 +7,7 @@ use crate::analysis::roofline::Prediction;
 use crate::analysis::{Part, ServerFigure, Whole};
 use crate::telemetry::canonical::Unit;
 
-/// A run with this many requests in flight and these server figures; a figure without a value has a
+/// Returns a run with this many requests in flight and these server figures; a figure without a value has a
 /// reason.
 fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     let mut made = Made::new(name, "B1", &closed(batch), 50.0);
@@ -21,7 +21,7 @@ fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     made
 }
 
-/// The same with parts of a mean TTFT of 100 ms.
+/// Returns the same with parts of a mean TTFT of 100 ms.
 fn parted(name: &str, batch: u32, parts: &[(&'static str, Option<f64>)]) -> Made {
     let mut made = scraped(name, batch, &[("requests_waiting_mean", Some(3.25))]);
     let part = |(name, ms): &(&'static str, Option<f64>)| Part {

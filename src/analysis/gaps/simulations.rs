@@ -66,7 +66,7 @@ fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     (0..requests).map(|_| stream()).collect()
 }
 
-/// The gaps of a closed loop, and the counts for a limit on them.
+/// Returns the gaps of a closed loop, and the counts for a limit on them.
 fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     let end = APART * requests.len() as u64;
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: end, end_ns: end };
@@ -78,14 +78,14 @@ fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     (events, gaps)
 }
 
-/// All gaps of a long run, in rising order.
+/// Returns all gaps of a long run, in rising order.
 fn long_run(shape: GapDependence) -> Vec<u64> {
     let mut all: Vec<u64> = streams(shape, 10_000, 0xface).concat();
     all.sort_unstable();
     all
 }
 
-/// The gap that is exceeded by a share of all.
+/// Returns the gap that is exceeded by a share of all.
 fn above(rising: &[u64], share: f64) -> u64 {
     rising[((1.0 - share) * rising.len() as f64) as usize]
 }
@@ -94,7 +94,7 @@ fn times() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(15)
 }
 
-/// Two standard errors of a share of 5 %, for this many.
+/// Returns two standard errors of a share of 5 %, for this many.
 fn chance(times: u64) -> f64 {
     2.0 * (0.05 * 0.95 / times as f64).sqrt()
 }

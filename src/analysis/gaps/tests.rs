@@ -10,7 +10,7 @@ use crate::rows::{Records, Windows};
 const WINDOWS: Windows =
     Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 10_000_000_000, end_ns: 10_000_000_000 };
 
-/// The gaps of requests of the window.
+/// Returns the gaps of requests of the window.
 fn through(requests: &[Vec<u64>]) -> (Events, Gaps) {
     let (_, facts) = Run { seconds: 0.1, ..Run::default() }.make();
     let facts = Facts { windows: WINDOWS, ..facts };
@@ -25,7 +25,7 @@ fn pooled(requests: &[Vec<u64>]) -> Gaps {
     through(requests).1
 }
 
-/// `requests` streams of 50 gaps; each has its own pace, so gaps of one request are alike.
+/// Returns `requests` streams of 50 gaps; each has its own pace, so gaps of one request are alike.
 fn streams(requests: u64, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut stream = || {

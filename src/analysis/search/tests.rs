@@ -6,7 +6,7 @@ fn question() -> Question {
     Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: true }
 }
 
-/// A run of a server without noise, whose percentile meets its limit up to `knee`.
+/// Simulates a run of a server without noise, whose percentile meets its limit up to `knee`.
 fn run(load: f64, confirms: bool, knee: f64) -> Probe {
     let pressure = (load / knee).powi(3);
     let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
@@ -149,7 +149,7 @@ fn invalid_runs_are_made_again_and_bounded() {
     assert!(probes.len() <= most_probes(&question()));
 }
 
-/// A run whose window has this many requests per unit of load, for a p99 objective.
+/// Returns a run whose window has this many requests per unit of load, for a p99 objective.
 fn short_run(load: f64, confirms: bool, requests_per_load: f64) -> Probe {
     let requests = (load * requests_per_load) as u64;
     let short = (requests < 299).then_some(Short { percentile: Percentile::P99, requests, needs: 299 });

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::synthetic::{Run, fail};
 use crate::rows::{Outcome, Telemetry};
 
-/// A run of a server that counted `more` than the client did: requests, and tokens.
+/// Returns a run of a server that counted `more` than the client did: requests, and tokens.
 fn judged(more: [f64; 2], failed: usize) -> Result<Option<(State, String)>, String> {
     let (mut records, mut facts) = Run::default().make();
     for record in &mut records {

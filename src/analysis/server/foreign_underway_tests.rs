@@ -30,8 +30,8 @@ fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Two pages, scraped each second in 20 ms: one has counted 1 000 requests before the run and counts all
-/// but `more`, which the other counts.
+/// Returns two pages, scraped each second in 20 ms: one has counted 1 000 requests before the run and
+/// counts all but `more`, which the other counts.
 fn scraped(more: f64) -> Vec<Sample> {
     let one = |at: u64, url: u32, source: &str, name: &str, value: f64| Sample {
         at_ns: at,

@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::server::wholes as wholes_with;
 use crate::rows::{Outcome, Phase, RequestRow, Sample, Telemetry, Windows};
 
-/// The sums if no stalls are known.
+/// Returns the sums if no stalls are known.
 fn of_samples(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
     let Ok(wholes) = wholes_with(samples, rows, facts, || Ok::<_, std::convert::Infallible>(Stalls::default()));
     wholes
@@ -13,7 +13,7 @@ fn of_samples(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// A window from 10 to 20 s.
+/// Returns a window from 10 to 20 s.
 fn facts() -> Facts {
     let windows = Windows { stabilize_ns: 5 * S, measure_start_ns: 10 * S, measure_end_ns: 20 * S, end_ns: 25 * S };
     Facts { windows, stream: true, telemetry: Some(Telemetry::default()), ..Facts::default() }
@@ -41,7 +41,7 @@ fn rows() -> Vec<Measured> {
     (0..250).map(row).collect()
 }
 
-/// A histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second,
+/// Returns a histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second,
 /// except at `gap`.
 fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     let at = |at: u64| {
@@ -63,8 +63,8 @@ fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     (0..=25).flat_map(at).collect()
 }
 
-/// All histograms of a server: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token, 155
-/// in total.
+/// Returns all histograms of a server: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token,
+/// 155 in total.
 fn told() -> Vec<(&'static str, f64)> {
     [("queue", 20.0), ("prefill", 30.0), ("decode", 100.0), ("ttft", 56.0), ("e2e", 155.0)].to_vec()
 }
@@ -232,7 +232,7 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
     assert!(ms(&ttft, "queue").unwrap_err().contains("at different moments"), "{ttft:?}");
 }
 
-/// A round trip of this many milliseconds at each of these seconds.
+/// Returns a round trip of this many milliseconds at each of these seconds.
 fn round_trips(ms: f64, at: &[u64]) -> Vec<Sample> {
     let sample = |second: &u64| Sample {
         at_ns: second * 1_000_000_000,
@@ -264,7 +264,8 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));
 }
 
-/// The rows, each with the times that `told` returns for its number: queue, prefill, decode and total, in ms.
+/// Returns the rows, each with the times that `told` returns for its number: queue, prefill, decode and
+/// total, in ms.
 fn rows_told(told: impl Fn(u64) -> [Option<u64>; 4]) -> Vec<Measured> {
     let row = |request: u64| {
         let sent = request * 100 * MS + 3 * MS;
@@ -315,7 +316,7 @@ fn what_some_answers_tell_is_not_that_of_all() {
     is(&ttft, &[("queue", 20.0)]);
 }
 
-/// The rows as records, each with 20 gaps of 5 ms; the first one is longer.
+/// Returns the rows as records, each with 20 gaps of 5 ms; the first one is longer.
 fn stalled(more: impl Fn(u64) -> u64) -> crate::rows::Records {
     let record = |row: &Measured| {
         let mut gaps_ns = vec![5 * MS; 20];

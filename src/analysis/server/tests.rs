@@ -3,15 +3,15 @@
 use super::*;
 use crate::rows::{Telemetry, Windows};
 
-/// A run with a window from 10 s to 20 s.
+/// Returns a run with a window from 10 s to 20 s.
 pub(super) fn facts() -> Facts {
     let s = 1_000_000_000;
     let windows = Windows { stabilize_ns: 5 * s, measure_start_ns: 10 * s, measure_end_ns: 20 * s, end_ns: 25 * s };
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// The samples of one page: `up` and a value for each instant in seconds; without a value, the scrape
-/// failed.
+/// Returns the samples of one page: `up` and a value for each instant in seconds; without a value, the
+/// scrape failed.
 pub(super) fn page(
     url: u32,
     source: &str,
@@ -30,7 +30,7 @@ pub(super) fn page(
     samples
 }
 
-/// Each second from 0 to 25.
+/// Returns each second from 0 to 25.
 pub(super) fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
     (0..=25).map(f64::from).map(move |at| (at, of(at)))
 }

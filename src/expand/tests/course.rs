@@ -5,7 +5,8 @@ use crate::plan::{Arrivals, Drain, DrainMode, Measure};
 use crate::units::{Decimal, Nanos};
 use proptest::prelude::*;
 
-/// The rate profile of `arrivals` at 10 requests per second, after 10 s of fill and 20 s of stabilize.
+/// Returns the rate profile of `arrivals` at 10 requests per second, after 10 s of fill and 20 s of
+/// stabilize.
 fn course(arrivals: &str) -> Course {
     let arrivals: Arrivals = serde_json::from_str(arrivals).unwrap();
     let qps = arrivals.own_rate().unwrap_or(Decimal::from(10));

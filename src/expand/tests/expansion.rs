@@ -37,7 +37,7 @@ fn sweep(endpoints: &[&str], prompts: &[u32], batches: &[u32], left_out: Option<
     })
 }
 
-/// `value` with the keys of every table reversed, except for matrices if `axes` is false.
+/// Returns `value` with the keys of every table reversed, except for matrices if `axes` is false.
 fn reversed(value: &Value) -> Value {
     match value {
         Value::Object(table) => {

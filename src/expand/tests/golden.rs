@@ -86,7 +86,7 @@ fn content(reuse: Reuse, turns: u32) -> Content {
     Content { reuse, system_tokens: 0, prompt_tokens: 50, turns, ..Content::default() }
 }
 
-/// A closed loop over chat on a declared server.
+/// Returns a closed loop over chat on a declared server.
 pub(super) fn closed_chat() -> RunSpec {
     RunSpec {
         labels: Labels { model: "small".into(), scenario: "B1".into(), axes: AxisLabels::default() },
@@ -130,7 +130,7 @@ pub(super) fn closed_chat() -> RunSpec {
     }
 }
 
-/// An open loop with a cap over completions, with every optional field set.
+/// Returns an open loop with a cap over completions, with every optional field set.
 pub(super) fn open_completions() -> RunSpec {
     let axes = AxisLabels::new([("top_p".into(), "0.9".into())]);
     RunSpec {
@@ -213,7 +213,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
     }
 }
 
-/// A closed loop whose requests have additional fields of every kind.
+/// Returns a closed loop whose requests have additional fields of every kind.
 pub(super) fn with_extra() -> RunSpec {
     let table = Table::from([("type".into(), Json::Text("json_object".into()))]);
     let extra = BTreeMap::from([

@@ -35,7 +35,7 @@ fn leaves(value: &Value, at: String, into: &mut Vec<String>) {
     }
 }
 
-/// `spec` with the leaf at `pointer` changed to another valid value.
+/// Returns `spec` with the leaf at `pointer` changed to another valid value.
 fn mutated(spec: &RunSpec, pointer: &str) -> RunSpec {
     let json = serde_json::to_value(spec).expect("JSON");
     let others: Vec<Value> = match json.pointer(pointer).expect("a leaf") {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::plan::ResolvedPlan;
 
-/// A plan with two endpoints (one embedded mock), two models and `sweeps`.
+/// Returns a plan with two endpoints (one embedded mock), two models and `sweeps`.
 fn plan_json(sweeps: Value) -> Value {
     json!({
         "sweepline": 1,
@@ -46,7 +46,7 @@ fn plan(sweeps: Value) -> ResolvedPlan {
     serde_json::from_value(plan_json(sweeps)).expect("a plan")
 }
 
-/// A plan with a sweep `s` of one cell, with the additional fields `extra`.
+/// Returns a plan with a sweep `s` of one cell, with the additional fields `extra`.
 fn one(matrix: Value, extra: Value) -> ResolvedPlan {
     let mut sweep = json!({ "matrix": { "endpoint": "vllm", "model": "small", "scenario": "B1" } });
     for (key, value) in matrix.as_object().expect("a table") {

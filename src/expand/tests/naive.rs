@@ -63,7 +63,7 @@ impl Axis {
 }
 
 impl Matrix {
-    /// The sweep as written in a plan.
+    /// Returns the sweep as written in a plan.
     pub(crate) fn json(&self) -> Value {
         let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.json())).collect::<Map<_, _>>();
         let mut sweep = json!({ "matrix": axes, "repeats": 2 });
@@ -78,7 +78,7 @@ impl Matrix {
         sweep
     }
 
-    /// Every combination that the axes allow and `when` keeps, before `exclude`.
+    /// Returns every combination that the axes allow and `when` keeps, before `exclude`.
     pub(crate) fn combinations(&self) -> Vec<Row> {
         let mut all: Vec<Vec<Option<&Point>>> = vec![Vec::new()];
         for axis in &self.axes {
@@ -100,13 +100,13 @@ impl Matrix {
         all.iter().filter(|choice| allowed(choice)).map(|choice| row(choice)).filter(kept).collect()
     }
 
-    /// The combinations that no exclude removes.
+    /// Returns the combinations that no exclude removes.
     pub(crate) fn left(&self) -> Vec<Row> {
         let excluded = |row: &Row| self.exclude.iter().any(|rule| matches(rule, row));
         self.combinations().into_iter().filter(|row| !excluded(row)).collect()
     }
 
-    /// All cells, in order; `None` if a rule would change or repeat one.
+    /// Returns all cells, in order; `None` if a rule would change or repeat one.
     pub(crate) fn cells(&self) -> Option<Vec<Row>> {
         let mut cells = Vec::new();
         for row in self.left() {
@@ -133,7 +133,7 @@ impl Matrix {
         Some(cells)
     }
 
-    /// Whether every rule has an effect: `check` must determine this without creating a cell.
+    /// Returns whether every rule has an effect: `check` must determine this without creating a cell.
     pub(crate) fn makes_sense(&self) -> bool {
         let all = self.combinations();
         let left = self.left();
@@ -175,7 +175,7 @@ fn takes(wanted: &Value, value: &Value) -> bool {
     }
 }
 
-/// A value that a rule may require of a field; not every one is on its axis.
+/// Returns a value that a rule may require of a field; not every one is on its axis.
 fn wanted(name: &str) -> BoxedStrategy<Value> {
     if name == "endpoint" {
         let one = || proptest::sample::select(vec![json!("vllm"), json!("demo"), json!("other")]);
@@ -238,7 +238,7 @@ fn endpoints() -> impl Strategy<Value = Axis> {
     })
 }
 
-/// A single value on an axis of every plan generated here.
+/// Returns a single value on an axis of every plan generated here.
 fn always(name: &str, value: &str) -> Axis {
     let point = Point { fields: vec![(name.to_owned(), json!(value))], when: None };
     Axis { name: name.to_owned(), points: vec![point], as_zip: false }
@@ -258,7 +258,7 @@ fn added() -> impl Strategy<Value = Row> {
     })
 }
 
-/// A sweep with every kind of rule.
+/// Returns a sweep with every kind of rule.
 pub(crate) fn matrix() -> impl Strategy<Value = Matrix> {
     let axes = (
         endpoints(),

@@ -4,7 +4,7 @@ use super::{one, plan_json};
 use crate::expand::{canonical, expand, origin};
 use crate::plan::{ResolvedPlan, Step};
 
-/// The origin of `field` in the plan's last run, joined with slashes.
+/// Returns the origin of `field` in the plan's last run, joined with slashes.
 fn place(plan: &ResolvedPlan, field: &str) -> String {
     let expansion = expand(plan).expect("expands");
     let run = expansion.runs.last().expect("a run");
@@ -161,7 +161,8 @@ fn values_of_every_form_have_their_place() {
     assert_eq!(place(&added, "endpoint.name"), "sweeps/s/add/0/endpoint");
 }
 
-/// The value at a path of a plan, if one is written there; a single value may replace a list of one.
+/// Returns the value at a path of a plan, if one is written there; a single value may replace a list of
+/// one.
 fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serde_json::Value> {
     path.iter().try_fold(plan, |value, step| match step {
         Step::Key(key) => value.get_mut(key),

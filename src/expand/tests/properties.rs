@@ -22,7 +22,7 @@ fn whole(matrix: &Matrix) -> Value {
     plan_json(json!({ "s": matrix.json() }))
 }
 
-/// The ids of a plan's runs, in order.
+/// Returns the ids of a plan's runs, in order.
 fn ids(plan: &ResolvedPlan) -> Vec<RunId> {
     expand(plan).expect("expands").runs.iter().map(|run| run.id).collect()
 }
@@ -32,7 +32,7 @@ fn parsed(text: &str, format: Format) -> ResolvedPlan {
     parse(Path::new(name), text, format).unwrap_or_else(|errors| panic!("{text}\n{errors}")).plan
 }
 
-/// Whether the text of a plan passes `check`.
+/// Returns whether the text of a plan passes `check`.
 fn passes(json: &Value) -> Result<(), String> {
     match parse(Path::new("plan.yaml"), &json.to_string(), Format::Yaml) {
         Ok(_) => Ok(()),
@@ -40,7 +40,8 @@ fn passes(json: &Value) -> Result<(), String> {
     }
 }
 
-/// `value` with the keys of every table reversed, except for matrices, whose order is that of the runs.
+/// Returns `value` with the keys of every table reversed, except for matrices, whose order is that of the
+/// runs.
 fn turned(value: &Value) -> Value {
     let Value::Object(table) = value else { return value.clone() };
     let keep = |key: &str| matches!(key, "matrix" | "sweeps");
@@ -57,7 +58,7 @@ fn turned(value: &Value) -> Value {
     Value::Object(table.iter().rev().map(one).collect())
 }
 
-/// A plan as TOML, with each of its tables on one line to keep the order of keys.
+/// Returns a plan as TOML, with each of its tables on one line to keep the order of keys.
 fn as_toml(plan: &Value) -> String {
     fn inline(value: &Value) -> String {
         match value {
@@ -74,7 +75,7 @@ fn as_toml(plan: &Value) -> String {
     entries.map(|(key, value)| format!("{key} = {}\n", inline(value))).collect()
 }
 
-/// The text of a plan with the axes of its sweeps under their aliases.
+/// Returns the text of a plan with the axes of its sweeps under their aliases.
 fn under_aliases(text: &str) -> String {
     let (head, sweeps) = text.split_at(text.find("\"sweeps\"").expect("sweeps"));
     let renamed = sweeps.replace("\"batch_size\"", "\"concurrency\"").replace("\"output_tokens\"", "\"max_tokens\"");

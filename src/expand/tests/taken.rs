@@ -9,7 +9,7 @@ use super::{plan, plan_json};
 use crate::expand::{Expansion, Finding, Known, PlannedRun, RunId, Says, Waits, expand, expand_with};
 use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
 
-/// The findings of `limit` for each endpoint.
+/// Returns the findings of `limit` for each endpoint.
 fn known(of: &[(&str, Says)]) -> Known {
     let finding = |(endpoint, says): &(&str, Says)| Finding {
         sweep: Arc::from("limit"),
@@ -28,7 +28,7 @@ fn load(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
 }
 
-/// A load that its runs do not show to meet the objective.
+/// Returns a load that its runs do not show to meet the objective.
 fn observed(load: &str, surely: Option<&str>) -> Says {
     let decimal = |load: &str| load.parse().expect("a number");
     Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
@@ -39,7 +39,7 @@ fn at_least(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: true, caveats: Vec::new() }
 }
 
-/// A search followed by these sweeps, checked like any plan.
+/// Returns a search followed by these sweeps, checked like any plan.
 fn checked(later: Value) -> ResolvedPlan {
     let axes = json!({ "endpoint": ["vllm", "other"], "model": "small", "scenario": "B1" });
     let mut sweeps = json!({ "limit": { "matrix": axes, "search": { "qps": { "from": 1, "to": 100 } } } });
@@ -203,7 +203,7 @@ fn a_sweep_that_asks_nothing_is_what_it_was() {
     assert_eq!(expand(&plan), expand_with(&plan, &Known::default()));
 }
 
-/// The measurements of a sweep `load` at each of its loads.
+/// Returns the measurements of a sweep `load` at each of its loads.
 fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known {
     let finding = |(load, value, ends, runs): &(&str, f64, Option<[f64; 2]>, usize)| Finding {
         sweep: Arc::from("load"),

@@ -52,7 +52,7 @@ impl Fixture {
     }
 }
 
-/// All examples, by tool and name.
+/// Returns all examples, by tool and name.
 pub(super) fn fixtures() -> Vec<Fixture> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
     let files = |folder: &Path| -> Vec<PathBuf> {

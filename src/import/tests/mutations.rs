@@ -30,7 +30,7 @@ const HOLDING: [&str; 10] = [
 /// Number of random inputs per tool in a test run; `SWEEPLINE_IMPORT_MUTATIONS` overrides it.
 const MUTATIONS: u64 = 60;
 
-/// The result, so that a change of it is visible.
+/// Returns the result, so that a change of it is visible.
 fn outcome(made: &Result<Imported, ImportError>) -> String {
     match made {
         Ok(made) => format!("{}\n{:?}\n{:?}\n{:?}", made.plan, made.missing, made.differs, made.needless),
@@ -38,7 +38,7 @@ fn outcome(made: &Result<Imported, ImportError>) -> String {
     }
 }
 
-/// The values of a file in YAML, JSON or TOML.
+/// Returns the values of a file in YAML, JSON or TOML.
 fn values(fixture: &Fixture) -> Option<Value> {
     let name = fixture.path.to_string_lossy();
     let is_toml = name.ends_with(".toml");
@@ -348,7 +348,7 @@ fn mutated_text(text: &str, dice: &mut Dice) -> String {
     text
 }
 
-/// A short secret in one place of an example that its name or an address identifies.
+/// Returns a short secret in one place of an example that its name or an address identifies.
 fn with_short_secret(fixture: &Fixture, root: Option<&Value>, secret: &str, dice: &mut Dice) -> Option<String> {
     let holding = HOLDING[dice.roll(HOLDING.len())].replace("KEY", secret);
     if let Some(root) = root {

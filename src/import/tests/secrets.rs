@@ -16,7 +16,7 @@ fn plan(text: &str) -> Imported {
     of(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The only part of it that may be shown.
+/// Returns the only part of it that may be shown.
 fn said(made: &Imported) -> String {
     [&[made.plan.clone()][..], &made.missing, &made.differs, &made.needless].concat().join("\n")
 }

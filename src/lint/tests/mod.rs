@@ -24,7 +24,7 @@ const REST: [(&str, &str); 6] = [
     ("sweeps", "sweeps: { load: { matrix: { scenario: [B1, B2], qps: [5, 10] } } }"),
 ];
 
-/// A plan of the given keys and the defaults.
+/// Returns a plan of the given keys and the defaults.
 fn plan(text: &str) -> Loaded {
     let given = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
     let rest: String = REST.iter().filter(|(key, _)| !given(key)).map(|(_, line)| format!("{line}\n")).collect();
@@ -32,17 +32,17 @@ fn plan(text: &str) -> Loaded {
     parse(Path::new("plan.yaml"), &text, Format::Yaml).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
 }
 
-/// The lints of a plan on a host without a calibration.
+/// Returns the lints of a plan on a host without a calibration.
 fn lints(text: &str) -> Vec<Lint> {
     lint(&plan(text), None)
 }
 
-/// The codes of these lints.
+/// Returns the codes of these lints.
 fn codes(lints: &[Lint]) -> Vec<&'static str> {
     lints.iter().map(|lint| lint.code.name()).collect()
 }
 
-/// The only lint of a code; `None` if it is not reported.
+/// Returns the only lint of a code; `None` if it is not reported.
 fn one(text: &str, code: &str) -> Option<Lint> {
     let mut found: Vec<Lint> = lints(text).into_iter().filter(|lint| lint.code.name() == code).collect();
     assert!(found.len() < 2, "{found:#?}");

@@ -59,7 +59,7 @@ allow on each side, without `exclude` and `add`.
 |---|---|---|---|---|---|---|
 ";
 
-/// The opt-out of a rule.
+/// Returns the opt-out of a rule.
 fn opt_out(code: crate::plan::LintCode) -> String {
     match code {
         crate::plan::LintCode::IdleAllow => "remove the entry".to_owned(),

@@ -4,23 +4,23 @@ use super::*;
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
 
-/// Whether a code is reported for a plan.
+/// Returns whether a code is reported for a plan.
 fn said(code: &str, text: &str) -> bool {
     one(text, code).is_some()
 }
 
-/// The message and remedy reported for a plan under a code.
+/// Returns the message and remedy reported for a plan under a code.
 fn words(code: &str, text: &str) -> (String, String) {
     let lint = one(text, code).unwrap_or_else(|| panic!("{code} is not reported for\n{text}"));
     (lint.message, lint.remedy)
 }
 
-/// A server that is not a mock, with these fields.
+/// Returns a server that is not a mock, with these fields.
 fn real(fields: &str) -> String {
     format!("endpoints: {{ vllm: {{ url: \"http://node:8000/v1\", engine: vllm{fields} }} }}\n")
 }
 
-/// Two such servers in one sweep with repeats.
+/// Returns two such servers in one sweep with repeats.
 fn pair(a: &str, b: &str) -> String {
     format!(
         "endpoints:\n  a: {{ url: \"http://a:8000/v1\", {a} }}\n  b: {{ url: \"http://b:8000/v1\", {b} }}\n\

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// The errors of a plan, as text.
+/// Returns the errors of a plan, as text.
 pub(super) fn errors(text: &str, format: Format) -> String {
     let name = if format == Format::Yaml { "plans/x.yaml" } else { "plans/x.toml" };
     parse(Path::new(name), text, format).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
-/// A plan that is valid except for the given parts: the lines before `sweeps`, and the sweeps.
+/// Returns a plan that is valid except for the given parts: the lines before `sweeps`, and the sweeps.
 pub(super) fn plan(head: &str, sweeps: &str) -> String {
     format!(
         "sweepline: 1\nname: test\n{head}\nendpoints:\n  demo: {{ engine: mock }}\n  vllm: {{ url: \"http://h:1/v1\", engine: vllm }}\n\
@@ -18,7 +18,7 @@ pub(super) fn plan(head: &str, sweeps: &str) -> String {
 
 const SWEEP: &str = "  s: { matrix: { endpoint: demo, model: small, batch_size: [1, 8] } }";
 
-/// A sweep with these axes in addition to endpoint and model, and these entries outside its matrix.
+/// Returns a sweep with these axes in addition to endpoint and model, and these entries outside its matrix.
 pub(super) fn sweep(axes: &str, rest: &str) -> String {
     plan("", &format!("  s:\n    matrix: {{ endpoint: [demo, vllm], model: [small], {axes} }}\n    {rest}"))
 }

@@ -3,7 +3,7 @@
 use super::broken::{errors, snapshots};
 use super::*;
 
-/// A search over two endpoints, followed by these sweeps.
+/// Returns a search over two endpoints, followed by these sweeps.
 fn behind(sweeps: &str) -> String {
     format!(
         "sweepline: 1\nname: test\nendpoints:\n  demo: {{ engine: mock }}\n  other: {{ engine: mock }}\nmodels: {{ small: {{ id: small }} }}\n\

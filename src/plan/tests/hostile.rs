@@ -100,7 +100,7 @@ fn harmless_words_are_shown() {
     assert!(refused(text, Format::Yaml).contains("fifty"));
 }
 
-/// A valid plan with some characters changed, removed or duplicated.
+/// Returns a valid plan with some characters changed, removed or duplicated.
 fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     let edit =
         (0..text.len(), 0usize..12, prop_oneof![Just(String::new()), "[-\\[\\]{}:,&*!|>'\"#%@\t\n 0-9a-zé]{0,4}"]);

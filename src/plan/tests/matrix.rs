@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::model::matrix::range::{By, Range};
 use crate::units::Decimal;
 
-/// A plan whose only sweep has this matrix in addition to its endpoint and model.
+/// Returns a plan whose only sweep has this matrix in addition to its endpoint and model.
 fn with(axes: &str) -> Loaded {
     good(
         &format!(

@@ -66,7 +66,7 @@ const WHOLE: [(&str, &str); 10] = [
 /// Keys that no loaded plan has: fragments and variables are resolved during reading.
 const GONE: [&str; 2] = ["use", "vars"];
 
-/// The tables at a path, with `*` for any name.
+/// Returns the tables at a path, with `*` for any name.
 fn tables<'v>(value: &'v serde_json::Value, path: &str) -> Vec<&'v serde_json::Map<String, serde_json::Value>> {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let Some(table) = value.as_object() else { return Vec::new() };

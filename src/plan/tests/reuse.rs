@@ -44,7 +44,7 @@ fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors
     parse_with(Path::new("plans/p.yaml"), &text, Format::Yaml, &options, &files)
 }
 
-/// A plan that must be valid, from its own text alone.
+/// Returns a plan that must be valid, from its own text alone.
 fn good_with(text: &str, set: &[&str]) -> Loaded {
     load_among(&[("plans/p.yaml", text)], set).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -53,7 +53,7 @@ fn errors_among(files: &[(&str, &str)], set: &[&str]) -> String {
     load_among(files, set).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
-/// The errors of the plan above with these lines added before it.
+/// Returns the errors of the plan above with these lines added before it.
 fn errors_with(head: &str, set: &[&str]) -> String {
     errors_among(&[("plans/p.yaml", &format!("{head}\n{PLAN}"))], set)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The target of a schema node's reference; the node itself if it has none.
+/// Returns the target of a schema node's reference; the node itself if it has none.
 fn target<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
     name.map_or(node, |name| &root["$defs"][name])
@@ -46,7 +46,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
     }
 }
 
-/// Whether an editor can offer a value, here or at the target of the reference.
+/// Returns whether an editor can offer a value, here or at the target of the reference.
 fn offers(root: &Value, node: &Value) -> bool {
     let here = ["examples", "enum", "const", "default"].iter().any(|key| node.get(key).is_some());
     let within =
@@ -55,13 +55,13 @@ fn offers(root: &Value, node: &Value) -> bool {
     here || within() || (!std::ptr::eq(target, node) && offers(root, target)) || first_type(node) == "boolean"
 }
 
-/// Whether the value is a table or a list of tables, whose fields are described there.
+/// Returns whether the value is a table or a list of tables, whose fields are described there.
 fn is_table(root: &Value, node: &Value) -> bool {
     let node = target(root, node);
     first_type(node) == "object" || (first_type(node) == "array" && is_table(root, &node["items"]))
 }
 
-/// The intended type of a value; an expression may replace it.
+/// Returns the intended type of a value; an expression may replace it.
 fn first_type(node: &Value) -> &str {
     node["type"].as_str().or_else(|| node["type"][0].as_str()).unwrap_or_default()
 }
@@ -110,13 +110,13 @@ const UNSEEN: [(Code, &str); 16] = [
     (Code::TooManyCells, "cells are a product of the lengths of axes"),
 ];
 
-/// The codes of the errors that `check` reports for a text.
+/// Returns the codes of the errors that `check` reports for a text.
 fn codes(name: &Path, text: &str) -> BTreeSet<Code> {
     let checked = parse(name, text, Format::of(name).unwrap_or(Format::Yaml));
     checked.err().iter().flat_map(|errors| errors.diagnostics.iter().map(|found| found.code)).collect()
 }
 
-/// The files of a folder of this repository.
+/// Returns the files of a folder of this repository.
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -124,7 +124,8 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The content of a text, parsed without knowledge of plans; `None` if it is not valid YAML or TOML.
+/// Returns the content of a text, parsed without knowledge of plans; `None` if it is not valid YAML or
+/// TOML.
 fn value(path: &Path, text: &str) -> Option<Value> {
     match Format::of(path)? {
         Format::Yaml => serde_yaml::from_str(text).ok(),

@@ -36,7 +36,7 @@ fn plan() -> Loaded {
     plan::parse(Path::new("plan.yaml"), &text, Format::Yaml).expect("a plan")
 }
 
-/// A run, as it would be recorded.
+/// Returns a run, as it would be recorded.
 fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     RunRecord {
         format: 1,
@@ -76,7 +76,7 @@ fn made() -> Made {
     }
 }
 
-/// One run after another, with a night between the two halves.
+/// Returns one run after another, with a night between the two halves.
 fn timeline(records: &[RunRecord]) -> Vec<Span> {
     let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
     let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };
@@ -91,7 +91,7 @@ fn timeline(records: &[RunRecord]) -> Vec<Span> {
     records.iter().enumerate().map(span).collect()
 }
 
-/// The distributions of each run of a curve's lightest load.
+/// Returns the distributions of each run of a curve's lightest load.
 fn repeats(curve: &Curve, made: &Made) -> Vec<RepeatSpread> {
     let of = |run: &curve::Run| RepeatSpread {
         repeat: run.labels.repeat,

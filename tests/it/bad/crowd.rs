@@ -15,7 +15,7 @@ use super::super::outcomes::{by_number, plan};
 use super::raw::{PROBE_ANSWER, read_request};
 use super::{MB, watched};
 
-/// The shortest possible prompts: the test is about their number.
+/// Returns a plan with the shortest possible prompts: the test is about their number.
 fn tiny(port: u16, rest: &str) -> String {
     plan(&[("a", port)], rest).replace("output_tokens: 8", "prompt_tokens: 16, output_tokens: 2")
 }

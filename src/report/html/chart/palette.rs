@@ -72,7 +72,7 @@ mod tests {
         [at(1), at(3), at(5)]
     }
 
-    /// The value of a variable in the block of a theme.
+    /// Returns the value of a variable in the block of a theme.
     fn variable(theme: &str, name: &str) -> [u8; 3] {
         let block = STYLE.split(theme).nth(1).unwrap_or_else(|| panic!("style.css has {theme}"));
         let value = block.split(&format!("{name}: ")).nth(1).unwrap_or_else(|| panic!("{theme} has {name}"));
