@@ -305,7 +305,7 @@ impl Pressure {
     }
 }
 
-/// What a run cost its generator.
+/// The CPU cost of a run for the generator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.

@@ -103,7 +103,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// What the server of a run reported about itself, and where the time went, if that was scraped.
+/// The server's own metrics during a run, and where the time went, if that was scraped.
 fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);

@@ -18,7 +18,7 @@ pub(super) struct Tried {
     attempt: u32,
     /// How the last attempt ended.
     how: Ending,
-    /// What spoiled the last attempt; null if nothing did.
+    /// The cause that spoiled the last attempt; null if none did.
     cause: Option<SpoilCause>,
     /// Why the last attempt failed, in words; null if it did not fail.
     detail: Option<String>,

@@ -18,7 +18,7 @@ use crate::sweep::resume::{Action, Decision, again};
 use crate::sweep::{question, secrets_of, target};
 use crate::units::text::counted;
 
-/// What servers report about themselves around a sweep.
+/// Self-descriptions of servers before and after a sweep.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     /// Self-descriptions of servers that sweepline does not launch, by endpoint; `None` for servers that

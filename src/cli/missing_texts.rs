@@ -1,4 +1,4 @@
-//! Results that lack the texts that the plan asks to record.
+//! Results that lack the texts that the plan wants recorded.
 
 use crate::rows::Table;
 use crate::sweep::resume::{Action, Decision};

@@ -61,7 +61,7 @@ pub(crate) struct ProbedEndpoint {
     pub reason: Option<String>,
     /// The path to it, as far as it was measured.
     way: Way,
-    /// Why it is not near, if the plan says `near: true` and the measurements contradict it; null otherwise.
+    /// Why it is not near, if the plan sets `near: true` and the measurements contradict it; null otherwise.
     not_near: Option<String>,
     /// The same as `fingerprint`, for any model.
     #[serde(skip)]

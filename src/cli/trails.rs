@@ -132,7 +132,7 @@ fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -
 /// The purposes of the runs of a search, derived from what the runs before them show about the objective in
 /// question.
 struct Goals {
-    /// What was observed for each objective in question; empty if no search asks.
+    /// The observation for each objective in question; empty if no search needs it.
     seen: Vec<(Objective, Vec<Probe>)>,
 }
 

@@ -207,8 +207,8 @@ fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
     value.iter().for_each(put);
 }
 
-/// What a tokenizer fits in addition to prompts without context. Earlier versions used estimates there,
-/// so runs of such content are different ones; all other runs stay the same.
+/// The texts that a tokenizer fits in addition to prompts without context. Earlier versions used estimates
+/// there, so runs of such content are different ones; all other runs stay the same.
 fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
     let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
     let is_scripted = |content: &Content| {

@@ -116,7 +116,7 @@ pub struct GateValue {
     pub of: String,
     /// The metric.
     pub metric: String,
-    /// The value in its unit; `None` if there is none.
+    /// The value in its unit; `None` without a value.
     pub value: Option<String>,
     /// Its 95 % interval; `None` for loads, and if unknown.
     pub interval: Option<String>,

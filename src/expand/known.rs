@@ -64,7 +64,7 @@ pub enum Says {
 }
 
 impl Finding {
-    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` if there is none.
+    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` without a value.
     pub fn value(&self) -> Option<String> {
         match &self.says {
             Says::Load { load, is_least, .. } => {

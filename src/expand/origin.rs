@@ -140,7 +140,8 @@ impl Place<'_> {
         chain(name, &self.plan.scenarios).map_or_else(Vec::new, |(chain, _)| chain)
     }
 
-    /// What a scenario's requests have in common depends on its built-in, which the last `base` names.
+    /// The text that a scenario's requests share depends on its built-in scenario, which the last `base`
+    /// names.
     fn base(&self) -> Vec<Step> {
         match self.chain().last() {
             Some((name, _)) => keys(&["scenarios", name, "base"]),

@@ -35,7 +35,7 @@ pub struct RunRow {
     pub tokens: MeanTokens,
     /// The server and the machine, as detected.
     pub found: FoundHosts,
-    /// What the plan declares about it.
+    /// The plan's declarations about it.
     pub declared: DeclaredFacts,
     /// Whether the plan's objective holds in it; `None` without an objective, and for classes.
     pub objective: Option<Answer>,

@@ -18,10 +18,9 @@ const TITLES: [(Kind, &str); 3] = [
     (Kind::Differs, "In the plan, with a different meaning:"),
     (Kind::Needless, "Not needed here, or done differently:"),
 ];
-/// The first line, from which an editor knows the plan's fields.
-const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n\
-                      # (written by `sweepline schema > plan.schema.json`; with it an editor completes and checks this plan)\n\
-                      #\n";
+/// The first line, from which an editor learns the plan's fields.
+const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n# (written by `sweepline schema > \
+                      plan.schema.json`; with it an editor completes and checks this plan)\n#\n";
 
 /// Returns the plan's text. `from` is its source, in words.
 pub(super) fn text(draft: &Draft, from: &str) -> String {

@@ -47,7 +47,7 @@ pub struct Lint {
     pub message: String,
     /// The remedy: the text to write.
     pub remedy: String,
-    /// What it puts in doubt.
+    /// The aspect that it puts in doubt.
     pub(crate) threatens: Threat,
     /// Names of facts that are not disclosed; empty if the lint is about something else.
     pub(crate) undisclosed: Vec<String>,

@@ -41,7 +41,7 @@ pub struct Rule {
     pub code: LintCode,
     /// Name.
     pub name: &'static str,
-    /// What it puts in doubt.
+    /// The aspect that it puts in doubt.
     pub(crate) threatens: Threat,
     /// Severity.
     pub severity: Severity,

@@ -1,4 +1,4 @@
-//! What a lint puts in doubt; this determines its rank among others.
+//! The aspect of a result that a lint puts in doubt; this determines its rank among others.
 
 /// The threats, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -7,7 +7,7 @@ pub(crate) enum Threat {
     Verdict,
     /// Whether a difference is due to the compared variable.
     Comparison,
-    /// What is known about the tail, and about other loads and lengths than the measured ones.
+    /// The tail, and loads and lengths other than the measured ones.
     Tail,
     /// Whether others can tell what was measured.
     Disclosure,

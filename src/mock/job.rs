@@ -8,7 +8,7 @@ use super::tell::Took;
 use super::timer::now;
 use super::wire::Framing;
 
-/// What happens to the connection after a response.
+/// The state of the connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Keep,

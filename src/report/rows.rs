@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// What the rows have in common.
+/// The attributes that the rows share.
 pub(super) struct Head<'a> {
     /// The headings of the names.
     pub names: Vec<&'a str>,

@@ -8,7 +8,7 @@ use super::Spoiled;
 /// responded well between the attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
-    /// What spoiled its last attempt.
+    /// The cause that spoiled its last attempt.
     pub spoiled: Spoiled,
     /// Number of retries: the maximum allowed.
     pub retries: u32,

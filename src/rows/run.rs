@@ -127,10 +127,10 @@ pub struct Facts {
     /// shorter ones: those are sent with this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
-    /// Nothing that the server did could end the run: the plan sets `errors: measured`.
+    /// No behavior of the server could end the run, because the plan sets `errors: measured`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
-    /// What was scraped from the server during the run; null if the plan requests no telemetry.
+    /// The data scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
 }

@@ -234,7 +234,7 @@ table! {
     }
 }
 
-/// What the recorder passes to the writer: one request and the gaps between its token events.
+/// The unit that the recorder passes to the writer: one request and the gaps between its token events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The request.

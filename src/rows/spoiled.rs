@@ -34,7 +34,7 @@ impl Spoiled {
     }
 }
 
-/// What can spoil an attempt.
+/// The causes that can spoil an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpoilCause {

@@ -28,7 +28,7 @@ const KEPT: [&str; 6] = [
 #[derive(Debug)]
 pub struct Embedded {
     child: Child,
-    /// Closing it ends the process; `None` once it was asked to end.
+    /// Closing it ends the process; `None` once its end was requested.
     pipe: Option<ChildStdin>,
     url: String,
     alive: Arc<AtomicBool>,

@@ -61,8 +61,8 @@ pub enum StoreError {
     },
     /// Another writer holds this part.
     #[error(
-        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, so there \
-         is nothing to remove",
+        "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the \
+         process, so there is nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     PartLocked {
@@ -78,7 +78,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Something other than a folder in place of the inventory.
@@ -86,7 +86,7 @@ pub enum StoreError {
     NoInventory {
         /// The entry at its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Written by a later program.
@@ -111,7 +111,7 @@ pub enum StoreError {
     Unusable {
         /// The run's folder.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A run whose result was replaced while it was read, and is no longer kept.

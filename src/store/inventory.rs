@@ -90,7 +90,7 @@ pub enum Entered {
 }
 
 impl Entered {
-    /// Returns what is wrong with the entry; `None` if nothing is.
+    /// Returns the problem of the entry; `None` if nothing is.
     pub fn problem(&self) -> Option<&str> {
         match self {
             Entered::Behind | Entered::Same => None,
@@ -116,7 +116,7 @@ pub(super) fn folder(layout: &Layout) -> Result<Option<Folder>, StoreError> {
     }
 }
 
-/// Reads the entry of the run `id`; `None` if there is none.
+/// Reads the entry of the run `id`; `None` if it does not exist.
 pub(super) fn entry(folder: Option<&Folder>, id: &str) -> Result<Option<Entry>, StoreError> {
     let name = format!("{}.json", short(id));
     let Some(folder) = folder else { return Ok(None) };
@@ -137,7 +137,7 @@ pub(super) fn entry(folder: Option<&Folder>, id: &str) -> Result<Option<Entry>, 
     Ok(Some(entry))
 }
 
-/// Compares a whole record with its entry; an error is what is wrong with the record.
+/// Compares a whole record with its entry; an error describes the problem of the record.
 pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreError>) -> Result<Entered, String> {
     let entry = match entry {
         Ok(None) => return Ok(Entered::Behind),

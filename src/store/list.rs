@@ -247,7 +247,7 @@ fn unread(error: &StoreError) -> State {
     }
 }
 
-/// Returns what is wrong with the id in a record.
+/// Returns the problem of the id in a record.
 fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
     let is_id = record.id.len() == 64 && record.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match is_id {
@@ -259,7 +259,7 @@ fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
     }
 }
 
-/// Returns what is wrong with the files of a run, without reading them.
+/// Returns the problem of a run's files, without reading them.
 fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     wanted(record).map(|(name, _)| name).find_map(|name| match size_problem(folder, record, name) {
         Ok(Some(_)) if is_to_fetch(folder, record, name) => None,
@@ -284,7 +284,7 @@ pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<T
     tables.chain(others)
 }
 
-/// Returns what is wrong with a file, without reading it.
+/// Returns the problem of a file, without reading it.
 pub(super) fn size_problem(folder: &Folder, record: &RunRecord, name: &str) -> Result<Option<String>, StoreError> {
     let listed = record.files.get(name);
     let is_optional = Table::ALL.iter().any(|table| table.file() == name && table.is_optional());

@@ -28,7 +28,7 @@ const INSTANT: Duration = Duration::from_millis(5);
 pub struct FileReport {
     /// Its name.
     pub name: String,
-    /// What is wrong with it; null if nothing is.
+    /// The problem; null if there is none.
     pub problem: Option<String>,
     /// Whether the problem is not damage: this user or this program cannot read it.
     #[serde(skip)]
@@ -72,7 +72,7 @@ pub struct Verified {
     pub runs: Vec<RunReport>,
     /// Committed runs that are gone.
     pub deleted: Vec<Deleted>,
-    /// What is wrong with the inventory itself; `None` if nothing is.
+    /// The problem of the inventory itself; `None` if nothing is.
     pub inventory: Option<String>,
 }
 
@@ -224,7 +224,7 @@ fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, St
     })
 }
 
-/// Opens a file whose size and digest are those of its commit, or returns what is wrong with it.
+/// Opens a file whose size and digest are those of its commit, or returns the problem.
 fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<RowFile, String>, StoreError> {
     if let Some(problem) = size_problem(folder, record, name)? {
         return Ok(Err(problem));
@@ -250,7 +250,7 @@ fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     wanted(record).map(report).filter(is_of_run).collect()
 }
 
-/// Returns what is wrong with a file: its bytes, or its rows although its bytes are those of the commit.
+/// Returns the problem of a file: its bytes, or its rows although its bytes are those of the commit.
 fn file_problem(
     folder: &Folder,
     record: &RunRecord,
@@ -266,7 +266,7 @@ fn file_problem(
     Ok(table.and_then(|table| page_problem(file, record, table)))
 }
 
-/// Returns what is wrong with the rows of a file.
+/// Returns the problem of a file's rows.
 fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<String> {
     let name = table.file();
     if table == Table::Requests {

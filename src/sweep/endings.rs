@@ -31,7 +31,7 @@ pub struct CellStanding {
     /// Expected total number of repeats if they continue to vary as they do; `None` if it cannot be
     /// estimated.
     pub expect: Option<u32>,
-    /// When it ends; `None` while it goes on, and if all repeats were made without an answer.
+    /// When it ends; `None` while it continues, and if all repeats were made without an answer.
     pub end: Option<CellEnd>,
 }
 

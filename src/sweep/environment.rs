@@ -42,7 +42,7 @@ pub(crate) struct Expected {
     pub(crate) versions: HashMap<String, String>,
 }
 
-/// What a launched server reported about itself when it was ready.
+/// The self-description of a launched server when it was ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaunchedSaid {
     /// A run for which it was launched.
@@ -75,7 +75,7 @@ fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
 pub(crate) struct Guard {
     expected: Expected,
     refused: HashSet<String>,
-    /// What launched servers reported, one entry for each start.
+    /// The reports of launched servers, one entry for each start.
     launched: Vec<LaunchedSaid>,
 }
 
@@ -155,8 +155,8 @@ pub(crate) fn pin_broken(endpoint: &str, changed: &Changed) -> String {
     let Changed { what, was, is } = changed;
     format!(
         "endpoint `{endpoint}` reports {what} {is}, but its results were measured on {was}, and the plan sets \
-         `environment: pin`: start {was} again, choose another results folder, or write `environment: match` to measure \
-         those runs again"
+         `environment: pin`: start {was} again, choose another results folder, or write `environment: match` to \
+         measure those runs again"
     )
 }
 

@@ -49,7 +49,7 @@ pub struct RunView {
     pub(crate) standing: Option<String>,
 }
 
-/// What the names of a plan's runs must contain to be distinct.
+/// The parts that make the names of a plan's runs distinct.
 #[derive(Debug, Clone, Default)]
 pub struct Naming {
     /// The plan has several models.
@@ -275,7 +275,7 @@ pub enum Event {
     Busy {
         /// Its name.
         endpoint: String,
-        /// What keeps it busy, and how long the run waits.
+        /// The cause that keeps it busy, and how long the run waits.
         what: String,
     },
     /// A server is not ready and will be probed again.
@@ -333,7 +333,7 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// The sweep was asked to stop.
+    /// A stop of the sweep was requested.
     Stopping,
     /// No further events follow.
     End,

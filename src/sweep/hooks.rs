@@ -22,7 +22,7 @@ const RESET_WITHIN: Nanos = Nanos::from_secs(60);
 /// Lines of a hook's output that an error quotes.
 const TAIL_LINES: usize = 8;
 
-/// What is known about a run's hooks when it is dispatched.
+/// The data about a run's hooks at its dispatch.
 #[derive(Debug, Clone)]
 pub(super) struct RunHooks {
     /// Its endpoint.
@@ -190,7 +190,7 @@ fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     }
 }
 
-/// Returns what is wrong with the hooks of an endpoint before anything is sent: a missing program.
+/// Returns the problem of an endpoint's hooks before anything is sent: a missing program.
 pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Result<(), String> {
     for point in HookPoint::ALL {
         let hooks = concrete_hooks(endpoint, &run.spec, point, None);

@@ -129,7 +129,7 @@ impl Launching {
         })
     }
 
-    /// Returns what is wrong before anything is started: a missing program or a missing secret.
+    /// Returns the problems that are known before anything is started: a missing program or a missing secret.
     pub(super) fn look(&self) -> Result<(), String> {
         let Some(launch) = &self.endpoint.launch else { return Ok(()) };
         for reference in launch.secrets() {

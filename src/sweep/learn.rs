@@ -5,7 +5,7 @@ use crate::server::{Counter, PROMPT, ProbeError, Question};
 use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
 
-/// What a server taught about its tokenizer.
+/// The token counts that a server returned for its tokenizer.
 pub(crate) struct Learned {
     counter: Counter,
     lesson: Lesson,

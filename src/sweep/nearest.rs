@@ -29,7 +29,7 @@ pub(crate) struct Known<'a> {
     pub wanted: bool,
 }
 
-/// What the results nearest to a new run show.
+/// The comparison of a new run with the results nearest to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The same spec was committed under another id: the meaning of the numbers has changed.

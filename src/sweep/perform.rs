@@ -149,7 +149,7 @@ impl Retries {
     }
 }
 
-/// What a run needs besides its spec.
+/// The resources that a run needs besides its spec.
 pub struct Order {
     /// The run.
     pub run: PlannedRun,
@@ -171,7 +171,7 @@ pub struct Order {
     pub(crate) progress: Arc<Progress>,
     /// Turns true when the run is to stop.
     pub stop: watch::Receiver<bool>,
-    /// What is known about leftovers of runs.
+    /// The state of leftovers of runs.
     pub(crate) settle: Arc<Settle>,
     /// The watch of the server that was launched for it, and how that server started.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
@@ -240,7 +240,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
     let mut hook_runs = Vec::new();
     if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
-        // What was begun is ended nevertheless.
+        // Hooks that have begun are ended nevertheless.
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }

@@ -58,7 +58,7 @@ pub(crate) struct Decision {
     pub(crate) action: Action,
     /// The reason, in words.
     pub reason: String,
-    /// What the results nearest to a new run show, once `explain` has compared them.
+    /// The comparison with the results nearest to a new run, once `explain` has made it.
     pub change: Option<Change>,
     /// The number of spoiled attempts that count.
     pub spoiled: u32,

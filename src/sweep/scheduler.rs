@@ -164,9 +164,9 @@ enum Answer {
     Served(Result<Embedded, String>),
     /// A server that the plan launches was started, or failed to start.
     Launched(Result<Started, NotStarted>),
-    /// What keeps a run's server busy; the run goes on.
+    /// The cause that keeps a run's server busy; the run is still in progress.
     Busy(String),
-    /// Its server is not ready yet; the probe goes on.
+    /// Its server is not ready yet; probing continues.
     Waits(Waiting),
     /// Its server is ready, or will not be.
     Probed(Box<ProbeOutcome>),

@@ -31,7 +31,7 @@ const TELL_AFTER: Duration = Duration::from_secs(2);
 /// makes it update.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
-/// What is known about the servers of an invocation with regard to whether they are idle.
+/// Tracks whether the servers of an invocation are idle.
 #[derive(Debug, Default)]
 pub(crate) struct Settle {
     servers: Mutex<HashMap<String, Server>>,
@@ -89,7 +89,7 @@ impl Settle {
             }
         });
         progress.settling.set(0);
-        // Whatever the outcome of the run: until it is known to have left nothing behind, it may have.
+        // Regardless of the run's outcome, it may have left work behind until the opposite is known.
         own.is_doubted = true;
         self.servers().extend(others.into_iter().chain([(endpoint.to_owned(), own)]));
         ended
@@ -161,7 +161,7 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
-        // One that can no longer be reached may be gone, and one that hangs is waited for once.
+        // An unreachable server may be gone, and a hanging one is waited for only once.
         other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;

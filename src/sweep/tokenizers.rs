@@ -22,7 +22,7 @@ pub struct Tokenizers {
     learned: Mutex<HashMap<(String, String), Option<Taught>>>,
 }
 
-/// What a server taught, and the tokenizers derived from it.
+/// The token counts of a server, and the tokenizers derived from them.
 struct Taught {
     learned: Learned,
     of_chats: Option<Arc<Tokenizer>>,

@@ -1,4 +1,4 @@
-//! What prompts of a profile have in common: the category of a request, its group, and how much it shares.
+//! The text that prompts of a profile share: the category of a request, its group, and how much it shares.
 //!
 //! Requests of the categories are evenly mixed: of the first n requests each category has its share of n to
 //! within one request for each category before it. So a short run shares as much as a long one. A category

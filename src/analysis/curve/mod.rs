@@ -108,7 +108,7 @@ pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<V
 /// One curve.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
-    /// What its runs have in common.
+    /// The attributes that its runs share.
     pub series: Series,
     /// The unit of its load.
     pub axis: Axis,

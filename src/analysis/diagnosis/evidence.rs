@@ -15,9 +15,9 @@ pub struct Symptom {
     pub title: &'static str,
     /// Its likely cause.
     pub regime: &'static str,
-    /// What would confirm the cause.
+    /// Evidence that would confirm the cause.
     pub confirm: &'static str,
-    /// What would refute the cause.
+    /// Evidence that would refute the cause.
     pub refute: &'static str,
     /// The first remedy to try.
     pub response: &'static str,

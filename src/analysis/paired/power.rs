@@ -1,5 +1,5 @@
-//! What a paired t test can detect: its power, the smallest difference that it finds in 80 % of cases,
-//! and how many pairs a difference takes. Differences are in standard deviations of one pair's
+//! The sensitivity of a paired t test: its power, the smallest difference that it finds in 80 % of cases,
+//! and the number of pairs that a difference requires. Differences are in standard deviations of one pair's
 //! difference.
 
 use crate::analysis::student;

@@ -48,7 +48,7 @@ struct Point {
     time: f64,
 }
 
-/// What changes the crossing from run to run, besides noise.
+/// Causes, besides noise, of a crossing that changes from run to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Course {
     Steady,

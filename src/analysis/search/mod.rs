@@ -1,4 +1,4 @@
-//! What to measure next to find the highest load that meets an objective. Pure: no clock, no I/O, no
+//! Decides what to measure next to find the highest load that meets an objective. Pure: no clock, no I/O, no
 //! random numbers, so that a resumed sweep decides the same from the same runs.
 //!
 //! Four steps, each derived from the runs so far, in this order: the load doubles from the lower end of

@@ -49,13 +49,13 @@ struct OneConfiguration {
     /// The arrivals per second between which the limit of one instance lies; null if it is not counted, and
     /// in closed loops.
     max_qps: Option<Bracket>,
-    /// What one instance delivers at the highest load that holds; null if `max_qps` is null.
+    /// Figures and cost of one instance at the highest load that holds; null if `max_qps` is null.
     instance: Option<Instance>,
     /// How many instances the target takes; null if `max_qps` is null, and without a target.
     fleet: Option<Fleet>,
 }
 
-/// What one instance delivers at the highest load that holds.
+/// Figures and cost of one instance at the highest load that holds.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Instance {
     /// Requests per second that arrived, on average over its runs; the number of instances follows from it.

@@ -71,7 +71,7 @@ struct OneConfiguration {
     /// The load of its figures, as in `curves`: the one that was named, the highest that holds, else the
     /// lightest that was measured (without an objective the heaviest); null if no run counts.
     at: Option<OneRung>,
-    /// What one instance delivers and costs at the highest rate that holds; null if none holds, and in
+    /// Figures and cost of one instance at the highest rate that holds; null if none holds, and in
     /// closed loops.
     instance: Option<Instance>,
 }

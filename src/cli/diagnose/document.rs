@@ -73,9 +73,9 @@ struct OneDiagnosis {
     why: Option<String>,
     /// Its likely cause.
     likely: &'static str,
-    /// What would confirm that.
+    /// Evidence that would confirm it.
     confirm_with: &'static str,
-    /// What would refute it.
+    /// Evidence that would refute it.
     refuted_by: &'static str,
     /// What to try first.
     try_first: &'static str,

@@ -130,14 +130,14 @@ pub(crate) struct Part {
     pub sweep: String,
     /// Where it begins, as file:line:column.
     pub place: Option<String>,
-    /// What its repeats can show about the margin of its comparison; null without a margin, and below 3 repeats.
+    /// The margin of its comparison that its repeats can show; null without a margin, and below 3 repeats.
     pub margin: Option<MarginCost>,
     /// Its runs.
     #[serde(flatten)]
     pub totals: Totals,
 }
 
-/// What this number of repeats can show about a margin.
+/// The precision of this number of repeats with regard to a margin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MarginCost {
     /// The margin by which an arm may be worse (0.02: 2 %).

@@ -9,7 +9,7 @@ use super::decisions::decide;
 use crate::cli::failure::Failure;
 use crate::sweep::resume::{Decision, Wishes};
 
-/// What a stage is to do.
+/// The work of a stage.
 pub(super) struct Stage {
     /// The decision for each run; `None` if it is not part of this stage.
     pub(super) decisions: Vec<Option<Decision>>,

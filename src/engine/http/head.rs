@@ -54,7 +54,7 @@ impl Head {
                 };
             };
             if head.status == 101 {
-                return Err(Malformed::new("the server switches to another protocol without being asked"));
+                return Err(Malformed::new("the server switches to another protocol without a request for it"));
             }
             before += head.length;
             if head.status >= 200 {

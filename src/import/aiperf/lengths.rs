@@ -41,7 +41,7 @@ impl Length {
     }
 }
 
-/// The length here; `None` if there is none that can be read.
+/// The length here; `None` if none can be read.
 pub(super) fn length(at: At, least: u32) -> Option<Length> {
     if !at.is_map() {
         let said = at.float()?;

@@ -52,7 +52,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Only a command's options configure the sweep, and there is none.
+        // Only a command's options configure the sweep, and here there is no command.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }

@@ -45,7 +45,7 @@ pub enum Reuse {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
-    /// What requests have in common.
+    /// The text that requests share.
     pub reuse: Reuse,
     /// Tokens of the shared system prompt; 0 for none.
     pub system_tokens: u32,

@@ -68,7 +68,7 @@ pub struct Scenario {
     /// distribution from which each turn draws. Default: no think time.
     #[schemars(example = &"5s")]
     pub think: Option<Think>,
-    /// Whose responses the history of a conversation contains: the server's, or scripted ones. Default:
+    /// The source of the responses in the history of a conversation: the server's, or scripted ones. Default:
     /// real.
     #[schemars(extend("default" = "real"))]
     pub history: Option<History>,

@@ -127,7 +127,7 @@ pub struct Sweep {
     /// Rules of the methodology lint that do not apply to this sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
-    /// What you expect to see.
+    /// The result that you expect.
     #[schemars(example = "It bends at 20 requests per second.")]
     pub hypothesis: Option<String>,
     /// Further information for readers of the results.

@@ -14,7 +14,7 @@ pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 pub struct Talk {
     /// How long a user thinks between a response and the next turn; `None` for no think time.
     pub think: Option<Think>,
-    /// Whose responses the history contains.
+    /// The source of the responses in the history.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub history: History,
     /// The unit of arrival of an open loop.

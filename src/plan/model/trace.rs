@@ -29,7 +29,7 @@ pub struct TraceFile {
     /// The meaning of its columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
-    /// What to do with an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
+    /// The action for an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// Replay speed relative to the recording. Default 1.

@@ -48,7 +48,7 @@ pub(crate) struct CellNames {
 pub struct CellMistake {
     /// The error.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 

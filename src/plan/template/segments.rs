@@ -17,7 +17,7 @@ pub(super) struct Mistake {
     pub code: Code,
     /// The error message.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
     /// The place, in bytes of the template.
     pub at: Range<usize>,

@@ -63,7 +63,7 @@ pub(crate) enum Kind {
     GivenUp,
     /// A run is skipped for now.
     Skipped,
-    /// The sweep was asked to stop.
+    /// A stop of the sweep was requested.
     Stopping,
     /// The current state.
     Status,

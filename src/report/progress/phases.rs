@@ -56,7 +56,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.idling.get() > 0 {
         return Some(LivePhase::Idle);
     }
-    // The counters also say `fill` before the load begins.
+    // The counters also contain `fill` before the load begins.
     let phase = match progress.phase() {
         Phase::Fill => LivePhase::Fill,
         Phase::Stabilize => LivePhase::Stabilize,

@@ -45,7 +45,7 @@ pub(crate) struct LiveSweep {
     pub(crate) skipped: usize,
     /// Estimated remaining time, in seconds; null before the first run is known, and after the last one.
     pub(crate) left_s: Option<f64>,
-    /// Whether it was asked to stop.
+    /// Whether a stop was requested.
     pub(crate) stopping: bool,
     /// Active runs.
     pub(crate) running: Vec<LiveRun>,

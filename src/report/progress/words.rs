@@ -48,7 +48,7 @@ pub(super) fn errors(run: &LiveRun) -> Option<String> {
     (run.failed > 0).then(|| format!("{}{last}", counted(run.failed as usize, "error")))
 }
 
-/// What the sweep waits for.
+/// The event that the sweep waits for.
 pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     let seconds = |seconds: f64| duration(seconds as u64);
     let of = wait.within_s.map(|within| format!(" of {}", seconds(within))).unwrap_or_default();

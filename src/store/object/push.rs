@@ -89,7 +89,7 @@ impl ObjectResults {
         Err(ObjectError::Failed { url: self.url.clone(), doing: Doing::Write, key: key.to_string(), why })
     }
 
-    /// Returns the `run.json` that is committed there; `None` if there is none.
+    /// Returns the `run.json` that is committed there; `None` without a commit.
     pub(super) fn committed(&self, id: &str) -> Result<Option<Vec<u8>>, ObjectError> {
         self.get(&self.key(&["runs", &keys::commit_of(id)]))
     }

@@ -102,7 +102,7 @@ impl Part {
         }
     }
 
-    /// Returns how its search ended; `None` while it goes on. For a cost, `below_range` means that the
+    /// Returns how its search ended; `None` while it continues. For a cost, `below_range` means that the
     /// lightest load is cheap enough, and `above_range` that none is.
     pub fn end(&self) -> Option<&'static str> {
         Some(match self.answer.as_ref()? {

@@ -174,7 +174,7 @@ impl Trials {
     }
 }
 
-/// Returns what happens to the setting of a run after it.
+/// Returns the outcome for the setting of a run after it.
 fn became(run: &Seen, seen: &[Seen], stands: &Stands) -> Became {
     let is_alive = stands.alive.contains(&run.configuration);
     let has_longer = seen.iter().any(|other| other.configuration == run.configuration && other.rung > run.rung);

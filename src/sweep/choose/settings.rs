@@ -35,11 +35,11 @@ pub struct SettingRun {
     pub rung: usize,
     /// Its own value; `None` if the run is invalid or was given up.
     pub value: Option<f64>,
-    /// What happened to its setting afterwards.
+    /// The outcome for its setting.
     pub became: Became,
 }
 
-/// What happened to a setting after one of its runs.
+/// The outcome for a setting after one of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Became {

@@ -62,7 +62,7 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Returns what is wrong with hooks before anything is sent: endpoint and reason, each once.
+    /// Returns the problems of hooks before anything is sent: endpoint and reason, each once.
     pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
         let mut wrong: Vec<(String, String)> = Vec::new();

@@ -34,7 +34,7 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Returns what is wrong with the servers to launch, before any is launched: endpoint and
+    /// Returns the problems of the servers to launch, before any is launched: endpoint and
     /// reason, each once.
     pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();

@@ -4,7 +4,7 @@ use hyper::header::HOST;
 use hyper::{HeaderMap, Method, StatusCode};
 use subtle::ConstantTimeEq;
 
-/// What an admitted request gets.
+/// The response to an admitted request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The page.
@@ -13,7 +13,7 @@ pub(super) enum Wanted {
     Live,
 }
 
-/// What requests are checked against.
+/// The values that requests are checked against.
 pub(super) struct Guard {
     token: String,
     port: u16,
@@ -25,7 +25,7 @@ impl Guard {
         Guard { token, port }
     }
 
-    /// Returns what the request gets, or the status with which it is refused. The host name is checked
+    /// Returns the response to the request, or the status with which it is refused. The host name is checked
     /// first: a page of another site that resolves its name to this machine (DNS rebinding) learns nothing,
     /// not even whether a token is right.
     pub(super) fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Wanted, StatusCode> {

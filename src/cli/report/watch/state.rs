@@ -52,7 +52,7 @@ impl Now {
     }
 }
 
-/// Returns the contents of the file; `None` if there is none.
+/// Returns the contents of the file; `None` if it does not exist.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
     let told = |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let metadata = match fs::symlink_metadata(path) {

@@ -63,7 +63,7 @@ pub(crate) enum EventKind {
     RunSpoiled,
     /// A run has ended: `result` has its outcome.
     RunEnded,
-    /// The sweep was asked to stop.
+    /// A stop of the sweep was requested.
     Stopping,
 }
 

@@ -11,9 +11,9 @@ use crate::report::progress::events::Headline;
 use crate::sweep::event::{Event, RunView};
 use crate::units::NonceSeed;
 
-/// The requested model, under its name in OpenTelemetry's semantic conventions for generative AI. Those
-/// define latencies and tokens as metrics or for single requests, so a run's numbers have names of
-/// sweepline.
+/// The requested model, under its name in OpenTelemetry's semantic conventions for generative AI. The
+/// conventions define latencies and tokens as metrics or for single requests, so the attributes for a run's
+/// numbers have sweepline's own names.
 const MODEL: &str = "gen_ai.request.model";
 /// Semantic conventions, general attributes: the type of an error.
 const ERROR_TYPE: &str = "error.type";
@@ -75,7 +75,7 @@ impl Tree {
             }
             Event::Chosen { pool, standing, .. } => self.note(at_ns, "decided", &format!("{pool}: {standing}")),
             Event::Pruned { cell, why, .. } => self.note(at_ns, "decided", &format!("{cell}: {why}")),
-            Event::Stopping => self.note(at_ns, "stopping", "the sweep was asked to stop"),
+            Event::Stopping => self.note(at_ns, "stopping", "a stop was requested"),
             _ => {}
         }
     }
