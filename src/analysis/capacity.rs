@@ -97,7 +97,8 @@ impl Instance {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.bears);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
-        // Not from the throughput over the rung's rate: random arrivals deviate from their average.
+        // Not computed from throughput / nominal rate of the rung: random arrivals deviate from their
+        // average.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,

@@ -66,7 +66,7 @@ impl Draw {
         low + (high - low) * self.0.random::<f64>()
     }
 
-    /// Uniform on the log scale.
+    /// Draws a value, uniform on the log scale.
     fn scale(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
     }
@@ -189,7 +189,7 @@ fn observe(facts: &mut Facts, draw: &mut Draw) {
     observed.turns = Some(Spread { count: observed.for_ns / 20_000_000, ..turns });
 }
 
-/// Delays of a thread in 400 samples, of which a share was above 10 ms.
+/// Draws the delays of a thread in 400 samples, of which a share was above 10 ms.
 fn spread(draw: &mut Draw, long: f64) -> Spread {
     let mut delays: Vec<u64> = (0..400).map(|_| draw.delay(long, 10.0)).collect();
     delays.sort_unstable();

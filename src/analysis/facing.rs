@@ -51,7 +51,7 @@ mod tests {
     use crate::analysis::worth::{Sample, Turns};
     use crate::plan::Percentile;
 
-    /// Rates 1, 2, … 1 000, of which the lowest `failed` are failures instead.
+    /// Returns the rates 1, 2, … 1 000, of which the lowest `failed` are failures instead.
     fn rates(failed: usize) -> Summary {
         let mut values: Vec<f64> = (1..=1000).map(|at| -f64::from((at * 387) % 1000 + 1)).collect();
         values.iter_mut().filter(|value| **value >= -(failed as f64)).for_each(|value| *value = f64::INFINITY);

@@ -118,7 +118,8 @@ fn rows(records: &[Record]) -> Vec<Measured> {
     records.iter().map(|record| Measured::from(&record.row)).collect()
 }
 
-/// E2E from the schedule that is exceeded by a share of all requests in the long run, and the median.
+/// Returns the E2E from the schedule that is exceeded by a share of all requests in the long run, and the
+/// median.
 fn long_run(share: f64) -> [f64; 2] {
     let (records, facts) = queue(1, 1_200.0);
     let rows = rows(&records);

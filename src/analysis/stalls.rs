@@ -96,7 +96,7 @@ mod tests {
         stalled_ns(gaps, &mut Vec::new())
     }
 
-    /// 40 gaps of 20 ms, except for the given ones.
+    /// Returns 40 gaps of 20 ms, except for the given ones.
     fn with(others: &[(usize, u64)]) -> Vec<u64> {
         let mut gaps = vec![20 * MS; 40];
         others.iter().for_each(|(at, gap)| gaps[*at] = *gap);

@@ -312,7 +312,7 @@ fn moved(
     let at = place(&change, raw.len());
     let level = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
     let levels = [level(&raw[..at]), level(&raw[at..])];
-    // For two levels whose logarithms differ by this much: the difference over the mean.
+    // The difference of two levels over their mean, from the difference of their logarithms.
     let share = 2.0 * (change.by.abs() / 2.0).tanh();
     let gaps = match metric {
         Metric::Tpot => {

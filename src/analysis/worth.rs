@@ -414,7 +414,7 @@ mod tests {
 
     use super::*;
 
-    /// Values of an autoregressive series.
+    /// Returns values of an autoregressive series.
     fn series(n: usize, phi: f64, seed: u64) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut state = 0.0;

@@ -248,8 +248,8 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
 /// Returns the seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load
 /// points share their gaps; independent of the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // The requests of a cold variant arrive when those of its warm variant do, and the continuation of
-    // conversations moves no arrival. The origin of texts does not matter either.
+    // A cold variant has the arrival times of its warm variant, and the continuation of conversations does
+    // not affect arrivals. The origin of texts does not matter either.
     let data = spec.scenario.data.as_ref().map(Corpus::bare);
     let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");

@@ -43,7 +43,7 @@ impl Enlisted {
     /// Returns its usage until now, or until it left; `None` if it ended without leaving.
     pub(crate) fn used(&self) -> Option<Used> {
         let left = || self.left.get().copied();
-        // It may leave and end between the first two.
+        // The thread may leave and end between the first two reads.
         left().or_else(|| self.thread.used()).or_else(left)
     }
 }

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(learned(usage).split, None, "what also counts tokens is parsed each time");
     }
 
-    /// Texts as models write them, and texts that break careless parsers.
+    /// Generates texts as models write them, and texts that break careless parsers.
     fn text() -> impl Strategy<Value = String> {
         prop_oneof![
             "[ a-zäöü😀]{0,6}",

@@ -134,7 +134,7 @@ impl Watcher {
                 self.sample();
                 if self.samples.len() >= BATCH {
                     self.hand_over();
-                    // A slow disk has delayed this thread and no other.
+                    // A slow disk delays only this thread: do not count its missed ticks.
                     ticks.skip_to(clock.now());
                 }
                 let every = SAMPLE_EVERY.as_nanos() as u64;

@@ -271,8 +271,7 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
         };
         let until = first + repeats;
         let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
-        // Separate arrivals and texts: a load that was lucky with those of its probes is not lucky with
-        // them again.
+        // Separate arrivals and texts, so that luck with those of the probes does not carry over to this run.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })

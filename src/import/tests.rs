@@ -28,7 +28,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
     })
 }
 
-/// Words with a meaning to a shell or to the tools, and some without.
+/// Generates words with a meaning to a shell or to the tools, and some without.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "vllm",

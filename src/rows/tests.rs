@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 
 use super::*;
 
-/// Numbers as stored: 63 bits, extremes often.
+/// Generates numbers as stored: 63 bits, extremes often.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(i64::MAX as u64), 0..i64::MAX as u64]
 }
@@ -78,7 +78,7 @@ fn record() -> impl Strategy<Value = Record> {
     (row(), prop::collection::vec(number(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns })
 }
 
-/// Batches of records whose request numbers differ, as in a run.
+/// Generates batches of records whose request numbers differ, as in a run.
 fn batches() -> impl Strategy<Value = Vec<Vec<Record>>> {
     prop::collection::vec(prop::collection::vec(record(), 1..4), 0..4).prop_map(|mut batches| {
         batches.iter_mut().flatten().zip(0..).for_each(|(record, k)| record.row.request = k);

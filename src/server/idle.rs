@@ -71,7 +71,7 @@ impl Busy {
         };
         let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
         match response.status().as_u16() {
-            // Leaves open whether there is one.
+            // This does not show whether there is a gauge.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
             200..300 => {}
             _ => return Ok(None),

@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((of(30.0, 0.5).beyond, of(30.0, f64::INFINITY).beyond), (Vec::new(), Vec::new()));
     }
 
-    /// Limits of which the time per output token binds.
+    /// Returns limits of which the time per output token binds.
     fn several(meets: serde_json::Value) -> Vec<Pool> {
         let slo = serde_json::json!({ "ttft": { "p90": "50ms" }, "tpot": { "p90": "5ms" }, "cost_per_million": 3 });
         pools_under(slo, serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 }, "meets": meets } }))

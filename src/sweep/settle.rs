@@ -282,7 +282,7 @@ impl Server {
             if is_back || ttft.is_none() || wait.is_over() {
                 return Some(wait.began(is_back, seen));
             }
-            // The second of two that must agree needs no pause.
+            // If two probes must agree, the second follows the first without a pause.
             if known.is_some() || before.is_some() {
                 pause(&mut pauses, wait).await;
             }

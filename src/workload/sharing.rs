@@ -65,7 +65,7 @@ impl Categories {
         let group = (number as f64 / size) as u64;
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
-        // More groups than numbers would be a run of years.
+        // More groups than a u32 can number would take a run of years.
         Member { category, group: name as u32 }
     }
 

@@ -41,7 +41,7 @@ impl Failing {
     }
 }
 
-/// Number of comparisons of each kind; `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib
+/// Returns the number of comparisons of each kind; `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib
 /// error_tests -- --nocapture` runs more of them and prints the results.
 fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)

@@ -22,7 +22,7 @@ fn one(metric: &str, baseline: &[RunValue], arm: &[RunValue]) -> Test {
     Test::new(metric.parse().expect("a metric"), &Sides { baseline: side(baseline), arm: side(arm) })
 }
 
-/// Rounds in which the arm is `share` above the baseline, plus or minus `noise`.
+/// Returns rounds in which the arm is `share` above the baseline, plus or minus `noise`.
 fn above(share: f64, noise: f64, rounds: usize) -> Vec<(f64, f64)> {
     let sign = |at: usize| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
     (0..rounds).map(|at| (20.0 + at as f64, (20.0 + at as f64) * (1.0 + share + noise * sign(at)))).collect()

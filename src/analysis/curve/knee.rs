@@ -230,14 +230,14 @@ mod tests {
 
     use super::*;
 
-    /// Mean number of customers in a G/G/1 queue by Pollaczek and Khinchine, with service of mean 1 and
-    /// variation `cv`.
+    /// Returns the mean number of customers in a G/G/1 queue by Pollaczek and Khinchine, with service of
+    /// mean 1 and variation `cv`.
     fn one_server(cv: f64, load: f64) -> Step {
         let latency = 1.0 + load * (1.0 + cv * cv) / (2.0 * (1.0 - load));
         Step { load, throughput: load, latency }
     }
 
-    /// M/G/k with service of mean 1: Erlang's C and Lee and Longton's factor for its variation.
+    /// Does the same for M/G/k, with Erlang's C and Lee and Longton's factor for its variation.
     fn servers(k: u32, cv: f64, load: f64) -> Step {
         let (servers, utilization) = (f64::from(k), load / f64::from(k));
         let mut term = 1.0;

@@ -79,7 +79,7 @@ fn objective(text: &str) -> Slo {
     serde_json::from_str(text).unwrap()
 }
 
-/// Eight slots of 80 ms: at most 100 requests per second.
+/// Returns runs of eight slots of 80 ms: at most 100 requests per second.
 fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
     let of = |qps: f64, repeat: u32| {
         let seed = u64::from(repeat) * 1000 + qps as u64;

@@ -39,7 +39,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     2.0 * ((0..3).map(|_| rng.random::<f64>()).sum::<f64>() - 1.5)
 }
 
-/// Gaps of some requests in nanoseconds.
+/// Returns the gaps of some requests in nanoseconds.
 fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut state = normal(&mut rng);

@@ -4,8 +4,8 @@ use super::tests::page;
 use super::*;
 use crate::rows::{GpuReadings, Telemetry, Windows};
 
-/// Power of a serving GPU in watts: batches that grow and shrink, bursts of prefill up to its cap, a
-/// slow rise.
+/// Returns the power of a serving GPU in watts: batches that grow and shrink, bursts of prefill up to its
+/// cap, a slow rise.
 fn watts(at: f64) -> f64 {
     let swing = 90.0 * (at * std::f64::consts::TAU / 7.3).sin() + 25.0 * (at * std::f64::consts::TAU / 2.9).cos();
     let burst = if at.rem_euclid(11.3) < 2.6 { 230.0 } else { 0.0 };

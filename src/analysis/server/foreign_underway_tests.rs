@@ -5,8 +5,8 @@ use crate::rows::{Phase, RequestRow, Telemetry, Windows};
 
 const S: u64 = 1_000_000_000;
 
-/// Ten requests a second for ten seconds, each of 100 ms; the last ten are truncated at 15 s, with a
-/// token every 100 ms until `last`.
+/// Returns ten requests a second for ten seconds, each of 100 ms; the last ten are truncated at 15 s, with
+/// a token every 100 ms until `last`.
 fn rows(last: Option<u64>) -> Vec<Measured> {
     let row = |request: u64| {
         let sent = request * S / 10;

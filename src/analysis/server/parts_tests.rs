@@ -19,7 +19,8 @@ fn facts() -> Facts {
     Facts { windows, stream: true, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Ten requests a second: 1 ms in the client, 2 ms to connect, 60 ms to the first token, 160 ms to the last.
+/// Returns ten requests a second: 1 ms in the client, 2 ms to connect, 60 ms to the first token, 160 ms to
+/// the last.
 fn rows() -> Vec<Measured> {
     let row = |request: u64| {
         let scheduled = request * 100 * MS;
@@ -183,7 +184,8 @@ fn answers_that_come_whole_have_no_ttft() {
     is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
 }
 
-/// Responses of 3 s that start at ten a second from 5 s on: more requests start than end in the window.
+/// Returns responses of 3 s that start at ten a second from 5 s on: more requests start than end in the
+/// window.
 fn long_rows() -> Vec<Measured> {
     let row = |request: u64| {
         let sent = 5 * S + request * 100 * MS;

@@ -22,7 +22,7 @@ fn text(name: &str, samples: &[Sample]) -> String {
     text
 }
 
-/// With a failed scrape at 15 s.
+/// Returns a series with a failed scrape at 15 s.
 fn with_gap(of: impl Fn(f64) -> f64) -> Points {
     course(|at| (at != 15.0).then(|| of(at))).collect()
 }

@@ -178,7 +178,7 @@ pub(super) fn open_completions() -> RunSpec {
     }
 }
 
-/// Conversations on the embedded mock.
+/// Returns conversations on the embedded mock.
 pub(super) fn conversation_on_mock() -> RunSpec {
     RunSpec {
         labels: Labels { model: "mock".into(), scenario: "D".into(), axes: AxisLabels::default() },

@@ -199,7 +199,7 @@ fn rule(names: &'static [&'static str], most: usize) -> impl Strategy<Value = Ru
 
 const ALL: &[&str] = &["endpoint", "batch_size", "prompt_tokens", "output_tokens", "turns"];
 
-/// Points of a single axis; conditional ones depend on `others`.
+/// Generates the points of a single axis; conditional ones depend on `others`.
 fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Value = Axis> {
     let when = move || proptest::option::weighted(0.3, rule(others, 2));
     proptest::sample::subsequence(vec![16i64, 17, 18, 19], 1..=3).prop_flat_map(move |values| {
@@ -212,8 +212,8 @@ fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Val
     })
 }
 
-/// Prompt and output lengths that vary together: as a zip, or as tables that may lack one of them and
-/// may be conditional.
+/// Generates prompt and output lengths that vary together: as a zip, or as tables that may lack one of them
+/// and may be conditional.
 fn shape() -> impl Strategy<Value = Axis> {
     let pair = (16i64..19, 16i64..19, any::<bool>(), proptest::option::weighted(0.2, rule(&["endpoint"], 1)));
     (proptest::collection::vec(pair, 1..4), any::<bool>()).prop_map(|(pairs, as_zip)| {

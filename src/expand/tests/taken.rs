@@ -59,7 +59,7 @@ fn sustained(taken: Value) -> ResolvedPlan {
     checked(json!({ "sustained": { "matrix": { "qps": taken }, "repeats": 2 } }))
 }
 
-/// Endpoint and load of each run of a sweep.
+/// Returns endpoint and load of each run of a sweep.
 fn loads(expansion: &Expansion, sweep: &str) -> BTreeSet<(String, String)> {
     let of = |run: &PlannedRun| (run.cell["endpoint"].to_string(), run.cell["qps"].to_string());
     expansion.runs.iter().filter(|run| *run.sweep == *sweep).map(of).collect()
@@ -69,7 +69,7 @@ fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     of.iter().map(|(endpoint, load)| ((*endpoint).to_owned(), (*load).to_owned())).collect()
 }
 
-/// State and reason of each cell that is not a run.
+/// Returns state and reason of each cell that is not a run.
 fn stops(expansion: &Expansion) -> Vec<(Waits, &str)> {
     expansion.pending.iter().map(|pending| (pending.state, pending.why.as_str())).collect()
 }

@@ -262,7 +262,7 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
         is_named = ["phases", "datasets"].contains(&step.as_str());
         at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
     }
-    // A number that becomes a distribution because one of its fields is varied.
+    // A varied field replaces a plain number by a distribution.
     if let Tree::Leaf(_) = at {
         ledger.replaced(at);
         *at = Tree::Map(IndexMap::new());

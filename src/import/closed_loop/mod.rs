@@ -112,7 +112,7 @@ impl JsonReader<'_> {
         let mut axes = Vec::new();
         let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
         match tokens {
-            // If a scenario has its own, the others were given this one.
+            // `max_tokens` is already in the scenarios without a length of their own.
             Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(

@@ -375,7 +375,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     let output =
         asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
     let (of_lengths, told) = lengths(prompt, Some(output));
-    // A single length out of range is lost; of a distribution, only the shortest lengths are.
+    // A single length out of range has no counterpart; a distribution only loses its shortest lengths.
     let is_one = of_lengths.len() > 1;
     told.iter().for_each(|(what, why)| match is_one {
         true => arguments.missing(what, why),

@@ -304,7 +304,7 @@ impl<'a> Walker<'a> {
     fn leaves(&mut self, word: &str, runs: Runs) -> bool {
         match (word, runs) {
             ("exit", Runs::Surely) => {
-                // A branch that exits because a variable has no value is not the measuring one.
+                // A branch that exits because a variable is unset does not contain the measurement.
                 self.branches.has_ended |= self.braces == 0 && !self.branches.is_assumed();
             }
             ("continue" | "break", Runs::Surely) => self.turn = Some(word == "break").filter(|_| self.loops > 0),

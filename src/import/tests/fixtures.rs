@@ -18,7 +18,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// Its name in messages.
+    /// Returns its name in messages.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.tool, self.path.file_name().unwrap_or_default().to_string_lossy())
     }

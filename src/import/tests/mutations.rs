@@ -228,7 +228,7 @@ impl Dice {
     }
 }
 
-/// Values that are difficult for readers.
+/// Returns values that are difficult for readers.
 fn odd(dice: &mut Dice) -> Value {
     let all = [
         "null",

@@ -42,7 +42,7 @@ pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<Str
         [(&left, &right, sides.values), (&right, &left, [sides.values[1], sides.values[0]])]
     {
         for cell in mine.difference(theirs).take(FEW) {
-            // A cell that has no counterpart itself is the likelier one.
+            // Among equally near cells, prefer one that itself has no counterpart.
             let Some(near) = theirs.iter().min_by_key(|other| (apart(cell, other).len(), mine.contains(*other))) else {
                 continue;
             };

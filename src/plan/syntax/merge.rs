@@ -54,7 +54,7 @@ mod tests {
         yaml::read(text, 10_000).0.unwrap_or_else(|| panic!("{text}"))
     }
 
-    /// Values and order, without places.
+    /// Returns values and order, without places.
     fn shown(node: &Node) -> String {
         match &node.value {
             Value::Map(entries) => {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(merged.walk(&["a".into(), "x".into(), "w".into()]).span(), 1_017..1_018);
     }
 
-    /// Tables with a few keys, of which `t` and `u` are always tables and the others never.
+    /// Generates tables with a few keys, of which `t` and `u` are always tables and the others never.
     fn layer() -> impl Strategy<Value = String> {
         let leaf = prop_oneof![(0..9).prop_map(|n: i32| n.to_string()), Just("[1, 2]".to_owned())];
         let flat = proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3).prop_flat_map(move |keys| {

@@ -182,7 +182,7 @@ fn nodes(at: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Variants of the plan with one change at `at`: a description of the change, and the plan.
+/// Returns variants of the plan with one change at `at`: a description of the change, and the plan.
 fn mutants(plan: &Value, at: &str) -> Vec<(String, Value)> {
     let with = |what: &str, change: &dyn Fn(&mut Value)| {
         let mut mutant = plan.clone();

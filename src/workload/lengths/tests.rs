@@ -37,7 +37,7 @@ fn buckets(rows: &[(u32, u32, &str)]) -> Distribution {
     Distribution::Histogram(Rows::new(rows.iter().map(row)))
 }
 
-/// Distributions of every kind, truncated in the middle, on one side and far out in a tail, and
+/// Returns distributions of every kind, truncated in the middle, on one side and far out in a tail, and
 /// those of all presets.
 fn all() -> Vec<Distribution> {
     let mut all = vec![

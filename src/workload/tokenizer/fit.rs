@@ -39,7 +39,7 @@ impl Tokenizer {
         // A tokenizer learned from a server is only a table: the whole cannot be encoded.
         let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
-        // The error of the table, as the encodings of the whole showed it.
+        // The error of the table, as shown by the encodings of the whole prompt.
         let mut budget = i64::from(target) - frame;
         let mut tried: Vec<i64> = Vec::new();
         for _ in 0..MOST_TRIES {

@@ -109,8 +109,8 @@ impl Lesson {
 }
 
 impl Table {
-    /// Returns the tokens of a word and of the space before it. Words that the lesson did not contain are
-    /// composed of those it did: lines and line breaks.
+    /// Returns the tokens of a word and of the space before it. Words that the lesson did not contain
+    /// (lines, line breaks) are composed of words that it contained.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;

@@ -234,7 +234,7 @@ impl Server {
         self.judge(served, load, confirms)
     }
 
-    /// The last five sixths of a run are its window.
+    /// Judges a run, whose window is its last five sixths.
     fn judge(&mut self, served: Served, load: f64, confirms: bool) -> Probe {
         let Served { spans, latencies } = served;
         let end = spans.last().map_or(0.0, |span| span.0);
@@ -278,7 +278,7 @@ impl Server {
         if self.batching { self.shared(&arrivals) } else { self.queue(&arrivals) }
     }
 
-    /// First come, first served.
+    /// Simulates a queue, first come, first served.
     fn queue(&mut self, arrivals: &[f64]) -> Served {
         let mut free = vec![0.0_f64; self.k];
         let mut state = self.normal();

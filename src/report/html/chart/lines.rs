@@ -123,7 +123,7 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
     let last = places.iter().rposition(Option::is_some).unwrap_or(0);
     let has_marker = |at: usize| match series.stroke {
         Stroke::Points => true,
-        // Spaced evenly by points, of which a distribution has the most where it is stretched.
+        // Spaced evenly by points: a distribution has most of its points where the axis is stretched.
         Stroke::Marked(count) => at <= last && (last - at).is_multiple_of((last / count.max(1)).max(1)),
         Stroke::Thin => false,
     };

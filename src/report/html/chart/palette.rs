@@ -53,7 +53,7 @@ mod tests {
         format!("#{r:02X}{g:02X}{b:02X}")
     }
 
-    /// Relative luminance by WCAG 2.
+    /// Returns the relative luminance by WCAG 2.
     fn luminance([r, g, b]: [u8; 3]) -> f64 {
         let linear = |c: u8| {
             let c = f64::from(c) / 255.0;
