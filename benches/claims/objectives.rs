@@ -91,7 +91,8 @@ fn by_percentile(cells: &[Cell]) -> Table {
     table
 }
 
-/// By effective requests × allowed share: the number of cells, and of those whose runs decide often enough.
+/// Returns, by effective requests × allowed share, the number of cells, and of those whose runs decide
+/// often enough.
 fn power(cells: &[Cell]) -> Table {
     const CLASSES: [(f64, f64); 5] = [(0.0, 30.0), (30.0, 60.0), (60.0, 120.0), (120.0, 240.0), (240.0, f64::INFINITY)];
     let mut table = Table::new([

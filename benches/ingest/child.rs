@@ -37,17 +37,17 @@ pub struct Done {
 }
 
 impl Done {
-    /// CPU seconds per 1 000 streams.
+    /// Returns the CPU seconds per 1 000 streams.
     pub fn cpu_per_1000(&self) -> f64 {
         self.cpu.as_secs_f64() * 1_000.0 / self.seen.streams as f64
     }
 
-    /// Received tokens per second.
+    /// Returns the received tokens per second.
     pub fn tokens_per_second(&self) -> f64 {
         self.seen.tokens as f64 / self.seen.seconds
     }
 
-    /// Finished streams per second.
+    /// Returns the finished streams per second.
     pub fn streams_per_second(&self) -> f64 {
         self.seen.streams as f64 / self.seen.seconds
     }

@@ -30,8 +30,6 @@ struct Way {
     last: u64,
 }
 
-/// Request `number`, due after this many milliseconds, with three tokens that the mock should write 4 ms
-/// apart; and the mock's log line for it.
 fn errors_of(records: &[Record], log: &ServerLog, told: MockPace) -> Errors {
     let (run, events) = read(records, &facts(), None);
     Errors::of(run.rows(), &events, &facts(), log, told)
@@ -42,6 +40,8 @@ fn pressure_of(records: &[Record], facts: &Facts) -> Option<Pressure> {
     Pressure::of(run.rows(), &events, facts)
 }
 
+/// Returns request `number`, due after this many milliseconds, with three tokens that the mock should write
+/// 4 ms apart; and the mock's log line for it.
 fn request(number: u64, way: Way) -> (Record, ServerLine) {
     let due = number * MS;
     let (sent, arrival) = (due + way.late, due + way.late + way.there);

@@ -412,7 +412,9 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_flag_and_the_remedy() {
-        let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else { panic!("an unknown axis") };
+        let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else {
+            panic!("expected an unknown axis")
+        };
         assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is not an axis"), "{text}");
         assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, scenario, stream, sweep"), "{text}");
         for (only, skip, told) in [

@@ -181,9 +181,11 @@ mod tests {
     fn what_cannot_be_told_apart_is_not_mixed() {
         let mut rows = sweep();
         rows.push(RunRow { labels: RunLabels { run_id: "other".into(), ..rows[1].labels.clone() }, ..rows[1].clone() });
-        let Err(told) = wide(&rows, &[]) else { panic!("two runs in one place") };
+        let Err(told) = wide(&rows, &[]) else { panic!("expected an error: two runs in one place") };
         assert_eq!(told, NoPivot::Alike(["4.0".into(), "other".into()]));
-        let Err(told) = wide(&sweep(), &patterns(&["ttft_p5_ms"])) else { panic!("there is no p5") };
+        let Err(told) = wide(&sweep(), &patterns(&["ttft_p5_ms"])) else {
+            panic!("expected an error: unknown percentile p5")
+        };
         assert_eq!(told, NoPivot::NoMetric("ttft_p5_ms".into()));
     }
 

@@ -39,7 +39,7 @@ fn rates_face_upwards_and_times_downwards() {
 
 /// Returns the names in backticks of the item that begins with these words.
 fn listed(page: &str, item: &str) -> Vec<String> {
-    let from = page.find(item).unwrap_or_else(|| panic!("docs/METRICS.md lacks `{item}`"));
+    let from = page.find(item).unwrap_or_else(|| panic!("docs/METRICS.md does not list `{item}`"));
     let item = &page[from..];
     let end = [". ", ".\n"].iter().filter_map(|end| item.find(end)).min().expect("the list ends");
     item[..end].split('`').skip(1).step_by(2).map(str::to_owned).collect()

@@ -134,7 +134,7 @@ fn a_committed_run_reads_back() {
     let (_keep, dir) = results();
     let written = run_once(&dir, &id('a'));
     let store = Store::open(&dir);
-    let [listed] = &store.list().unwrap()[..] else { panic!("one run") };
+    let [listed] = &store.list().unwrap()[..] else { panic!("expected one run") };
     assert_eq!((&listed.state, &listed.record), (&State::Whole, &Some(written.clone())));
     assert_eq!((written.attempt, written.replaced.clone(), &written.spec), (1, None, &spec()));
     let read = store.read(&written).unwrap();
@@ -168,7 +168,7 @@ fn a_rerun_moves_the_old_run_aside_and_counts_on() {
     let store = writer.store();
     assert_eq!(store.superseded().unwrap(), [("a".repeat(16), 1)]);
     assert_eq!(store.run(&id('a')).unwrap().unwrap().record, Some(third));
-    let [failed] = &store.attempts().unwrap()[..] else { panic!("one attempt") };
+    let [failed] = &store.attempts().unwrap()[..] else { panic!("expected one attempt") };
     assert_eq!((failed.number, &failed.state), (2, &AttemptState::Failed("the server died".into())));
     assert_eq!(writer.begin(&id('a'), &spec()).unwrap().number(), 4);
 }
@@ -556,7 +556,7 @@ fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
     let layout = Layout::new(&dir);
     let store = Store::open(&dir);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
-    let [gone] = &store.deleted().unwrap()[..] else { panic!("one is gone") };
+    let [gone] = &store.deleted().unwrap()[..] else { panic!("expected one missing run") };
     assert!(gone.id == "a".repeat(16) && gone.said().starts_with("measured 2"), "{gone:?}");
     assert!(matches!(store.find("aa"), Err(StoreError::Deleted { .. })));
     let writer = locked(&dir);

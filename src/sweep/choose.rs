@@ -75,7 +75,7 @@ mod tests {
         ] {
             let search = serde_json::json!({ "search": { axis: { "from": from, "to": to, "within": within } } });
             let pools = pools(search);
-            let Chooses::Search(search) = &pools[0].chooses else { panic!("a search") };
+            let Chooses::Search(search) = &pools[0].chooses else { panic!("expected a search") };
             let question = Searching { pool: &pools[0], search }.question();
             assert_eq!(pools[0].loads(), Grid::of(&question).loads());
         }
@@ -131,7 +131,7 @@ mod tests {
         let pools = pools(serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 } } }));
         let of = |there| choose(&pools[0], &Knee::of(30.0, there));
         let whole = of(usize::MAX);
-        let Some(Ended::Search(outcome)) = &whole.end else { panic!("it ended: {whole:?}") };
+        let Some(Ended::Search(outcome)) = &whole.end else { panic!("expected the end: {whole:?}") };
         assert!(outcome.found.is_some_and(|found| (28.5..=31.5).contains(&found)), "{outcome:?}");
         for there in 0..whole.finished.len() {
             let cut = of(there);
@@ -197,7 +197,7 @@ mod tests {
         let of = |there| choose(&pools[0], &Knee { tpot: 20.0, cheap: 12.0, ..Knee::of(30.0, there) });
         let whole = of(usize::MAX);
         assert!(whole.finished.len() <= most_runs(&pools[0]), "{whole:?}");
-        let Some(Ended::Search(first)) = &whole.end else { panic!("it ended: {whole:?}") };
+        let Some(Ended::Search(first)) = &whole.end else { panic!("expected the end: {whole:?}") };
         assert!(first.found.is_some_and(|found| (28.5..=31.5).contains(&found)), "{first:?}");
         for there in 0..whole.finished.len() {
             let cut = of(there);

@@ -286,7 +286,7 @@ mod tests {
         let expansion = expand(&plan).expect("expands");
         let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| choose(pool, judge)).collect();
         let known = found(&plan, &expansion, &chosen, judge);
-        let [finding] = &known.findings[..] else { panic!("one cell: {known:?}") };
+        let [finding] = &known.findings[..] else { panic!("expected one cell: {known:?}") };
         assert_eq!(finding.title(), "limit: e · m · B1");
         finding.says.clone()
     }
@@ -319,7 +319,9 @@ mod tests {
     fn a_search_answers_with_what_it_found_and_with_nothing_where_that_is_in_doubt() {
         let search = || serde_json::json!({ "matrix": { "scenario": "B1" }, "search": { "qps": { "from": 5, "to": 50 }, "confirm": "0s" } });
         let of = |knee| says(search(), &Knee { knee, there: 1_000.0 });
-        let Says::Load { load: found, is_least: false, .. } = of(30.0) else { panic!("found: {:?}", of(30.0)) };
+        let Says::Load { load: found, is_least: false, .. } = of(30.0) else {
+            panic!("expected a load: {:?}", of(30.0))
+        };
         assert!((28.0..=31.5).contains(&found.to_f64()), "{found}");
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));

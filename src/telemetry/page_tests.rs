@@ -91,7 +91,7 @@ fn a_map_of_one_s_own_stands_in_the_place_of_the_tables() {
     let reading = Wanted::new(map.clone(), []).read(&format!("{VLLM}my_power_mw 5000\n")).unwrap();
     assert_eq!((reading.get("requests_running"), reading.get("gpu_power_watts")), (Some(4.0), Some(5.0)));
     let without = Wanted::new(map, []).read("vllm:num_requests_running{engine=\"0\"} 3\n").unwrap();
-    assert_eq!(without.get("requests_running"), None, "never values that the plan did not select");
+    assert_eq!(without.get("requests_running"), None, "only values that the plan selected");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::plan::{RequestFields, Sampling};
 use crate::units::{Decimal, NonceSeed, Seed, Share};
 
 const SCENARIOS: [&str; 6] = ["A1", "A2", "B1", "B2", "C", "D"];
-/// Characters of a nonce: the part that two texts may share by template is inside it.
+/// The number of characters of a nonce, including the part that two texts may share because of the template.
 const NONCE: usize = "[ref 482 773 194 205] ".len();
 
 fn content(name: &str) -> Content {

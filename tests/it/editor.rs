@@ -153,7 +153,7 @@ fn address(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// Disables the online catalog of schemas.
+/// Returns settings without the online catalog of schemas.
 fn settings() -> Value {
     json!({ "yaml": { "hover": true, "completion": true, "validate": true, "schemaStore": { "enable": false } } })
 }

@@ -271,7 +271,7 @@ fn texts_with_many_names() {
     ]);
 }
 
-/// [`many`] from 1, with the previous number in place of `@`.
+/// Returns [`many`] from 1, with the previous number in place of `@`.
 fn chain(one: &str, bytes: usize) -> String {
     let mut text = String::new();
     for at in 1usize.. {

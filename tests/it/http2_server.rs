@@ -133,8 +133,8 @@ async fn accept(listener: TcpListener, shared: Rc<Shared>) {
     }
 }
 
-/// Self-signed: made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days
-/// 36500`.
+/// Returns a self-signed certificate, made by `openssl req -x509 -newkey ec -pkeyopt
+/// ec_paramgen_curve:prime256v1 -nodes -days 36500`.
 fn certificate(protocols: &[&str]) -> ServerConfig {
     let certificate = CertificateDer::from_slice(include_bytes!("tls/cert.der"));
     let key = PrivateKeyDer::try_from(&include_bytes!("tls/key.der")[..]).unwrap();

@@ -434,7 +434,7 @@ sweeps:
     matrix: { endpoint: [demo], model: [m], scenario: [s], qps: [30, 40, 50] }
 ";
 
-/// Distinguishes a file from its replacement: file id, time of the last change, content.
+/// Returns values that distinguish a file from its replacement: file id, time of the last change, content.
 fn fingerprints(lab: &Lab) -> BTreeMap<String, (u64, i64, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt;
     let print = |run: &super::lab::Run| {

@@ -130,7 +130,7 @@ fn are_the_same_on_both_endpoints<'r>(runs: impl Iterator<Item = &'r Run>) {
     // The conversation and turn of request k depend on when responses arrive.
     runs.filter(|run| scenario(run) != "talk").for_each(|run| by_scenario.entry(scenario(run)).or_default().push(run));
     for (name, runs) in by_scenario {
-        let [one, other] = runs[..] else { panic!("two runs of {name}") };
+        let [one, other] = runs[..] else { panic!("expected two runs of {name}") };
         let (one, other) = (rows(one), rows(other));
         let mut common = 0;
         for (k, row) in &one {

@@ -146,7 +146,7 @@ fn a_comparison_opens_with_what_was_shown() {
     lab.follows("compare", &json);
     let answers: Vec<&str> =
         json["answers"].as_array().unwrap().iter().map(|answer| answer.as_str().unwrap()).collect();
-    let [answer] = answers[..] else { panic!("one arm, one sentence: {answers:?}") };
+    let [answer] = answers[..] else { panic!("expected one sentence for one arm: {answers:?}") };
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = lab.ok(&["compare", "plan.yaml"]).stdout;
     assert!(one_line(&text).starts_with(answer), "{text}");

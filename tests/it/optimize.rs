@@ -13,8 +13,8 @@ use super::sweeps::{end, honest, names, wait_until_gone};
 
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
-/// Eight requests in flight on a mock with this many slots: one slot serves an eighth of the rate of eight
-/// slots, and sixteen serve no more than eight.
+/// Returns a plan with eight requests in flight on a mock with this many slots: one slot serves an eighth
+/// of the rate of eight slots, and sixteen serve no more than eight.
 fn plan(sweep: &str) -> String {
     format!(
         "\

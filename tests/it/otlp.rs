@@ -171,7 +171,7 @@ fn fields(mut rest: &[u8]) -> Vec<(u64, Field<'_>)> {
                 rest = behind;
                 Field::Bytes(bytes)
             }
-            other => panic!("wire type {other}"),
+            other => panic!("unknown wire type {other}"),
         };
         fields.push((tag >> 3, field));
     }

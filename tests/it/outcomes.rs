@@ -153,7 +153,7 @@ fn a_connection_reset_at_once_is_not_tried_again() {
     assert_eq!(log.iter().filter(|line| line["fault"] == "refuse").count(), 4, "one connection for each row");
 }
 
-/// Responses that are not HTTP as expected: bytes on the wire, outcome, a part of the row's text.
+/// Returns responses that are not HTTP as expected: bytes on the wire, outcome, a part of the row's text.
 fn odd_answers() -> Vec<(Vec<u8>, &'static str, &'static str)> {
     let raw = |text: &str| text.as_bytes().to_vec();
     let long = "x".repeat(1 << 20);

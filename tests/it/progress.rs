@@ -42,7 +42,7 @@ fn programs_follow_a_sweep_in_json() {
     let statuses = of("status");
     assert!(statuses.len() >= 4, "one every 200 ms: {}", ended.log);
     let busy = statuses.iter().filter_map(|line| line["status"]["running"].get(0)).find(|run| run["ttft_ms"].is_f64());
-    let busy = busy.unwrap_or_else(|| panic!("a status of a run with responses: {}", ended.log));
+    let busy = busy.unwrap_or_else(|| panic!("expected the status of a run with responses: {}", ended.log));
     assert!(busy["ttft_ms"].as_f64().unwrap() >= 19.0 && busy["tpot_ms"].as_f64().unwrap() >= 4.5, "{busy}");
     let wanted = busy["wanted_per_s"].as_f64().unwrap();
     assert!((wanted - 20.0).abs() < 1e-6 && busy["failed"] == 0, "{busy}");

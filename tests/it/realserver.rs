@@ -80,7 +80,8 @@ impl Drop for RealServer {
     }
 }
 
-/// Closed and open loops, both APIs, single requests and conversations, with and without streaming.
+/// Returns a plan with closed and open loops, both APIs, single requests and conversations, with and
+/// without streaming.
 fn plan(port: u16) -> String {
     format!(
         "

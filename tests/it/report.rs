@@ -137,7 +137,7 @@ pub(super) fn measured(plan: &str) -> Lab {
     lab
 }
 
-/// Every figure of the loads equals that of `curves`.
+/// Asserts that every figure of the loads equals that of `curves`.
 fn loads_are_those_of_curves(page: &Page, curves: &Value) -> usize {
     let mut compared = 0;
     for table in page.tables("loads") {

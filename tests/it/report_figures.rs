@@ -228,7 +228,8 @@ fn the_generator_is_that_of_exports_and_calibrate(page: &Page, export: &Value, c
     }
 }
 
-/// Each figure as an image: twice the size of its drawing, white, with ink where its title is.
+/// Asserts that each figure has an image: twice the size of its drawing, white, with ink where its title
+/// is.
 fn pictures_are_those_of_drawings(folder: &Path) -> usize {
     let files = || std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let drawings: Vec<_> = files().filter(|path| path.extension().unwrap() == "svg").collect();

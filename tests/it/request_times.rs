@@ -37,7 +37,7 @@ fn measured(form: &str, http: &str, stream: &str) -> (Lab, Run, HashMap<u64, Val
     (lab, run, log)
 }
 
-/// Nanoseconds between two instants of the log.
+/// Returns the nanoseconds between two instants of the log.
 fn between(line: &Value, from: &str, to: &str) -> u64 {
     line[to].as_u64().unwrap() - line[from].as_u64().unwrap()
 }

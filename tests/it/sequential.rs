@@ -46,7 +46,7 @@ fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     let answer = compared(&[]);
     let looked = test(&answer);
     assert_eq!(looked["sequence"], json!({ "round": 4, "at_most": 10 }));
-    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number: {value}"));
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("expected a number: {value}"));
     assert!(number(&looked["p"]) > number(&fixed["p"]), "{looked} {fixed}");
     assert!(number(&looked["change"]["low"]) < number(&fixed["change"]["low"]), "{looked} {fixed}");
     assert!(number(&looked["change"]["high"]) > number(&fixed["change"]["high"]), "{looked} {fixed}");

@@ -63,7 +63,7 @@ fn a_limit_on_file_sizes_names_the_file_and_the_sweep_goes_on_without_it() {
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None` if mounting is not permitted.
+    /// Mounts a tmpfs at the folder; `None` if mounting is not permitted.
     fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
         std::fs::create_dir_all(folder).unwrap();
         let mut mount = Command::new("mount");

@@ -93,7 +93,8 @@ fn prompts() -> u64 {
     std::env::var("SWEEPLINE_PROMPTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
-/// Lengths of 16 to 8 192 tokens, including each from 16 to 79, with one in thirty above 4 096.
+/// Returns a length: lengths of 16 to 8 192 tokens, including each from 16 to 79, with one in thirty above
+/// 4 096.
 fn length(k: u64) -> u32 {
     match k {
         0..64 => 16 + k as u32,

@@ -6,7 +6,7 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 #[proc_macro_attribute]
 pub fn timed_test(_: TokenStream, test: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = test.into_iter().collect();
-    let Some(TokenTree::Group(body)) = tokens.pop() else { panic!("a test is a function with a body") };
+    let Some(TokenTree::Group(body)) = tokens.pop() else { panic!("expected a function with a body") };
     let call: TokenStream = "crate::machine::again_where_busy".parse().expect("a path");
     let closure: TokenStream = "||".parse().expect("the head of a closure");
     let handed = Group::new(Delimiter::Parenthesis, closure.into_iter().chain([TokenTree::Group(body)]).collect());

@@ -80,7 +80,7 @@ impl Both {
     }
 }
 
-/// Alternating rounds against one mock: the mock's share of a core shows which side is the bottleneck.
+/// Runs alternating rounds against one mock: the mock's share of a core shows which side is the bottleneck.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
     rounds_of(args, report, flags, tokens, false)
 }

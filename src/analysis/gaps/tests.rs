@@ -52,7 +52,7 @@ fn percentiles_begin_at_thirty_requests() {
 fn gaps_of_a_request_that_are_alike_are_worth_one() {
     // 100 requests of 50 gaps each, each with its own pace: 5 000 gaps carry the information of about 100.
     let Some(Clustered { requests, effective }) = pooled(&streams(100, 1)).itl.clusters else {
-        panic!("gaps have a worth")
+        panic!("expected an effective number of gaps")
     };
     assert_eq!(requests, 100);
     let at = |percentile: Percentile| effective[percentile as usize];

@@ -113,7 +113,7 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
         Next::Run { configuration: 3, rung: 1, repeat: 0 }
     );
     // One is better than all others: nothing more runs.
-    let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("it ended") };
+    let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("expected the end") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
     // Two alike, and two far behind.
     assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1, repeat: 0 });
@@ -127,7 +127,7 @@ fn less_is_better_of_a_cost_and_what_cannot_be_chosen_is_left_out() {
     let question = Question { is_more_better: false, ..question(3, f64::INFINITY) };
     let none = |configuration| seen(configuration, 0, Says::NotToChoose);
     let runs = [seen(0, 0, value(3.0)), none(1), seen(2, 0, value(2.0))];
-    let Next::Ended(outcome) = next(&question, &runs) else { panic!("it ended") };
+    let Next::Ended(outcome) = next(&question, &runs) else { panic!("expected the end") };
     assert_eq!((outcome.best, outcome.end), (Some(2), End::Best));
     let Next::Ended(outcome) = next(&question, &[none(0), none(1), none(2)]) else { panic!("ended") };
     assert_eq!((outcome.best, outcome.end), (None, End::None));
@@ -153,7 +153,7 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
     let question = question(3, 14.0);
     let says = Says::Value { value: 1.0, deviation: 0.03 };
     let run = |configuration| Seen { start: Some(2.0), ..seen(configuration, 0, says) };
-    let Next::Ended(outcome) = next(&question, &[0, 1, 2].map(run)) else { panic!("it ended") };
+    let Next::Ended(outcome) = next(&question, &[0, 1, 2].map(run)) else { panic!("expected the end") };
     assert_eq!((outcome.end, outcome.rivals.len()), (End::Budget, 2));
 }
 

@@ -116,12 +116,14 @@ mod tests {
     fn a_look_says_what_is_shown_and_else_goes_on() {
         let far = [0.10, 0.101, 0.099, 0.1005];
         assert_eq!(look(&SEQUENCE, &far[..2]), Look::GoOn);
-        let Look::Different { p, low, high } = look(&SEQUENCE, &far) else { panic!("far apart") };
+        let Look::Different { p, low, high } = look(&SEQUENCE, &far) else {
+            panic!("expected an end: the arms are far apart")
+        };
         assert!(p < 0.05 && low > 0.0 && low < 0.1 && high > 0.1, "{p} {low} {high}");
         let noise = [0.01, -0.012, 0.004, -0.003, 0.009, -0.008, 0.002, 0.001, -0.005, 0.006, -0.004, 0.003];
         assert!((3..12).all(|n| look(&SEQUENCE, &noise[..n]) == Look::GoOn));
         let Look::Spent { p: Some(p), low: Some(low), high: Some(high) } = look(&SEQUENCE, &noise) else {
-            panic!("all rounds are complete")
+            panic!("expected all rounds")
         };
         assert!(p > 0.5 && low < 0.0 && high > 0.0, "{p} {low} {high}");
         assert_eq!(look(&SEQUENCE, &[noise, noise].concat()), look(&SEQUENCE, &noise), "no look beyond the last");

@@ -100,7 +100,7 @@ mod tests {
         // 2.5 × 4.303 × 0.2 / √3 of 100.
         assert!((half - 0.012_42).abs() < 1e-5 && (mean - 100.0).abs() < 1e-9, "{half}");
         let Precision::NotYet { half: Some(half), expect: Some(expect) } = known(&UNTIL, &[100.0, 101.0, 99.0]) else {
-            panic!("they differ by more")
+            panic!("expected more runs: the values differ by more")
         };
         // 2.5 × t × 0.01 / √n is below 0.02 from 9 runs on.
         assert!((half - 0.062_1).abs() < 1e-4 && expect == 9, "{half} {expect}");

@@ -38,7 +38,7 @@ fn what_is_compared_runs_in_rounds_that_turn() {
         orders.values().flat_map(|rounds| rounds.iter().step_by(4)).map(|round| &round[0]).collect();
     assert!(firsts.len() > 1);
     let ids = |runs: &[PlannedRun]| runs.iter().map(|run| run.id).collect::<BTreeSet<RunId>>();
-    assert_eq!(ids(&runs), ids(&alone.runs), "order is no part of identity");
+    assert_eq!(ids(&runs), ids(&alone.runs), "the order is not part of the identity");
 }
 
 /// Returns whether the second arm comes first, in rounds of two arms.

@@ -263,7 +263,7 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
     );
     let known = measured("error_share", &[("1", 0.0, Some([0.0, 0.004]), 3), ("2", 0.05, Some([0.03, 0.08]), 3)]);
     let expansion = expand_with(&skip, &known).expect("expands");
-    let [pending] = &expansion.pending[..] else { panic!("one: {:?}", expansion.pending) };
+    let [pending] = &expansion.pending[..] else { panic!("expected one: {:?}", expansion.pending) };
     assert_eq!(
         (pending.state, pending.why.as_str()),
         (Waits::Pruned, "load: vllm · small · B1 · 2: error_share is 5 % (3 % to 8 %), above 1%")

@@ -87,7 +87,7 @@ fn a_variable_without_a_value_makes_no_plan() {
         let error = error(text);
         parts.iter().for_each(|part| assert!(error.contains(part), "`{part}` is not in: {error}"));
     }
-    // For an option without effect it is listed.
+    // An option without effect is listed with its unresolved value.
     assert!(ok("vllm bench serve --model m --max-concurrency 2 --result-dir $OUT").plan.contains("--result-dir"));
 }
 

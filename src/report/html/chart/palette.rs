@@ -74,8 +74,8 @@ mod tests {
 
     /// Returns the value of a variable in the block of a theme.
     fn variable(theme: &str, name: &str) -> [u8; 3] {
-        let block = STYLE.split(theme).nth(1).unwrap_or_else(|| panic!("style.css has {theme}"));
-        let value = block.split(&format!("{name}: ")).nth(1).unwrap_or_else(|| panic!("{theme} has {name}"));
+        let block = STYLE.split(theme).nth(1).unwrap_or_else(|| panic!("style.css has no {theme}"));
+        let value = block.split(&format!("{name}: ")).nth(1).unwrap_or_else(|| panic!("{theme} has no {name}"));
         rgb(&value[..7])
     }
 
