@@ -23,7 +23,7 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A hanging driver exists: report it instead of trying the next tool.
+                // A hanging driver does exist: the kind of the gap is then its timeout.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);
             }
