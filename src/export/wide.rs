@@ -130,7 +130,7 @@ mod tests {
     use crate::export::runs::tests::runs;
     use crate::export::sheet::tests::written;
 
-    /// Returns batch 16, 4 and 8 at one output length; 20 qps at another; a second repeat of batch 8.
+    /// Returns runs at batch 16, 4 and 8 at one output length; 20 qps at another; a second repeat of batch 8.
     fn sweep() -> Vec<RunRow> {
         let [closed, open] = <[RunRow; 2]>::try_from(runs()).unwrap();
         let with = |batch: u32, repeat: u32| {

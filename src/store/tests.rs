@@ -202,7 +202,7 @@ fn parts_are_written_side_by_side_and_each_by_one() {
     assert!(matches!(Store::lock(&dir), Err(StoreError::Locked { pid: None, .. })), "the folder has writers");
     let attempt = a.begin(&id('a'), &spec()).unwrap();
     let state = |writer: &Writer| writer.store().tries().unwrap()[&"a".repeat(16)].last.clone().unwrap().how;
-    assert_eq!(state(&b), How::UnderWay(own), "readers see that another part's run is under way");
+    assert_eq!(state(&b), How::UnderWay(own), "readers see that another part's run is in progress");
     drop(a);
     assert!(Store::open(&dir).part_writer(Part { name: "a", has: &is_a }).is_err(), "an attempt still writes");
     drop((attempt, b));

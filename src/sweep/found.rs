@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
         let pools = expand(&plan(search())).expect("expands").pools;
-        // What its runs do not show is known to the resolution.
+        // A load that its runs do not show is still known to the resolution.
         let loads = pools[0].loads();
         let outcome = |found| Outcome { found: Some(found), misses: None, end: End::Found, caveats: Vec::new() };
         let surely = |found: f64, shown: bool| match of_search(&outcome(found), &pools[0], |_| shown) {

@@ -236,7 +236,7 @@ fn a_line_without_end_is_refused_and_memory_stays_bounded() {
         assert!(error(record).contains("larger than 16 MiB"));
         assert!(record.row.bytes < 64 << 20, "read no further than needed: {}", record.row.bytes);
     }
-    assert!(peak > 0 && peak < 256 << 20, "at most at most one line of 16 MiB at a time, not {peak} bytes");
+    assert!(peak > 0 && peak < 256 << 20, "at most one line of 16 MiB at a time, not {peak} bytes");
 }
 
 #[timed_test]

@@ -221,7 +221,7 @@ sweeps: { one: { matrix: { endpoint: [a], model: [m], scenario: [short], batch_s
     let more: Vec<i64> = pairs().map(|pair| of_server(pair) - of_client(pair)).collect();
     let (count, longer) = (more.len(), more.iter().filter(|more| **more > WIRE).count());
     tell("a slot's gap at the server beyond that", more);
-    assert!(count > 100, "{count} requests followed another one one");
+    assert!(count > 100, "{count} requests followed another one");
     assert!(longer * 50 <= count, "{longer} of {count} gaps exceed those of the rows by more than 20 ms");
 
     // No slot idles, and the load does not dip at phase boundaries.

@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was put into chunks comes out, however the wire splits it.
+        /// Data in chunks comes out unchanged, however the wire splits it.
         #[test]
         fn chunks_come_out_as_they_went_in(
             chunks in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..40), "(;[a-z=]{0,5})?"), 0..12),

@@ -196,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the wire splits the bytes, the same frames are reported, in order.
+        /// The same frames are reported in order, however the wire splits the bytes.
         #[test]
         fn cuts_change_nothing(
             frames in prop::collection::vec((0u8..11, any::<u8>(), 0u32..9, prop::collection::vec(any::<u8>(), 0..40)), 0..20),

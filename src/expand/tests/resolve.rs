@@ -59,7 +59,11 @@ fn what_an_outage_means_is_said_by_the_scenario_or_the_endpoint() {
     assert_eq!(of(Value::Null, Value::Null, Value::Null), [false; 4]);
     assert_eq!(of(measured.clone(), Value::Null, Value::Null), [true; 4]);
     assert_eq!(of(measured.clone(), environment, Value::Null), [true, false, false, false]);
-    assert_eq!(of(Value::Null, measured.clone(), Value::Null), [false, true, true, true], "all of the mix set it");
+    assert_eq!(
+        of(Value::Null, measured.clone(), Value::Null),
+        [false, true, true, true],
+        "all classes of the mix set it"
+    );
     assert_eq!(of(Value::Null, Value::Null, measured), [false, false, false, true]);
 }
 

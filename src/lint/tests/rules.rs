@@ -500,7 +500,7 @@ fn undecidable_slo() {
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.3 or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
-    assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "nothing is promised");
+    assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "there is no objective");
     // M005 and M019 of one plan give the same remedy, and it resolves both.
     let text = |measure: &str| {
         format!(
@@ -674,7 +674,7 @@ fn unshown_queue() {
     let slo = "slo: { ttft: { p50: 1s } }\n";
     // 20 ms and 255 gaps of 4 ms: 60 of these are 62.4 s.
     assert!(!said("M024", &plan("63s", slo)));
-    assert!(!said("M024", &plan("62s", "")), "nothing is promised");
+    assert!(!said("M024", &plan("62s", "")), "there is no objective");
     let (message, remedy) = words("M024", &plan("62s", slo));
     assert!(message.contains("shorter than 60 consecutive requests of 1.04s: it will"), "{message}");
     assert!(remedy.contains("measure: 63s"), "{remedy}");
