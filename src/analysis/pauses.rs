@@ -169,7 +169,7 @@ mod tests {
         let latest = |ms: u64| old(&|observed| observed.wakes.as_mut().unwrap().max_ns = ms * MS);
         assert_eq!([99, 101, 501].map(latest), [None, Some(State::Suspect), Some(State::Invalid)]);
         assert_eq!(old(&|_| ()), None);
-        // The observing thread reached a border a second late.
+        // The observing thread reached a boundary a second late.
         assert_eq!(old(&|observed| observed.for_ns += 1000 * MS), Some(State::Suspect));
         assert_eq!(old(&|observed| observed.for_ns -= 1000 * MS), Some(State::Suspect));
         let starved = old(&|observed| {

@@ -247,7 +247,7 @@ fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
     spoil(writer.begin(&a, &spec()).unwrap(), Some(1));
     writer.begin(&a, &spec()).unwrap().fail("no room on the disk").unwrap();
     let tries = of_a().unwrap();
-    assert_eq!(tries.given_up.map(|up| (up.number, up.times)), Some((3, 1)), "also behind another failure");
+    assert_eq!(tries.given_up.map(|up| (up.number, up.times)), Some((3, 1)), "also after another failure");
     assert_eq!((tries.spoiled, tries.last.unwrap().how), (2, How::Failed("no room on the disk".into())));
     // The user requests it again: earlier attempts no longer count.
     writer.begin_afresh(&a, &spec()).unwrap().fail("interrupted").unwrap();
@@ -261,7 +261,7 @@ fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
     spoil(writer.begin(&a, &spec()).unwrap(), None);
     assert_eq!(of_a().unwrap().spoiled, 1);
     fs::remove_dir_all(writer.store().layout().run(&a)).unwrap();
-    assert_eq!(of_a().unwrap().spoiled, 1, "the inventory knows of the commit");
+    assert_eq!(of_a().unwrap().spoiled, 1, "the inventory lists the commit");
     assert_eq!(writer.store().tries_of(&|id| id != short).unwrap().len(), 0);
 }
 
@@ -291,7 +291,7 @@ fn what_a_kill_left_is_told_by_its_files() {
     drop(writer);
 }
 
-/// Does nothing by itself: the body of the processes that the tests below start and kill.
+/// The body of the processes that the tests below start and kill; does nothing when run directly.
 #[test]
 fn child() {
     let Some(dir) = std::env::var_os("SWEEPLINE_TEST_STORE") else { return };

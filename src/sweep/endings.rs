@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_cell_ends_at_the_first_repeat_that_tells_enough_whatever_came_after() {
         let all = series(serde_json::json!({ "repeats": { "until": "2%", "at_most": 8 } }));
-        assert_eq!(all.len(), 3, "each cell by itself");
+        assert_eq!(all.len(), 3, "each cell separately");
         let of =
             |there| stand(&all[0], 0, &Made { there, value: &|run| RunValue::Known(100.0 * wobble(run)) }).remove(0);
         assert_eq!((of(2).finished, of(2).end), (2, None));

@@ -100,7 +100,7 @@ fn json(lab: &Lab, args: &[&str]) -> Value {
 
 fn said(lab: &Lab, args: &[&str]) -> String {
     let ended = lab.ok(args);
-    // Lines are broken to fit the width.
+    // Lines are wrapped to fit the width.
     (ended.stdout + &ended.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

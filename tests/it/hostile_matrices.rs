@@ -1,4 +1,4 @@
-//! Parts of the language that can make much out of little: templates that double, long zips, wide ranges,
+//! Parts of the language that expand a small text into a large one: templates that double, long zips, wide ranges,
 //! and rules of a matrix times its values, each just under the limit of a plan's values, so that `check`
 //! must process all of it.
 

@@ -379,7 +379,7 @@ sweeps:
     let wanted = scheduled(run);
     assert_eq!(run.json["facts"]["scheduled"], wanted.len());
     assert_eq!(run.json["facts"]["never_sent"], 0, "requests held back by the cap are not the generator's fault");
-    // The schedule continues behind the cap as if the cap did not exist.
+    // The schedule continues as if the cap did not exist.
     assert!(wanted.iter().enumerate().all(|(k, at)| (expected(*at, 100.0, 200 * MS) - (k + 1) as f64).abs() < 1e-6));
 
     let ended: BTreeSet<u64> = rows(run).filter_map(|row| row.ended_ns).collect();

@@ -115,7 +115,7 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
     // One is better than all others: nothing more runs.
     let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("expected the end") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
-    // Two alike, and two far behind.
+    // Two equally good, and two much worse.
     assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1, repeat: 0 });
     let mut equal = Servers { values: vec![1.0; 4], deviation: 0.02, rng: ChaCha8Rng::seed_from_u64(1) };
     let (_, outcome) = whole(&question, &mut equal);

@@ -30,7 +30,7 @@ pub(super) fn page(
     samples
 }
 
-/// Returns each second from 0 to 25.
+/// Returns one point per second from 0 to 25.
 pub(super) fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
     (0..=25).map(f64::from).map(move |at| (at, of(at)))
 }
