@@ -218,7 +218,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
         assert!(outside.code == Some(2) && outside.stderr.contains("--allow-outside"), "{}", outside.stderr);
         // Without --set these are different runs, which have no results.
         let others = lab.run(&[command, "plans/plan.yaml", "--allow-outside", "--results", "elsewhere"]);
-        assert!(others.code == Some(2) && others.stderr.contains("no result of this plan"), "{}", others.stderr);
+        assert!(others.code == Some(2) && others.stderr.contains("no results of this plan"), "{}", others.stderr);
         let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
         let text = lab.ok(&[&[command][..], &set, &chosen].concat()).stdout;
         assert!(!text.contains("one · s") && !text.contains("invalid excluded"), "{text}");

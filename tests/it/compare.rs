@@ -216,11 +216,11 @@ fn chosen_runs_are_compared() {
     lab.write("plan.yaml", &plan);
     // All but one are unmeasured: the list of missing runs shows which runs are read.
     let none = lab.run(&["compare", "plan.yaml"]);
-    assert!(none.code == Some(2) && none.stderr.contains("results has no result of this plan"), "{}", none.stderr);
+    assert!(none.code == Some(2) && none.stderr.contains("no results of this plan in results"), "{}", none.stderr);
     lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
     let same = lab.run(&["compare", "plan.yaml", "--against", "results"]);
     assert!(
-        same.code == Some(2) && same.stderr.contains("these are the same results that are compared"),
+        same.code == Some(2) && same.stderr.contains("these results would be compared with themselves"),
         "{}",
         same.stderr
     );

@@ -207,7 +207,7 @@ fn an_editor_has_nothing_to_say_about_our_plans_and_explains_their_fields() {
         ("qps:", "qps", "Requests started per second"),
         ("lean:", "ttft", "Time from a free slot to the first token"),
         ("lean:", "engine", "`vllm`: vLLM."),
-        ("hypothesis:", "hypothesis", "before you look"),
+        ("hypothesis:", "hypothesis", "before you measure"),
     ] {
         let hover = editor.hover(&plan, line, word);
         assert!(hover.contains(said), "{line} {word}: {hover}");

@@ -112,7 +112,7 @@ fn bounded(texts: &[(&str, String)]) {
 pub(super) fn bounded_and_read(texts: &[(&str, String)]) {
     for (name, text) in texts {
         let said = taken(name, text, &[]);
-        assert!(!said.contains("more values than any plan"), "{name} is rejected for its size: {said}");
+        assert!(!said.contains("the file has too many values for a plan"), "{name} is rejected for its size: {said}");
     }
 }
 

@@ -147,7 +147,7 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
     assert!(
-        words.contains("the longer of for and the time in which so many requests are expected, at most at_most"),
+        words.contains("the longer of `for` and the expected time of that many requests, up to `at_most`"),
         "{text}"
     );
 }

@@ -75,7 +75,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
     let words = capacity.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("it is not shown whether the server keeps up (a window of"), "{words}");
     assert!(!words.contains("cheapest"), "{words}");
-    assert!(words.contains("a closed loop says nothing about arrival rates"), "{words}");
+    assert!(words.contains("a closed loop does not measure arrival rates"), "{words}");
 
     lab.ok(&["report", "plan.yaml"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();

@@ -398,7 +398,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(&met("[slo, tpot]"), "`meets` lists `tpot`, but the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
     wrong(&met("[ttft, slo, ttft]"), "`meets` lists `ttft` twice");
-    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that keeps it");
+    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that meets it");
     wrong(&met("goodput"), "`goodput`");
     wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
