@@ -111,7 +111,7 @@ impl std::fmt::Display for Caveat {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share.abs());
         match self {
             Caveat::NotShown { load } => {
-                write!(f, "the runs at {load} do not show it at 95 %")
+                write!(f, "not shown at 95 % by the runs at {load}")
             }
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
             Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load failed its long run"),
