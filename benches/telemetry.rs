@@ -29,9 +29,11 @@ const FOR: Duration = Duration::from_secs(20);
 /// The largest share of a core that they may use.
 const MOST: f64 = 0.02;
 /// Pairs of runs.
-const PAIRS: usize = 5;
+const PAIRS: usize = 9;
 
 fn main() {
+    // As the program does at its start.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let wants = |name: &str| asked.is_empty() || asked.iter().any(|word| word == name);
     if wants("load") {
@@ -136,8 +138,8 @@ impl Drop for Mock {
     }
 }
 
-/// Returns throughput in tokens per second, mean lateness in milliseconds, and CPU seconds of a run.
-fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
+/// Returns throughput in tokens per second, lateness in milliseconds (mean, p50 and p99), CPU seconds of a run.
+fn run(folder: &std::path::Path, plan: &str) -> [f64; 5] {
     std::fs::write(folder.join("plan.yaml"), plan).expect("a plan");
     let program = env!("CARGO_BIN_EXE_sweepline");
     let before = children();
@@ -150,7 +152,8 @@ fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
     let row = &rows[0];
     let of = |name: &str| row[name].as_f64().unwrap_or_else(|| panic!("no {name}: {row:#}"));
-    [of("output_throughput_tokens_per_s"), of("lateness_mean_ms"), cpu]
+    let lateness = ["lateness_mean_ms", "lateness_p50_ms", "lateness_p99_ms"].map(of);
+    [of("output_throughput_tokens_per_s"), lateness[0], lateness[1], lateness[2], cpu]
 }
 
 /// Returns the CPU seconds of all children that have ended.
@@ -169,7 +172,7 @@ fn ticks() -> (u64, u64) {
 
 fn load() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sweepline"))
-        .args(["mock", "--ttft", "10ms", "--itl", "10ms", "--slots", "256"])
+        .args(["mock", "--ttft", "10ms", "--itl", "10ms", "--slots", "1024"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("the built program");
@@ -178,14 +181,14 @@ fn load() {
     let _mock = Mock(child);
     let address = line.trim().strip_prefix("listening on ").expect("an address").to_owned();
     let folder = tempfile::tempdir().expect("a folder");
-    // 200 streams of one token every 10 ms.
+    // 2 500 requests per second of 8 tokens each, so that each run has 25 000 latenesses.
     let plan = |telemetry: &str| {
         format!(
             "sweepline: 1\nname: cost\nendpoints: {{ e: {{ url: '{address}/v1', engine: vllm{telemetry} }} }}\n\
-             models: {{ m: {{ id: m }} }}\nscenarios: {{ s: {{ prompt_tokens: 64, output_tokens: 256 }} }}\n\
-             phases: {{ fill: 2s, stabilize: 1s, measure: 10s, drain: 5s }}\n\
+             models: {{ m: {{ id: m }} }}\nscenarios: {{ s: {{ prompt_tokens: 64, output_tokens: 8 }} }}\n\
+             phases: {{ fill: 1s, stabilize: 1s, measure: 10s, drain: 5s }}\n\
              validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}\n\
-             sweeps: {{ s: {{ matrix: {{ scenario: s, batch_size: 200 }} }} }}\n"
+             sweeps: {{ s: {{ matrix: {{ scenario: s, qps: 2500 }} }} }}\n"
         )
     };
     let mut pairs = Vec::new();
@@ -202,11 +205,18 @@ fn load() {
         println!("without {:?}, with {:?}", pair[0], pair[1]);
         pairs.push(pair);
     }
-    for (at, what) in ["tokens per second", "mean lateness in ms", "CPU seconds"].into_iter().enumerate() {
+    let names = ["tokens per second", "mean lateness", "p50 lateness", "p99 lateness", "CPU seconds"];
+    for (at, what) in names.into_iter().enumerate() {
         let mut changes: Vec<f64> =
             pairs.iter().map(|[without, with]| 100.0 * (with[at] / without[at] - 1.0)).collect();
         changes.sort_by(f64::total_cmp);
         let [least, median, most] = [changes[0], changes[changes.len() / 2], changes[changes.len() - 1]];
-        println!("{what}: {median:+.2} % with scraping (from {least:+.2} to {most:+.2} %)");
+        // The standard error of the mean of the paired changes.
+        let n = changes.len() as f64;
+        let mean = changes.iter().sum::<f64>() / n;
+        let error = (changes.iter().map(|change| (change - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+        println!(
+            "{what}: {median:+.2} % with scraping (from {least:+.2} to {most:+.2} %; mean {mean:+.2} ± {error:.2} %)"
+        );
     }
 }
