@@ -98,9 +98,9 @@ fn power(cells: &[Cell]) -> Table {
     let mut table = Table::new([
         "effective requests × allowed share",
         "cells",
-        "of these \"holds\" in 80 % of the runs and more",
+        "of these, \"holds\" in at least 80 % of the runs",
         "\"holds\" in all of them, %",
-        "of the cells with windows of 200 relaxation times and more",
+        "of the cells with windows of at least 200 relaxation times",
     ]);
     for (from, to) in CLASSES {
         let here = cells.iter().flat_map(|cell| cell.objectives.iter().zip(ALLOWED).map(move |pair| (cell, pair)));
@@ -113,7 +113,7 @@ fn power(cells: &[Cell]) -> Table {
         let long: Vec<&Answers> = here.iter().filter(|(cell, _)| cell.is_long()).map(|(_, half)| *half).collect();
         let sum = |count: fn(&Answers) -> u64| here.iter().map(|(_, half)| count(half)).sum();
         table.row([
-            if to.is_finite() { format!("{from}–{to}") } else { format!("{from} and more") },
+            if to.is_finite() { format!("{from}–{to}") } else { format!("at least {from}") },
             here.len().to_string(),
             here.iter().filter(|(_, half)| tells(half)).count().to_string(),
             per_mille(sum(|half| half.holds), sum(|half| half.runs)),

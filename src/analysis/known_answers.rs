@@ -75,7 +75,7 @@ fn intervals_over_runs_are_scipys() {
     for case in cases::<Intervals>("intervals") {
         for (scale, theirs) in [(Scale::Plain, case.plain), (Scale::Log, case.log)] {
             let ours = over_runs(&case.values, scale);
-            let Ends { low, high, .. } = ours.ends.expect("two runs and more");
+            let Ends { low, high, .. } = ours.ends.expect("two runs or more");
             for (ours, theirs) in [ours.mean.expect("a mean"), low, high].into_iter().zip(theirs) {
                 agree(ours, theirs, (scale, ours, case.values.len()));
             }
@@ -116,7 +116,7 @@ struct Wilcoxon {
 #[test]
 fn signed_ranks_are_scipys_and_exact_with_ties() {
     for case in cases::<Wilcoxon>("wilcoxon") {
-        let ours = signed_rank(&case.values).expect("six and more");
+        let ours = signed_rank(&case.values).expect("six or more");
         agree(ours.statistic, case.statistic, &case);
         agree(ours.p, case.p, &case);
         assert_eq!(ours.exact, case.exact, "{case:?}");

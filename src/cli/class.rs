@@ -1,4 +1,4 @@
-//! `--class NAME`: restricts figures to one class of mixes, measured in runs of the whole mix.
+//! `--class NAME`: restricts figures to one class of a mix, measured in runs of the whole mix.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::cli::failure::Failure;
 /// The requested class.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OneClass {
-    /// Use only the requests of this class of mixes, named after one of their scenarios
+    /// Use only the requests of this mix class (the name of a scenario in a mix)
     #[arg(long = "class", value_name = "NAME")]
     pub name: Option<String>,
 }

@@ -9,7 +9,7 @@ use crate::explain::COUNTING;
 /// Whether the counting rules are printed below an answer.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
-    /// Print the counting rules below the answer: requests, errors, few samples, intervals, loads, money
+    /// Also print how requests, errors, small samples, intervals, loads and costs are counted
     #[arg(long)]
     explain: bool,
 }

@@ -41,7 +41,7 @@ pub(crate) const COLUMNS_VERSION: u32 = 1;
 /// Marks a Parquet file or a workbook as an export; its value is the version of the columns.
 const MARK: &str = "sweepline.columns";
 
-/// Stored with the mark: the version of the analysis that computed the numbers.
+/// Stored next to the mark: the version of the analysis that computed the numbers.
 const ANALYSIS_MARK: &str = "sweepline.analysis";
 
 /// The column with the version of the analysis that computed the numbers of a row.

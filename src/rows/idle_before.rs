@@ -28,7 +28,7 @@ impl ServerLoad {
 pub enum Seen {
     /// Its own gauge.
     Gauge(ServerLoad),
-    /// A generation of one token.
+    /// The time to generate one token.
     Probe {
         /// Time to its response; `None` if there was none within the limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -106,7 +106,7 @@ pub struct Facts {
     /// Threads of the load generator that sent and received.
     #[serde(default = "one")]
     pub client_threads: u32,
-    /// The timer of the load generator for its schedule: timerfd or spin.
+    /// The timer that paces the load generator: timerfd or spin.
     #[serde(default = "timerfd")]
     pub client_timer: String,
     /// Source of the count of intended prompt tokens; null in runs of versions that did not record it.

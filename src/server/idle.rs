@@ -1,5 +1,5 @@
 //! Checks whether a server is idle: by its gauge of running and waiting requests, if it has one, otherwise
-//! by how long a generation of one token takes.
+//! by how long it takes to generate one token.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ impl Busy {
         }
     }
 
-    /// Measures how long a generation of one token takes, which is its TTFT. `within` is the time limit: a
+    /// Measures how long it takes to generate one token, which is its TTFT. `within` is the time limit: a
     /// request that was given up would stay in the server's queue.
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };

@@ -1,6 +1,6 @@
 //! A server's own count of tokens, requested before a run: `/tokenize` of vLLM, SGLang and llama.cpp.
 //!
-//! vLLM counts texts and chats. SGLang counts texts; the `usage` of a generation of one token shows what it
+//! vLLM counts texts and chats. SGLang counts texts; the `usage` of a one-token request shows what it
 //! adds around a chat. llama.cpp converts a chat to a text (`/apply-template`), and counts that.
 
 use reqwest::Client;

@@ -225,7 +225,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let is_silent = began.as_ref().is_some_and(Began::is_silent);
     if is_silent && run.spec.errors == ErrorPolicy::Environment {
         let waited = Nanos::from_secs(began.map_or(0, |began| began.waited_ns / 1_000_000_000));
-        let detail = format!("{} did not respond to a generation of one token within {waited}", target.authority);
+        let detail = format!("{} did not respond to a request for one token within {waited}", target.authority);
         let spoiled = Spoiled { cause: SpoilCause::Silent, detail, retry_after: None };
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }

@@ -1,10 +1,10 @@
 //! Ensures that a server is idle before a run: it has finished what the previous run left behind, or the
 //! run waits for it.
 //!
-//! A server with a gauge is checked before every run. Without one it is checked by a generation of one
-//! token, and only if something may be left: at the start of an invocation, because a killed sweep may have
-//! left it, and after a run whose requests did not all end by themselves. Endpoints on one resource share
-//! its hardware, so what one of them left concerns the others.
+//! A server with a gauge is checked before every run. Without one it is checked by generating one token, and
+//! only if something may be left: at the start of an invocation, because a killed sweep may have left it, and
+//! after a run whose requests did not all end by themselves. Endpoints on one resource share its hardware, so
+//! what one of them left concerns the others.
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ pub(crate) fn several_variables(view: &View, sweep: &SweepView) -> Option<Findin
     Some(sweep.finding(
         sweep.path().into_iter().chain(super::super::view::steps!["matrix", compare.by.as_str()]).collect(),
         format!("`{other}` differs from the baseline `{}` in {}", compare.baseline, listed(&variables)),
-        "change one at a time: give each step between the two its own value, and compare neighbors",
+        "change one variable at a time: add a value for each step between the two, and compare adjacent values",
     ))
 }
 

@@ -85,7 +85,8 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
         "`{page}` is on another host than the endpoint, and the plan does not name the engine: nothing shows that \
          the page belongs to this server"
     );
-    let remedy = "name the engine, and scrape its own page: prometheus: [on, …]; or accept it with `allow`";
+    let remedy =
+        "name the engine, and scrape the server's own metrics: prometheus: [on, …]; or accept this with `allow`";
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 

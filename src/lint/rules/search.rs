@@ -95,7 +95,7 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         Some(sweep.finding(
             at,
             message,
-            "write times: 0.8, for example: a found load is known only to its resolution, and servers vary",
+            "write times: 0.8, for example: a search finds a load only to within its resolution, and servers vary",
         ))
     };
     view.sweeps.iter().filter_map(of).collect()

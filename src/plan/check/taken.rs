@@ -111,7 +111,8 @@ impl Checker<'_> {
                 let values = source.values(axis);
                 if values.len() > 1 {
                     let message = format!(
-                        "`{from}` finds a value for each of {} of `{axis}`, but sweep `{name}` has no such axis",
+                        "`{from}` finds a load for each of its {} values of `{axis}`, but sweep `{name}` has no such \
+                         axis",
                         values.len()
                     );
                     let remedy = format!("write over: {axis}, use: min in this table, or add `{axis}` to the matrix");

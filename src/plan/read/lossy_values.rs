@@ -90,7 +90,7 @@ struct Changed {
     kept: String,
 }
 
-/// The number written at a place, if it is stored with another spelling: `0.10`, `1.0`, `1e5`, `0x1f`.
+/// The number written at a place, if it would be stored in another notation: `0.10`, `1.0`, `1e5`, `0x1f`.
 fn changed(span: &Span, text: &str) -> Option<Changed> {
     let written = bare(span, text)?.trim();
     let digits = written.replace('_', "");
