@@ -34,7 +34,7 @@ phases: {{ fill: 1s, stabilize: 1s, measure: 20s, drain: 5s }}
 validity: {{ client_late: {{ suspect: 100%, invalid: 100% }}, unsteady: {{ suspect: 99% }} }}
 sweeps:
   open: {{ matrix: {{ endpoint: far, model: m, scenario: short, qps: [17, 40, 54] }} }}
-  cold: {{ matrix: {{ endpoint: far, model: m, scenario: short, qps: 18 }}, connections: cold }}
+  new: {{ matrix: {{ endpoint: far, model: m, scenario: short, qps: 18 }}, connections: per_request }}
   capped: {{ matrix: {{ endpoint: far, model: m, scenario: short, qps: 50, batch_size: 3 }} }}
 """
 TUNSETIFF, IFF_TUN, IFF_NO_PI, CLONE_NEWNET = 0x400454CA, 0x0001, 0x1000, 0x40000000
@@ -144,23 +144,24 @@ def measured(network, log_file):
         facts, run = record["facts"], record["id"]
         window = [facts["windows"][name] for name in ("measure_start_ns", "measure_end_ns")]
         own = [row for row in rows if row["run_id"] == run]
-        cold = facts["qps"] == 18
+        new = facts["qps"] == 18
         # A handshake of TCP is one round trip; a kept connection needs none.
         wanted = expected(log, own, window, facts["start_monotonic_ns"])
-        wanted |= {"network": 2e3 * DELAY, "connection": 2e3 * DELAY if cold else 0}
+        wanted |= {"network": 2e3 * DELAY, "connection": 2e3 * DELAY if new else 0}
         shown = json.loads(sweepline("show", run, "--plan", "plan.yaml", "--format", "json").stdout)
-        print(f"qps {facts['qps']}{' cold' if cold else ''}{' capped' if facts.get('batch_size') else ''}")
+        print(f"qps {facts['qps']}{' new connections' if new else ''}{' capped' if facts.get('batch_size') else ''}")
         for whole in shown["parts"]:
             found = {part["name"]: part["ms"] for part in whole["parts"]}
+            absent = [f"{part['name']}: {part['absent']}" for part in whole["parts"] if part["ms"] is None]
             cells = []
             for name, ms in found.items():
                 off = abs(ms - wanted[name]) if name in wanted and ms is not None else 0
                 bad = name in wanted and (ms is None or off > max(0.05 * wanted[name], 2))
                 ok &= not bad
-                cells.append(f"{name} {ms:.2f}" + (f" (of {wanted[name]:.2f}{', OFF' if bad else ''})" if name in wanted else ""))
+                cells.append(f"{name} {'unknown' if ms is None else format(ms, '.2f')}" + (f" (of {wanted[name]:.2f}{', OFF' if bad else ''})" if name in wanted else ""))
             share = whole["assigned_share"]
             ok &= share is not None and share >= 0.95
-            print(f"  {whole['of']} {whole['mean_ms']:.2f} ms, assigned {share:.1%}: {', '.join(cells)}")
+            print(f"  {whole['of']} {whole['mean_ms']:.2f} ms, assigned {share:.1%}: {'; '.join([', '.join(cells), *absent])}")
     return ok
 
 

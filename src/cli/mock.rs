@@ -26,6 +26,10 @@ pub struct MockArgs {
     /// Port to listen on; 0: a free one
     #[arg(help_heading = LISTENING, long, default_value_t = 0)]
     port: u16,
+    /// Share the port with other mocks started with this flag, like replicas behind a load balancer: the kernel
+    /// distributes connections
+    #[arg(help_heading = LISTENING, long)]
+    reuse_port: bool,
     #[command(flatten)]
     config: Config,
     /// Require the bearer key in this environment variable
@@ -62,6 +66,7 @@ impl MockArgs {
 pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
     let address = SocketAddr::new(args.bind, args.port);
     let parent_pipe = args.parent_pipe;
+    let reuse_port = args.reuse_port;
     let config = args.config()?;
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -69,7 +74,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let orphaned = parent_pipe.then(watch_parent).transpose()?;
-        let listener = listen(address).with_context(|| format!("cannot listen on {address}"))?;
+        let listener = listen(address, reuse_port).with_context(|| format!("cannot listen on {address}"))?;
         let log = config.log.clone();
         let failed = || log.map_or("the mock failed".into(), |log| format!("cannot write the log {}", log.display()));
         let bound = listener.local_addr()?;
@@ -90,9 +95,10 @@ pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
     Ok(if ended == Ended::Shutdown { Exit::Done } else { Exit::Unexpected })
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+fn listen(address: SocketAddr, reuse_port: bool) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
+    socket.set_reuseport(reuse_port)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::lab::{Lab, Run, Server};
+use super::lab::{Lab, Run, Server, wait_for};
 
 /// Two endpoints, each with its own server; short enough to be run.
 const PLAN: &str = "sweepline: 1
@@ -369,6 +369,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("capacity --headroom", "known_capacity_is_found_within_the_ladder_and_priced"),
     ("mock", "a_finished_plan_sends_nothing"),
     ("mock --bind", "the_mock_listens_where_it_is_told_to"),
+    ("mock --reuse-port", "mocks_that_share_a_port_share_its_connections"),
     ("mock --port", "the_mock_listens_where_it_is_told_to"),
     // Each embedded server is started with this flag; without it every run of the embedded mock would leave
     // a process behind.
@@ -1072,6 +1073,33 @@ fn the_mock_listens_where_it_is_told_to() {
     drop(server);
     let again = Server::start(&lab, &["--bind", "127.0.0.2", "--port", &port]);
     assert_eq!(again.url(), url);
+}
+
+/// The kernel gives each connection to one of the mocks: with a new connection for each of 40 requests, that all go to
+/// one of two has a probability of 2^-39.
+#[timed_test]
+fn mocks_that_share_a_port_share_its_connections() {
+    let [lab, second] = [Lab::new(), Lab::new()];
+    let one = Server::start(&lab, &["--reuse-port"]);
+    let port = one.url().trim_end_matches("/v1").rsplit(':').next().unwrap().to_owned();
+    let other = Server::start(&second, &["--reuse-port", "--port", &port]);
+    assert_eq!(one.url(), other.url());
+    let alone = lab.run(&["mock", "--port", &port]);
+    assert!(alone.code == Some(1) && alone.stderr.contains("cannot listen on"), "{alone:?}");
+    let measured = "measure: { for: 150ms, min_requests: 40, at_most: 10s }";
+    let plan = ONE.replace("engine: mock, mock: { ttft: 1ms, itl: 1ms }", &format!("url: '{}'", one.url()));
+    lab.write(
+        "plan.yaml",
+        &plan
+            .replace("measure: 150ms", measured)
+            .replace("batch_size: [2] }", "batch_size: [2] }, connections: per_request"),
+    );
+    lab.ok(&["run", "plan.yaml", "-q"]);
+    for log in [&lab, &second].map(|lab| lab.path().join("server.jsonl")) {
+        wait_for("a chat request in each log", || {
+            std::fs::read_to_string(&log).ok().filter(|text| text.contains("/v1/chat/completions"))
+        });
+    }
 }
 
 #[timed_test]
