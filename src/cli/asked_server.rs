@@ -132,7 +132,9 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
                     Some(name) => format!("check the key in {name}"),
                 },
             );
-            Err(Failure::Usage(format!("{url} requires an API key, or another one (HTTP {status}); {remedy}")))
+            Err(Failure::Usage(format!(
+                "{url} requires an API key, or rejects the given one (HTTP {status}); {remedy}"
+            )))
         }
         Err(error) if args.model.is_some() => {
             stderr::complain(&format!("warning: {}; the plan is made from the flags alone", plain(&error.to_string())));

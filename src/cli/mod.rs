@@ -148,7 +148,7 @@ pub enum Command {
     Status(cluster::status::StatusArgs),
     /// Cancel the jobs that `submit` started for a plan
     Cancel(cluster::cancel::CancelArgs),
-    /// Explain why a run is done, skipped or done again
+    /// Explain why a run is complete, skipped or run again
     Why(why::WhyArgs),
     /// List the runs that two plans add, remove and keep, and the edits behind them
     Diff(diff::DiffArgs),
@@ -160,7 +160,7 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
-    /// Write results as one HTML file: answer, figures with their numbers, disclosure
+    /// Write results to a single HTML file: the answer, charts with their numbers, and the disclosure
     Report(report::ReportArgs),
     /// Show figures and cost of each load, and where curves bend
     Curves(curves::CurvesArgs),

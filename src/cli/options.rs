@@ -134,7 +134,7 @@ impl Shown {
         }
     }
 
-    /// Returns a screen with this loudness.
+    /// Returns a screen with this verbosity.
     pub(super) fn screen(self, loudness: Loudness) -> Screen {
         let every = self.progress_every.map(|every| Duration::from_nanos(every.0));
         Screen::new(Manner { talk: loudness.talk(), style: Style::used(self.progress), every })

@@ -276,7 +276,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Expla
     told.reason = match theirs {
         None => format!("{} is committed, but not part of {file}", &told.id[..16]),
         Some(endpoint) => {
-            format!("{} is committed for another plan: {file} has no endpoint `{endpoint}`", &told.id[..16])
+            format!("{} is committed for a different plan: {file} has no endpoint `{endpoint}`", &told.id[..16])
         }
     };
     told

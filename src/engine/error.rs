@@ -19,8 +19,8 @@ pub enum EngineError {
     Tokenizer(#[from] TokenizerError),
     /// No prompt can be as short as requested.
     #[error(
-        "no prompt has {asked} tokens: the text that the model receives around a prompt, and one token of prompt, \
-         have {shortest}; request {shortest} or more"
+        "no prompt can have {asked} tokens: the text that the server adds to a prompt and a single token already \
+         take {shortest}; request {shortest} or more"
     )]
     TooShort {
         /// Tokens of the longest requested prompt.

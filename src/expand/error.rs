@@ -47,7 +47,7 @@ pub enum Mistake {
     CellTwice,
     /// A run that belongs to two sweeps with differently built generators.
     #[error(
-        "sweep `{first}` contains the same run with another `engine`, but the run is executed once, because \
+        "sweep `{first}` contains the same run with a different `engine`, but the run is executed once, because \
          `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from \
          one"
     )]

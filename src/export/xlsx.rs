@@ -2,7 +2,7 @@
 //! export.
 //!
 //! Rows are written to a temporary file, so memory does not grow with them. There are no formulas, and a
-//! text stays a text whatever it begins with. A table longer than a sheet continues in another one:
+//! string stays a string whatever it begins with. A table longer than a sheet continues in another one:
 //! `requests`, `requests-2`, ….
 
 use std::io::{self, Write};

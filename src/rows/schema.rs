@@ -226,7 +226,7 @@ table! {
         answer: Option<String> [Plain ""],
         /// The response's reasoning, as far as it was received; null if there was none.
         reasoning: Option<String> [Plain ""],
-        /// The response's tool calls as JSON: a list of `name` and `arguments` (a text), assembled from
+        /// The response's tool calls as JSON: a list of `name` and `arguments` (a string), assembled from
         /// their pieces; null if there was none.
         tool_calls: Option<String> [Plain ""],
         /// Whether one of these texts is longer than 1 MiB and is truncated to that.

@@ -15,8 +15,8 @@ use tokio_rustls::TlsConnector;
 /// HTTP/2 in ALPN.
 pub const HTTP2: &[u8] = b"h2";
 
-/// Creates a connector for HTTP/2, or for HTTP/1.1, which offers nothing else. Fails if the system's
-/// certificates cannot be read.
+/// Creates a connector that offers only HTTP/2, or only HTTP/1.1. Fails if the system's certificates cannot
+/// be read.
 pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))

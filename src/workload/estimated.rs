@@ -5,8 +5,8 @@ use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 use super::vocabulary::Topic;
 
-/// Writes a text of the given number of tokens by the estimate, including its nonce in front, and returns
-/// its actual estimate.
+/// Writes a text with about the given number of estimated tokens, including the nonce in front, and returns
+/// its estimated number of tokens.
 pub(super) fn write(
     dice: &mut Dice,
     topic: &'static Topic,

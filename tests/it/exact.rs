@@ -106,7 +106,7 @@ fn prompts_that_are_too_short_for_the_template_are_told() {
     lab.write("plan.yaml", &plan(mock.port, ("model", "20"), "300ms"));
     let ended = lab.run(&["run", "plan.yaml"]);
     let text = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(text.contains("no prompt has 20 tokens") && ended.code != Some(0), "{text}");
+    assert!(text.contains("no prompt can have 20 tokens") && ended.code != Some(0), "{text}");
 }
 
 /// Returns a plan whose model has no files, so that the server must count.

@@ -108,7 +108,7 @@ fn a_key_is_named_and_never_written() {
     let url = server.url();
     let refused = lab.run(&["new", "--url", &url]);
     assert_eq!(refused.code, Some(2));
-    let words = "requires an API key, or another one (HTTP 401); pass --api-key-env NAME";
+    let words = "requires an API key, or rejects the given one (HTTP 401); pass --api-key-env NAME";
     assert!(refused.stderr.contains(words), "{}", refused.stderr);
     let unset = lab.run(&["new", "--url", &url, "--api-key-env", "SWEEPLINE_NO_SUCH_KEY"]);
     assert!(unset.stderr.contains("the variable SWEEPLINE_NO_SUCH_KEY is not set"), "{}", unset.stderr);

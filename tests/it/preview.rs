@@ -212,7 +212,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     assert!(entries(&preview(&lab, &[]), "orphan").is_empty());
     let id = lab.runs().into_iter().find(|(_, run)| run.json["spec"]["endpoint"]["name"] == "slow").unwrap().0;
     let why = lab.ok(&["why", &id, "--plan", "plan.yaml"]).stdout;
-    assert!(why.contains("is committed for another plan: plan.yaml has no endpoint `slow`"), "{why}");
+    assert!(why.contains("is committed for a different plan: plan.yaml has no endpoint `slow`"), "{why}");
 }
 
 #[timed_test]

@@ -124,7 +124,7 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
     assert_eq!((&seen["runs"], &seen["pending"][0]["repeats"]), (&serde_json::json!([]), &1.into()));
-    // An unknown load is neither a number nor a text.
+    // An unknown load is neither a number nor a string.
     let none = lab.run(&["run", "plan.yaml", "--only", "sweep == 'sustained' and batch_size > 0"]);
     assert!(none.code == Some(2) && none.stderr.contains("sweep is 'ladder', 'sustained'"), "{}", none.stderr);
     let table = lab.run(&[&["curves", "plan.yaml"][..], &only].concat());

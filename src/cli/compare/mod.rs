@@ -64,7 +64,7 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// The margin by which an arm may be worse, like 2%: reports whether each arm is shown to be within it
+    /// Non-inferiority margin, like 2%: report whether each arm is shown to be worse by less than this
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0

@@ -18,7 +18,8 @@ use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
 
-/// The names of a run besides its id: a run of a changed plan has another id, but may have the same names.
+/// The names of a run besides its id: a run of a changed plan has a different id, but may have the same
+/// names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Names {
     endpoint: String,
@@ -115,7 +116,7 @@ impl Sample {
     }
 
     /// Returns the failed requests of the run or of one of its classes; `None` if it does not have the
-    /// class, or is invalid for another reason than errors.
+    /// class, or is invalid for a reason other than errors.
     pub(crate) fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
         let counts = self.invalid.is_none() || self.failed || with_invalid;
         let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));

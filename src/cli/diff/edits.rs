@@ -113,7 +113,8 @@ impl Both<'_> {
         };
         let mut edits: Vec<Edit> = differences.iter().map(of).collect();
         edits.sort_by(|a, b| a.path.cmp(&b.path));
-        // One edit may change several fields: another scenario has another length and another prompt.
+        // One edit may change several fields: a different scenario has a different length and a different
+        // prompt.
         edits.dedup();
         edits
     }

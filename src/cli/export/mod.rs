@@ -105,15 +105,15 @@ impl Written {
             Self::ENDINGS.iter().find(|(known, _)| Some(*known) == ending.as_deref()).map(|(_, format)| *format);
         match (args.format, by_name, &ending) {
             (Some(format), Some(named), _) if format != named => Err(Failure::Usage(format!(
-                "{} has the ending of {}, but {} was requested by --format {}: rename it, or remove --format",
+                "{} has the extension of {}, but {} was requested by --format {}: rename it, or remove --format",
                 path.display(),
                 named.name(),
                 format.name(),
                 format.name().to_lowercase()
             ))),
             (None, None, Some(ending)) => Err(Failure::Usage(format!(
-                "unknown format of {}, `.{ending}`: known are .csv, .xlsx, .json, .md and .parquet; or set it with \
-                 --format",
+                "{} has the unknown extension `.{ending}`: use .csv, .xlsx, .json, .md or .parquet, or set the format \
+                 with --format",
                 path.display()
             ))),
             (format, named, _) => Ok(format.or(named).unwrap_or(Written::Csv)),

@@ -48,7 +48,7 @@ pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Refuses a file name from which other commands would infer another format.
+/// Refuses a file name from which other commands would infer a different format.
 fn is_yaml(path: &Path) -> Result<(), Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {

@@ -28,8 +28,8 @@ pub struct RunArgs {
     pub(super) frozen: Frozen,
     #[command(flatten)]
     pub(super) selection: Selection,
-    /// Only the runs of this part of the plan; other processes may measure other parts into the same results
-    /// folder. The jobs of `submit` use it
+    /// Run only this part of the plan; other processes may measure its other parts into the same results
+    /// folder. The jobs of `submit` use this
     #[arg(long, value_name = "NAME")]
     pub(super) part: Option<String>,
     #[command(flatten)]

@@ -80,7 +80,7 @@ impl Extra {
         let values: Vec<String> = texts.iter().map(|said| text_value(&said.value)).collect();
         match texts.iter().all(|said| !said.value.is_empty()) && !texts.is_empty() {
             true => self.fields.push(Field::new("stop", format!("[{}]", values.join(", ")), &texts[0].origin)),
-            false => at.missing("`stop` must be a list of texts"),
+            false => at.missing("`stop` must be a list of strings"),
         }
     }
 

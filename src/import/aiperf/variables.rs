@@ -108,7 +108,7 @@ fn evaluated(place: &str, text: &str, known: &IndexMap<String, Value>) -> Result
         ImportError::shape(place, what, "fix the expression, or write its value")
     })?;
     if made.len() > LONGEST {
-        let what = format!("`{}` produces a text of {} bytes", one_line(text), made.len());
+        let what = format!("`{}` produces a string of {} bytes", one_line(text), made.len());
         return Err(ImportError::shape(place, what, "shorten it"));
     }
     Ok(scalar(&made))

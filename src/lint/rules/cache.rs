@@ -16,7 +16,7 @@ pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         steps!["sweeps", sweep.name, "matrix", "scenario"],
         format!(
-            "{} meet{} a warm prefix cache and {} meet{} a cold one, in one sweep",
+            "{} hit{} a warm prefix cache and {} hit{} a cold one, in the same sweep",
             quoted(&sharing),
             verb(&sharing),
             quoted(&alone),

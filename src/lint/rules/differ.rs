@@ -32,8 +32,8 @@ fn differ(a: Option<&str>, b: Option<&str>) -> bool {
     known(a).zip(known(b)).is_some_and(|(a, b)| a != b)
 }
 
-/// Variables in which two endpoints differ, each named once: a difference that follows from another engine,
-/// another accelerator or another number of accelerators is not a separate variable.
+/// Variables in which two endpoints differ, each named once: a difference that follows from a different
+/// engine, accelerator or number of accelerators is not a separate variable.
 pub(crate) fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     // Mocks differ only in their figures, which do not count.
     if a.engine == Engine::Mock && b.engine == Engine::Mock {

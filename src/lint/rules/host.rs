@@ -73,7 +73,7 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
 
-/// M033: a metrics page on another host than the endpoint, whose unknown engine cannot show that the page
+/// M033: a metrics page on a different host than the endpoint, whose unknown engine cannot show that the page
 /// is its own.
 pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let telemetry = endpoint.telemetry.as_ref().filter(|_| endpoint.engine == Engine::Openai)?;
@@ -82,7 +82,7 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     let is_foreign = |page: &&str| host(page).is_some_and(|host| host != own);
     let page = telemetry.pages().into_iter().find(is_foreign)?;
     let message = format!(
-        "`{page}` is on another host than the endpoint, and the plan does not name the engine: nothing shows that \
+        "`{page}` is on a different host than the endpoint, and the plan does not name the engine: nothing shows that \
          the page belongs to this server"
     );
     let remedy =

@@ -14,8 +14,8 @@ pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
     let meant = view.plan.models.iter().filter(|(name, model)| model.tokenizer.is_none() && is_measured(name));
     let message = "without the model's tokenizer, lengths in tokens are estimates: prompts come out 12-18 % shorter \
                    than declared with common tokenizers, up to 36 % off with small vocabularies";
-    let remedy = "write tokenizer: FILE (its tokenizer.json or the folder of it), or tokenizer: server if the server \
-                  counts tokens";
+    let remedy = "write tokenizer: FILE (its tokenizer.json, or the folder that contains it), or tokenizer: server if \
+                  the server counts tokens";
     let finding = |(name, _): (&String, &Model)| Finding::of(Scope::Model(name.clone()), &[], message, remedy);
     meant.map(finding).collect()
 }

@@ -72,7 +72,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
 /// Loads below and above a given one, as an axis.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
-        return "another scenario that replays the trace at another speed, like speed: 2".to_owned();
+        return "another scenario that replays the trace at a different speed, like speed: 2".to_owned();
     }
     match &rung.load {
         Load::Closed { batch_size } => {

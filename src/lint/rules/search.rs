@@ -62,7 +62,8 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     let (_, assumption) = expect.request();
     let assumption = if axis == "qps" { String::new() } else { assumption };
     let message = format!(
-        "a window has {} requests at the heaviest load{assumption}, but telling loads {} apart needs about {}",
+        "a window has {} requests at the heaviest load{assumption}, but distinguishing loads that differ by {} \
+         takes about {}",
         count(requests),
         range.within,
         count(takes),
@@ -83,12 +84,11 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         let take = sweep.sweep.takes().find(|taken| taken.take.times >= Decimal::from(1))?;
         let from = &take.take.from;
         let message = match take.take.times > Decimal::from(1) {
-            true => format!(
-                "`times: {}` is above the highest load that `{from}` finds to meet the objective",
-                take.take.times
-            ),
+            true => {
+                format!("`times: {}` is above the highest load that meets the objective in `{from}`", take.take.times)
+            }
             false => {
-                format!("this is the highest load that `{from}` finds to meet the objective: the next one misses it")
+                format!("this is the highest load that meets the objective in `{from}`: the next one misses it")
             }
         };
         let at = [steps!["sweeps", sweep.name], take.place].concat();

@@ -57,7 +57,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
                 write!(remedy, ", and price_per_hour likewise: price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"");
         }
         if axes != names {
-            let _ = write!(remedy, "; also on the axis, write {} without dashes", quoted(&axes));
+            let _ = write!(remedy, "; write {} without dashes on the axis too", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
             remedy.push_str("; set it in every map of the axis");

@@ -316,7 +316,7 @@ fn caches() {
     };
     assert!(!said("M009", &scenarios("on", "B1, B2")) && !said("M009", &scenarios("on", "A1, C, D")));
     let (message, _) = words("M009", &scenarios("on", "A2, B1, C"));
-    assert_eq!(message, "`A2` and `C` meet a warm prefix cache and `B1` meets a cold one, in one sweep");
+    assert_eq!(message, "`A2` and `C` hit a warm prefix cache and `B1` hits a cold one, in the same sweep");
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
     // One nonce per run keeps runs apart; a scenario or an axis overrides the plan.
@@ -437,7 +437,7 @@ fn foreign_metrics() {
         format!("endpoints: {{ e: {{ url: \"http://gate:8000/v1\", engine: {engine}, telemetry: {telemetry} }} }}\n")
     };
     let (message, _) = words("M033", &at("openai", "\"http://node-7:9400/metrics\""));
-    assert!(message.starts_with("`http://node-7:9400/metrics` is on another host than the endpoint"), "{message}");
+    assert!(message.starts_with("`http://node-7:9400/metrics` is on a different host than the endpoint"), "{message}");
     assert!(said("M033", &at("openai", "{ prometheus: [\"http://gate:1/metrics\", \"http://node-7:9400/metrics\"] }")));
     assert!(!said("M033", &at("openai", "\"http://gate:9400/metrics\"")), "the same host");
     assert!(!said("M033", &at("vllm", "{ prometheus: [on, \"http://node-7:9400/metrics\"] }")), "a known engine");
@@ -747,7 +747,10 @@ fn fine_resolution() {
     let with = |range: &str, measure: &str| searching(&format!("qps: {{ {range} }}"), measure);
     assert!(!said("M028", &with("from: 1, to: 40", "100s")), "4 000 requests, 5 %");
     let (message, remedy) = words("M028", &with("from: 1, to: 39", "100s"));
-    assert_eq!(message, "a window has 3900 requests at the heaviest load, but telling loads 5% apart needs about 4000");
+    assert_eq!(
+        message,
+        "a window has 3900 requests at the heaviest load, but distinguishing loads that differ by 5% takes about 4000"
+    );
     assert_eq!(remedy, "write within: 6%, or phases: { measure: 103s }");
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
@@ -767,7 +770,7 @@ fn no_headroom() {
     };
     assert!(said("M029", &with("")) && said("M029", &with(", times: 1")) && !said("M029", &with(", times: 0.99")));
     let (message, _) = words("M029", &with(", times: 1.2"));
-    assert_eq!(message, "`times: 1.2` is above the highest load that `limit` finds to meet the objective");
+    assert_eq!(message, "`times: 1.2` is above the highest load that meets the objective in `limit`");
 }
 
 #[test]

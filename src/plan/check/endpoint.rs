@@ -109,7 +109,7 @@ impl Checker<'_> {
         let Some(Http { version, streams }) = endpoint.http else { return };
         let of_connection = |header: &&String| OF_CONNECTIONS.iter().any(|own| own.eq_ignore_ascii_case(header));
         if let Some(header) = endpoint.headers.keys().find(of_connection).filter(|_| version == HttpVersion::Two) {
-            let message = format!("`{header}` applies to one connection of HTTP/1.1: HTTP/2 cannot carry it");
+            let message = format!("`{header}` applies to a single HTTP/1.1 connection: HTTP/2 cannot carry it");
             let at = steps!["endpoints", name, "headers", header.as_str()];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("remove it, or `http: 2`"));
         }
@@ -158,7 +158,7 @@ impl Checker<'_> {
         for call in ["/chat/completions", "/completions"] {
             if let Some(base) = url.trim_end_matches('/').strip_suffix(call) {
                 let message = format!("`url` is the base address of the API; sweepline appends `{call}`");
-                return self.report(&at, bad(message, &format!("write {base}, and choose the call with `api`")));
+                return self.report(&at, bad(message, &format!("write {base}, and select the API with `api`")));
             }
         }
     }

@@ -50,9 +50,9 @@ impl Checker<'_> {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
             let message = format!(
-                "the variable `{name}` has the name of a value that each cell fills in for `launch` and `hooks`"
+                "the name of variable `{name}` is reserved for a value that each cell fills in for `launch` and `hooks`"
             );
-            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("give the variable another name");
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("rename the variable");
             diagnostic.related.extend(self.key_of(used, "used here"));
             self.report_key(&steps!["vars", name], diagnostic);
         }

@@ -35,7 +35,7 @@ impl Checker<'_> {
         if repeats.at_most < FEWEST {
             let message =
                 format!("`at_most` is {}, but the interval of a mean needs at least {FEWEST} runs", repeats.at_most);
-            let remedy = format!("write at_most: {FEWEST} or more, better 12");
+            let remedy = format!("write at_most: {FEWEST} or more, preferably 12");
             let at = [&at[..], &steps!["at_most"]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }

@@ -9,8 +9,8 @@ use crate::units::Nanos;
 
 /// Options of sbatch that `submit` writes itself, with the plan's alternative.
 const OWN: [(&str, &str); 14] = [
-    ("--array", "array elements follow from the plan's resources"),
-    ("--dependency", "dependencies follow from `after`"),
+    ("--array", "array elements are derived from the plan's resources"),
+    ("--dependency", "dependencies are derived from `after`"),
     ("--job-name", "`status` and `cancel` find jobs by it"),
     ("--output", "logs are written next to the scripts"),
     ("--error", "logs are written next to the scripts"),
@@ -56,7 +56,7 @@ impl Checker<'_> {
     fn word(&mut self, table: &[Step], key: &str, text: Option<&str>) {
         let is_wrong = |text: &&str| text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control());
         let Some(text) = text.filter(is_wrong) else { return };
-        let message = format!("`{key}` must be one word without blanks, not `{text}`");
+        let message = format!("`{key}` must be one word without spaces, not `{text}`");
         let at = [table, &steps![key]].concat();
         self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(format!("name the {key}, or remove it")));
     }
@@ -69,8 +69,8 @@ impl Checker<'_> {
                 .report(at, Diagnostic::new(Code::Contradiction, message).remedy(format!("remove it: {instead}")));
         }
         if !option.starts_with("--") || name.len() < 4 || option.contains(char::is_control) {
-            let message = format!("`{option}` is not a long option of sbatch on one line");
-            let remedy = "write it as after #SBATCH, like --constraint=nvlink";
+            let message = format!("`{option}` is not a single long option of sbatch");
+            let remedy = "write it as in an #SBATCH line, like --constraint=nvlink";
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
         }
     }

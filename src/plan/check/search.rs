@@ -82,8 +82,8 @@ impl Checker<'_> {
         }
         if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
             let message = "the cost of tokens falls as the load rises, so there is no highest load that meets it";
-            let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports from which load \
-                          on the cost is met";
+            let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports the lowest \
+                          load that meets the cost";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let Some(slo) = &plan.slo else { return };

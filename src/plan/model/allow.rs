@@ -104,7 +104,7 @@ codes! {
     NothingOptional = "M031",
     /// A gate on a percentile for which there will be too few requests.
     UndecidableGate = "M032",
-    /// A metrics page on another host than the endpoint, whose engine is not named.
+    /// A metrics page on a different host than the endpoint, whose engine is not named.
     ForeignMetrics = "M033",
 }
 

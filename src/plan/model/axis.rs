@@ -176,7 +176,7 @@ impl Kind {
             Kind::Process => "poisson, constant or gamma cv 2".to_owned(),
             Kind::Choice(choices) => suggest::choices(choices.iter().copied()),
             Kind::Time => "a duration".to_owned(),
-            Kind::Setting => "a number, a text, true or false".to_owned(),
+            Kind::Setting => "a number, a string, true or false".to_owned(),
         }
     }
 

@@ -106,7 +106,7 @@ pub struct Endpoint {
     /// environment. Not part of a run's identity.
     #[schemars(extend("default" = "environment"), example = &"measured")]
     pub errors: Option<ErrorPolicy>,
-    /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A
+    /// Headers that all requests to this endpoint carry, by name: a string, or { secret: env:NAME }. A
     /// scenario's headers override them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]

@@ -36,7 +36,7 @@ impl fmt::Display for Scalar {
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Forms::expecting("a number, a text, true or false")
+        Forms::expecting("a number, a string, true or false")
             .truth(Scalar::Bool)
             .number(Scalar::Number)
             .text(|text| Ok(Scalar::Text(text.to_owned())))
@@ -56,7 +56,7 @@ pub enum Fact {
 
 impl<'de> Deserialize<'de> for Fact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Forms::expecting("a number, a text, true or false, or a table of those")
+        Forms::expecting("a number, a string, true or false, or a table of those")
             .truth(|value| Fact::One(Scalar::Bool(value)))
             .number(|value| Fact::One(Scalar::Number(value)))
             .text(|text| Ok(Fact::One(Scalar::Text(text.to_owned()))))
@@ -87,7 +87,7 @@ impl ModelId {
 
 impl<'de> Deserialize<'de> for ModelId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Forms::expecting("a text, or a table of texts by engine with a `default`")
+        Forms::expecting("a string, or a table of strings by engine with a `default`")
             .text(|text| Ok(ModelId::Same(text.to_owned())))
             .table(|ids| Ok(ModelId::ByEngine(ids)))
             .read(deserializer)

@@ -149,7 +149,7 @@ pub struct Scenario {
     #[schemars(range(min = 16))]
     #[schemars(extend("default" = 32), example = 64)]
     pub query_tokens: Option<u32>,
-    /// Headers that its requests carry, by name: a text, or { secret: env:NAME }. They override the
+    /// Headers that its requests carry, by name: a string, or { secret: env:NAME }. They override the
     /// endpoint's. Not an axis.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]

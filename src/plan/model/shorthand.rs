@@ -19,7 +19,7 @@ pub(crate) struct Shorthand {
     pub field: &'static str,
     /// The expected value, for error messages.
     pub expected: &'static str,
-    /// Whether the field is only a number, not a text or a number.
+    /// Whether the field is only a number, not a string or a number.
     pub is_number: bool,
     /// Whether the number may have decimals.
     pub has_decimals: bool,

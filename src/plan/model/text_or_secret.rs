@@ -37,7 +37,7 @@ impl TextOrSecret {
 
 impl<'de> Deserialize<'de> for TextOrSecret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Forms::expecting("a text, or a reference like { secret: env:NAME }")
+        Forms::expecting("a string, or a reference like { secret: env:NAME }")
             .text(|text| Ok(TextOrSecret::Text(text.to_owned())))
             .table(|reference| Ok(TextOrSecret::Secret(reference)))
             .read(deserializer)

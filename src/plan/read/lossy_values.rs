@@ -28,7 +28,7 @@ fn switch(node: &mut Node, text: &str, found: &mut Vec<Diagnostic>) {
             if bare(&node.span, text) != Some(word.as_str()) {
                 return;
             }
-            let message = format!("`{word}` is a text here, and every text counts as true");
+            let message = format!("`{word}` is a string here, and every string counts as true");
             let remedy = "write true or false, or put it in quotes";
             found.push(Diagnostic::new(Code::WrongValue, message).at(Some(node.span.clone())).remedy(remedy));
             node.fail();

@@ -150,7 +150,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             _ => "write `true` or `false`".to_owned(),
         },
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), Wanted::Text) if !node.via.is_empty() => {
-            "make it a text: \"{{ … ~ '' }}\"".to_owned()
+            "make it a string: \"{{ … ~ '' }}\"".to_owned()
         }
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), Wanted::Text) => {
             format!("put quotes around it: \"{}\"", quoted(node, text))
@@ -159,7 +159,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
             "write `when` next to the range: { from: 1, to: 8, step: 1, when: { … } }".to_owned()
         }
         (Value::Map(_), Wanted::List) => "put it into a list: [{ … }]".to_owned(),
-        (_, Wanted::Text) => "write one text, in quotes if it has a `:`".to_owned(),
+        (_, Wanted::Text) => "write one string, in quotes if it has a `:`".to_owned(),
         (_, Wanted::Whole(_)) if quoted(node, text).bytes().all(|byte| byte.is_ascii_digit()) => {
             "write a smaller number".to_owned()
         }

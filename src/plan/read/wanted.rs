@@ -57,7 +57,7 @@ impl fmt::Display for Wanted {
         f.write_str(match self {
             Wanted::Whole(_) => "a whole number",
             Wanted::Number => "a number",
-            Wanted::Text => "a text",
+            Wanted::Text => "a string",
             Wanted::Bool => "true or false",
             Wanted::List => "a list",
             Wanted::Names => "a table of names and values",

@@ -80,7 +80,7 @@ fn broken_line(argument: &str) -> Diagnostic {
     let at = argument.find(['\n', '\r']).unwrap_or(0);
     Diagnostic::new(Code::Set, "a value of --set must not contain line breaks")
         .at(Some(at..at + 1))
-        .remedy("write it on one line; \"a\\nb\" is a text with a line break")
+        .remedy("write it on one line; \"a\\nb\" is a string with a line break")
 }
 
 fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {

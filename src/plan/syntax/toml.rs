@@ -56,7 +56,7 @@ fn diagnostic(error: &toml::de::Error, text: &str, tree: &Node) -> Diagnostic {
     let remedy = syntax_remedy(message, bare, line_at(text, span.as_ref()));
     // The parser reports a bare word as a misspelt `true` or `nan`, depending on its first letter.
     let is_bare = message.contains("invalid boolean") || message.contains("expected `nan`");
-    let message = if is_bare { "a text without quotes" } else { message };
+    let message = if is_bare { "a string without quotes" } else { message };
     let code = if message.contains("recursion") { Code::TooLarge } else { Code::Syntax };
     Diagnostic::new(code, format!("this is not TOML: {message}")).at(span).remedy(remedy)
 }
@@ -70,15 +70,15 @@ fn syntax_remedy(message: &str, bare: &str, line: &str) -> &'static str {
         _ if message.contains("recursion") => "no plan needs such deep nesting",
         "true" | "false" => "write it in lower case: true or false",
         "none" | "null" | "nil" => "TOML has no empty value: remove the line",
-        _ if message.contains("expected `nan`") => "put quotes around a text: name = \"chat\"",
+        _ if message.contains("expected `nan`") => "put quotes around a string: name = \"chat\"",
         _ if ["must be quoted", "unquoted", "invalid boolean"].iter().any(|words| message.contains(words)) => {
-            "put quotes around a text: name = \"chat\""
+            "put quotes around a string: name = \"chat\""
         }
         _ if message.contains("literal string") || message.contains("basic string") => {
             "close the quote on the same line with the same character"
         }
         _ if message.contains("unclosed table") => "close the header: [endpoints.NAME]",
-        _ => "check this line for an open quote or bracket, a text without quotes, or a missing `=`",
+        _ => "check this line for an open quote or bracket, a string without quotes, or a missing `=`",
     }
 }
 

@@ -85,8 +85,8 @@ fn plain_message(error: &serde_yaml::Error) -> String {
         first if first.starts_with("non-finite float") => first
             .replace("non-finite float", "the number")
             .replace("rejected by the configured policy", "is not finite"),
-        "invalid type: map, expected a text as key" => "a key is a table, and must be a text".to_owned(),
-        "invalid type: sequence, expected a text as key" => "a key is a list, and must be a text".to_owned(),
+        "invalid type: map, expected a string as key" => "a key is a table, and must be a string".to_owned(),
+        "invalid type: sequence, expected a string as key" => "a key is a list, and must be a string".to_owned(),
         "simple key expected ':'" => "a key without a `:`".to_owned(),
         first => first.to_owned(),
     }
@@ -114,7 +114,7 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     } else if line.trim_start().starts_with("{%") {
         "templates are allowed inside values, not around lines: write the entries out".to_owned()
     } else if line.contains("{{") {
-        "put quotes around a text with braces".to_owned()
+        "put quotes around a string with braces".to_owned()
     } else if message.contains("may not precede")
         || (message.contains("key without") && line[key_end..].starts_with(':') && !line[key_end..].starts_with(": "))
     {
@@ -127,7 +127,7 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     } else if message.contains("did not find expected key") {
         "indent this line like the other keys of its table, or close an open quote or bracket above it".to_owned()
     } else if message.contains("mapping values") {
-        "put quotes around a text with a colon, or start a new line for the next key".to_owned()
+        "put quotes around a string with a colon, or start a new line for the next key".to_owned()
     } else {
         "check this line and the one before: indentation, an open quote or bracket, a missing `:` or space after it"
             .to_owned()
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for Key {
         impl Visitor<'_> for V {
             type Value = Key;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text as key")
+                f.write_str("a string as key")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Key, E> {
                 Ok(Key(text.to_owned()))

@@ -110,7 +110,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
         false => evaluator.template(text, &NOWHERE),
     };
     let made = made.map_err(wrong)?.ok_or_else(|| wrong(Vec::new()))?;
-    let nothing = || CellMistake::new(format!("`{text}` is neither a number nor a text"), "make it return one value");
+    let nothing = || CellMistake::new(format!("`{text}` is neither a number nor a string"), "make it return one value");
     Ok(match made.value {
         Value::Bool(value) => CellValue::Bool(value),
         Value::Int(value) => CellValue::Int(value),

@@ -42,7 +42,7 @@ pub(super) enum NoValue {
     NoNumber,
     /// The limits are exceeded.
     TooMuch,
-    /// Neither a number, a text, true or false, a list nor a table.
+    /// Neither a number, a string, true or false, a list nor a table.
     Other,
 }
 

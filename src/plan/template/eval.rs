@@ -155,7 +155,7 @@ impl Evaluator {
                             .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
                         None => mistakes.push(Mistake::new(
                             range.clone(),
-                            "a list or table cannot be part of a text",
+                            "a list or table cannot be part of a string",
                             "make the expression the whole value: \"{{ … }}\"",
                         )),
                     },
@@ -360,7 +360,7 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     let formula = "an expression is like n * 2, a ~ 's' or a if b else c";
     let (message, remedy) = match error.kind() {
         ErrorKind::SyntaxError if has_bare_time(expression) => {
-            let remedy = "a text in an expression needs quotes: {{ '10s' if a else '60s' }}";
+            let remedy = "a string in an expression needs quotes: {{ '10s' if a else '60s' }}";
             (format!("this is not an expression: {detail}"), remedy.to_owned())
         }
         ErrorKind::SyntaxError => (format!("this is not an expression: {detail}"), formula.to_owned()),
@@ -399,7 +399,7 @@ fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
         ),
         NoValue::NoNumber => ("the result of the expression is not a finite number", "check for a division by zero"),
         NoValue::TooMuch => ("the plan's templates produce too much data", "use shorter texts and lists"),
-        NoValue::Other => ("the result is not a value of a plan", "return a number, a text, true, false or a list"),
+        NoValue::Other => ("the result is not a value of a plan", "return a number, a string, true, false or a list"),
     };
     let code = if error == NoValue::TooMuch { Code::TooLarge } else { Code::Template };
     Mistake { code, ..Mistake::new(0..expression.len(), message, remedy) }

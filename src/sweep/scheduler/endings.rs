@@ -1,4 +1,4 @@
-//! The part of the scheduler that skips repeats which are no longer needed. Their nodes stay in the graph
+//! The part of the scheduler that skips repeats that are no longer needed. Their nodes stay in the graph
 //! and end as soon as their turn comes, so that nodes waiting for them go on; a server that only they need
 //! is not started.
 

@@ -55,7 +55,7 @@ impl Takes {
             Number(least, MOST) => format!("a number from {}", Decimal::new(least, 2)),
             Number(least, most) => format!("a number from {} to {}", Decimal::new(least, 2), Decimal::new(most, 2)),
             Flag => "true or false".to_owned(),
-            Text => "a text".to_owned(),
+            Text => "a string".to_owned(),
             List => "a list".to_owned(),
             Table => "a table".to_owned(),
             Any => "a value".to_owned(),

@@ -33,7 +33,7 @@ impl Json {
         match self {
             Json::Bool(_) => "true or false",
             Json::Number(_) => "a number",
-            Json::Text(_) => "a text",
+            Json::Text(_) => "a string",
             Json::List(_) => "a list",
             Json::Table(_) => "a table",
         }
@@ -52,7 +52,7 @@ struct JsonVisitor;
 impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a text, true or false, a list or a table")
+        f.write_str("a number, a string, true or false, a list or a table")
     }
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Json, E> {
         Ok(Json::Bool(value))

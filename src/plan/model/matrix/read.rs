@@ -321,7 +321,7 @@ impl<'de, T: Either> Visitor<'de> for ScalarOr<T> {
 }
 
 impl Either for Item {
-    const EXPECTING: &'static str = "a number, a text, true or false, a range, or a table of axes";
+    const EXPECTING: &'static str = "a number, a string, true or false, a range, or a table of axes";
     fn scalar(value: Scalar) -> Item {
         Item { what: What::Values(vec![value]), when: None }
     }
@@ -331,7 +331,7 @@ impl Either for Item {
 }
 
 impl Either for Pick {
-    const EXPECTING: &'static str = "a number, a text, true or false, or bounds like { from: 8, to: 64 }";
+    const EXPECTING: &'static str = "a number, a string, true or false, or bounds like { from: 8, to: 64 }";
     fn scalar(value: Scalar) -> Pick {
         Pick::One(value)
     }
