@@ -89,8 +89,8 @@ impl Feed {
         }
     }
 
-    /// Returns how long the run waited for contents since `instant`: a request released then was late by
-    /// that time because of them.
+    /// Returns how long the run has waited for request contents since `instant`, which is the part of the
+    /// lateness of a request released then that such waits caused.
     pub(crate) fn waited_since(&self, instant: u64) -> u64 {
         self.waits.since(instant)
     }

@@ -137,11 +137,11 @@ pub struct Config {
     /// Write each event in its own call, even with --itl 0s
     #[arg(help_heading = WIRE, long)]
     pub write_per_event: bool,
-    /// Faults and when they occur, may be given several times, like http:503@5%, reset:20@3,7,10-12,
-    /// stall@every:10 or empty@all. Kinds: refuse (counts connections), http:STATUS, reset, stall,
-    /// stall-headers, truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short,
-    /// long, usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, a number
-    /// states after or with how many tokens
+    /// Faults and when they occur, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or empty@all; may be
+    /// given several times. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers,
+    /// truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long,
+    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, a number states after
+    /// or with how many tokens
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones

@@ -47,7 +47,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
 }
 
-/// Returns the share of comparisons in which the test tells the arms apart.
+/// Returns the share of comparisons in which the test finds a difference between the arms.
 fn found(baseline: Failing, arm: Failing, rounds: usize) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(14 + rounds as u64);
     let shown = (0..times()).filter(|_| {
