@@ -70,7 +70,7 @@ fn highest(limits: &IndexMap<Percentile, Nanos>) -> Option<Nanos> {
     limits.iter().max_by_key(|(percentile, _)| **percentile).map(|(_, limit)| *limit)
 }
 
-/// The metrics behind an SLO's ttft and e2e: users of an open loop wait from the schedule on.
+/// The metrics behind an SLO's ttft and e2e: users of an open loop wait from the scheduled time.
 pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
     if open_loop { (Metric::TtftFromSchedule, Metric::E2eFromSchedule) } else { (Metric::Ttft, Metric::E2e) }
 }
@@ -81,8 +81,8 @@ pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Opt
     goodput_of_part(rows, facts, thresholds, Queue::of(rows, facts).turns)
 }
 
-/// Computes goodput of some requests of a run as if they were the run; `turns` are those of the whole
-/// run's queue.
+/// Computes the goodput of some requests of a run as if they were the whole run; `turns` are those of the
+/// whole run's queue.
 pub(crate) fn goodput_of_part(
     rows: &[Measured],
     facts: &Facts,

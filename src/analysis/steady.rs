@@ -1,5 +1,5 @@
-//! Whether a run is constant throughout its window: TTFT, TPOT, E2E, and the rate at which tokens come
-//! out ([`super::change`]), and the share of failures ([`super::bunches`]).
+//! Whether a run is constant throughout its window: TTFT, TPOT, E2E, and the rate at which tokens are
+//! produced ([`super::change`]), and the share of failures ([`super::bunches`]).
 //!
 //! Latencies are compared as logarithms of the requests' own, in the order of their schedule. In an open
 //! loop they follow the requests in flight, which are therefore their companion: only what the load does

@@ -58,7 +58,7 @@ fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     (0..PANELS).map(panel).sum()
 }
 
-/// Returns the smallest number from 0 on for which `reached` holds; it must not switch back.
+/// Returns the smallest number, at least 0, for which `reached` holds; it must not switch back.
 pub(crate) fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while !reached(high) && high < 1e12 {

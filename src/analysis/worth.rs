@@ -25,7 +25,7 @@ pub(super) struct Rule {
     pub batches: usize,
     /// Uncertainty of the dependence: the variance is multiplied by 1 + this / √turnovers.
     pub(crate) unsure: f64,
-    /// Number of swings of the requests in flight from which a window is long: its own dependence then
+    /// Minimum number of swings of the requests in flight for a window to be long: its own dependence then
     /// determines its worth.
     pub long: u32,
     /// A shorter window is worth at most this many independent requests for each swing.

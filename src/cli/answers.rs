@@ -218,7 +218,7 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     })
 }
 
-/// Most characters of a server's message in the line of a run.
+/// Maximum number of characters of a server's message in the line of a run.
 const LONGEST_SAID: usize = 100;
 
 /// Returns how many requests failed, in which ways, and the message of the most frequent failure.
@@ -277,7 +277,7 @@ pub(crate) fn print_table(
     Ok(shown)
 }
 
-/// Most given-up runs that are listed below a table.
+/// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
 /// Returns the text below a table about runs that were given up: they have no row in it.

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// Most connections at once: enough for a few readers that stay connected.
+/// Maximum number of concurrent connections: enough for a few readers that stay connected.
 const MOST_CONNECTIONS: usize = 64;
 
 /// Time limit for receiving a request.

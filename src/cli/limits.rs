@@ -12,7 +12,7 @@ const REUSE_SECS: f64 = 1.0;
 /// The limits of this machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Limits {
-    /// Most open files of this process; `None` if there is no limit.
+    /// Maximum number of open files of this process; `None` if there is no limit.
     pub files: Option<u64>,
     /// Files open now.
     pub open: u64,

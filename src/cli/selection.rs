@@ -129,7 +129,7 @@ impl Selection {
     }
 }
 
-/// Most values of an axis that are listed when an expression selects nothing.
+/// Maximum number of values of an axis listed when an expression selects nothing.
 const MOST_VALUES: usize = 12;
 
 /// Returns for each run of the plan whether it matches the expression `text`, passed as a separate

@@ -6,7 +6,7 @@ use crate::expand::{Pending, PlannedRun};
 use crate::report::Trail;
 use crate::sweep::event::planned_name;
 
-/// Most cells that are listed if none matches.
+/// Maximum number of cells listed if none matches.
 const MOST_NAMED: usize = 5;
 
 /// Cells of a sweep.

@@ -32,7 +32,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Creates ticks every `every` nanoseconds from `now` on.
+    /// Creates ticks every `every` nanoseconds, starting at `now`.
     pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }

@@ -13,7 +13,7 @@ use crate::units::text::counted;
 use super::format::{digits, plain};
 use super::grid::{self, right};
 
-/// Number of cores from which client and mock need not share any.
+/// Minimum number of cores at which client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
 
 /// Renders the whole calibration, at most 100 columns wide.

@@ -16,7 +16,8 @@ use crate::units::Nanos;
 /// The time limit of each request.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// Identifies a server by GETs alone; `declared` is the engine in the plan. `None` if it does not respond.
+/// Identifies a server with GET requests alone; `declared` is the engine in the plan. `None` if it does not
+/// respond.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;

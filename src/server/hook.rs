@@ -38,7 +38,7 @@ pub struct HookLimits<'a> {
     pub within: Nanos,
     /// Values that are never recorded.
     pub secrets: &'a [String],
-    /// Turns true when the sweep is to stop.
+    /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
     /// Called once if it takes long.
     pub announce: &'a dyn Fn(),
@@ -157,7 +157,7 @@ pub fn run_command(
     Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
 }
 
-/// The end of an output that a thread reads, so that a command which prints a lot is never blocked.
+/// The end of an output that a thread reads, so that a command that prints a lot is never blocked.
 struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,

@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::layout::{Layout, is_short_id};
 use super::record::RunRecord;
 
-/// The empty file in the folder of a run which marks that this `run.json` is also committed in the shared
+/// The empty file in the folder of a run that marks that this `run.json` is also committed in the shared
 /// results.
 pub(crate) const SHARED: &str = ".shared";
 

@@ -47,7 +47,7 @@ pub(crate) struct Beginning<'a> {
     pub question: Question,
     /// The run's live counters.
     pub(crate) progress: &'a Progress,
-    /// Turns true when the sweep is to stop.
+    /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
     /// Called once with what the run waits for, if that takes long.
     pub tell: &'a dyn Fn(String),

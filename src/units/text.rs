@@ -42,7 +42,7 @@ pub fn page(text: &str) -> String {
     out
 }
 
-/// Formats three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`,
+/// Formats three significant digits, and whole numbers in full up to a billion: `0.123`, `1.23`,
 /// `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
     if value.abs() >= 1e9 {

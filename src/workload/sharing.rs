@@ -61,7 +61,7 @@ impl Categories {
         let size = requests as f64 / groups as f64;
         let lanes = BESIDE.min(groups).max(1);
         let (lane, number) = (number % lanes, number / lanes);
-        // Group g of a lane has the requests from ⌈g × size⌉ on.
+        // Group g of a lane has the requests starting at ⌈g × size⌉.
         let group = (number as f64 / size) as u64;
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;

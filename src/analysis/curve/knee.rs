@@ -76,7 +76,7 @@ pub enum Knee {
     },
     /// The curve still rises at its last load: throughput grows by this share from the second to last.
     NotReached(f64),
-    /// The curve falls from its first load on: the knee is at or below it.
+    /// The curve falls from the first load: the knee is at or below it.
     Before(f64),
     /// The bounds of a closed loop meet above its heaviest load.
     Beyond {

@@ -2,7 +2,7 @@
 
 use crate::analysis::curve::Rung;
 
-/// A queue has grown from this factor on, if it then takes at least this many milliseconds.
+/// Minimum factor by which a queue has grown, if it then takes at least this many milliseconds.
 const GROWN: f64 = 2.0;
 const LEAST_MS: f64 = 1.0;
 

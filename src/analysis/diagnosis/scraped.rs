@@ -11,11 +11,12 @@ use super::shown::{Looked, found};
 
 // Limits without a source are chosen, not measured: no run of a server with a known cause supports them.
 
-/// A part of a latency from this share on is a cause of it, if it takes at least this many milliseconds.
+/// A part of a latency is a cause of it if it is at least this share and takes at least this many
+/// milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
-/// The KV cache is short of room from this mean share of the window on, or if its maximum reached this
-/// share.
+/// The KV cache is short of room if its mean over the window is at least this share, or its maximum reached
+/// the second share.
 const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window: less than half an event counts as none.

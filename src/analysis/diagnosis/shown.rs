@@ -42,7 +42,7 @@ pub(super) struct Ranged {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// A rate of single runs has grown from this factor on: its variation between runs is unknown.
+/// Minimum factor by which a rate of single runs has grown: its variation between runs is unknown.
 const WITHOUT_INTERVAL: f64 = 1.5;
 
 impl Ranged {

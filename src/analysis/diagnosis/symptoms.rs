@@ -17,7 +17,7 @@ const FEW: f64 = 2.0;
 /// Minimum requests in flight of a load that is compared with single-request runs, and the minimum ratio
 /// of both.
 const HEAVIER: f64 = 2.0;
-/// A figure has grown from this factor on.
+/// Minimum factor by which a figure has grown.
 const GROWN: f64 = 1.5;
 /// Two figures are about equal up to this factor.
 const EQUAL: f64 = 1.1;

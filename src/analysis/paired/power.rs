@@ -45,7 +45,7 @@ pub fn detectable_as_measured(n: usize, level: f64) -> f64 {
 const PER: f64 = 64.0;
 const STEPS: usize = 512;
 
-/// Returns the smallest number of pairs, from `fewest` on, that show a difference of `effect` true
+/// Returns the smallest number of pairs, at least `fewest`, that show a difference of `effect` true
 /// standard deviations at `level` with a power of 80 %; `None` beyond 10 000.
 pub(crate) fn pairs_for(effect: f64, level: f64, fewest: usize) -> Option<usize> {
     let (mut low, mut high) = (fewest.max(2), MOST_PAIRS + 1);

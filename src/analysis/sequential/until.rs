@@ -102,7 +102,7 @@ mod tests {
         let Precision::NotYet { half: Some(half), expect: Some(expect) } = known(&UNTIL, &[100.0, 101.0, 99.0]) else {
             panic!("expected more runs: the values differ by more")
         };
-        // 2.5 × t × 0.01 / √n is below 0.02 from 9 runs on.
+        // 2.5 × t × 0.01 / √n is below 0.02 with 9 or more runs.
         assert!((half - 0.062_1).abs() < 1e-4 && expect == 9, "{half} {expect}");
         let wild = [50.0, 150.0, 100.0, 90.0];
         assert!(matches!(known(&UNTIL, &wild), Precision::NotYet { half: Some(_), expect: None }));

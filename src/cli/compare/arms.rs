@@ -42,7 +42,8 @@ pub(crate) struct Arms {
     pub bound: Vec<String>,
     /// Whether its load is an open loop.
     pub open: bool,
-    /// Most rounds, if the plan lets them stop early. They are judged sequentially, whichever command reports them.
+    /// Maximum number of rounds, if the plan lets them stop early. They are judged sequentially, whichever
+    /// command reports them.
     pub at_most: Option<u32>,
     /// Their names, the baseline first.
     pub names: [String; 2],

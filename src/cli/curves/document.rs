@@ -181,7 +181,7 @@ enum Knee {
         /// The rule.
         method: &'static str,
     },
-    /// The curve falls from its first load on.
+    /// The curve falls from the first load.
     AtOrBelow {
         /// The lightest load.
         load: f64,

@@ -42,7 +42,7 @@ pub(crate) struct Inspection {
     left_out: Skipped,
 }
 
-/// Most languages that are listed in text.
+/// Maximum number of languages listed in text.
 const MOST_LANGUAGES: usize = 12;
 
 /// Reads the file and prints its contents.

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::report::decision::{Chosen, Evidence};
 use crate::units::text::quoted;
 
-/// Most candidates that are listed.
+/// Maximum number of candidates listed.
 const MOST: usize = 20;
 
 /// Returns the one curve that contains all runs that an expression selects, and the load, if the expression

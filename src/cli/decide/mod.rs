@@ -210,7 +210,7 @@ fn told(lint: &Lint) -> String {
     format!("{} ({}): {}", lint.code, about.join(", "), lint.message)
 }
 
-/// Most lines of a stale record that are shown.
+/// Maximum number of lines of a stale record that are shown.
 const MOST: usize = 5;
 
 fn said_of(path: &Path, stale: &[Stale]) -> String {

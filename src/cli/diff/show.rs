@@ -17,7 +17,7 @@ use super::costs::Costs;
 use super::edits::{Edit, Kind};
 use super::source::Side;
 
-/// Most runs of a group that are named in text.
+/// Maximum number of runs of a group named in text.
 const MOST_NAMES: usize = 3;
 /// Column where the text of a group begins.
 const INDENT: usize = 22;

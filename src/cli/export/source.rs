@@ -31,7 +31,7 @@ use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
-/// Most requests that a workbook includes by default: the capacity of one sheet.
+/// Maximum number of requests that a workbook includes by default: the capacity of one sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
 /// A committed run with the names under which it is exported.

@@ -104,7 +104,7 @@ pub(crate) struct AnswerState {
     pub objective: &'static str,
     /// Whether `meets` lists it. Otherwise it has no answer, only what runs for other objectives show.
     pub asked: bool,
-    /// The highest load that meets it; for `cost_per_million` the lowest load from which on it is kept.
+    /// The highest load that meets it; for `cost_per_million` the lowest load that meets it.
     /// Null without an answer.
     pub found: Option<f64>,
     /// The lightest load above `found` that missed it; for `cost_per_million` the heaviest below. Null if

@@ -74,7 +74,7 @@ pub(crate) struct View {
     pub all: bool,
     /// The servers' reports, if they were queried.
     pub asked: Option<Vec<probe::ProbedEndpoint>>,
-    /// Most runs at once.
+    /// Maximum number of concurrent runs.
     pub jobs: u16,
 }
 

@@ -18,7 +18,7 @@ use super::entries::{Counts, Entry, MarginCost, Preview};
 use super::pending::PendingCell;
 use super::repeats;
 
-/// Most runs of a group that are named.
+/// Maximum number of runs of a group that are named.
 const MOST_NAMES: usize = 3;
 /// Column where the text of a group begins.
 const INDENT: usize = 22;

@@ -12,10 +12,10 @@ use crate::report::html::{Chosen, RepeatSpread, Spread};
 use crate::rows::Replay;
 use crate::store::Store;
 
-/// Most runs whose requests are read.
+/// Maximum number of runs whose requests are read.
 const MOST_RUNS: usize = 36;
 
-/// Most repeats of one load.
+/// Maximum number of repeats of one load.
 const MOST_REPEATS: usize = 3;
 
 /// The latency distributions of a plan's results.

@@ -43,7 +43,7 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let (allowed, differ) = (comparison::allowed(margin), comparison::percent(tolerated));
     Some(sweep.finding(
         at,
-        format!("{repeats} repeats show a margin of {allowed} only if rounds differ by less than {differ}"),
+        format!("{repeats} repeats can confirm a margin of {allowed} only if rounds differ by less than {differ}"),
         match (repeats..=MOST_REPEATS).find(enough) {
             Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
             None => "write a wider margin".to_owned(),

@@ -86,7 +86,7 @@ pub enum Code {
     UnequalZip = 32,
     /// A `when` that matches no cell.
     DeadCondition = 33,
-    /// An `extend` that sets an axis which the cell already has.
+    /// An `extend` that sets an axis that the cell already has.
     Overrides = 34,
     /// An `add` of a cell that already exists.
     CellTwice = 35,

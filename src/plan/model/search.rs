@@ -30,7 +30,7 @@ pub enum Meets {
     Tpot,
     /// Only its limits on the end-to-end latency.
     E2e,
-    /// Its limit on the cost of a million output tokens: the lowest load from which on it is met.
+    /// Its limit on the cost of a million output tokens: the lowest load that meets it.
     CostPerMillion,
 }
 
@@ -60,7 +60,7 @@ impl Objective {
 
     /// Whether a limit on this metric, given by its key in the metric table, belongs to this objective.
     pub fn has(self, metric: &str) -> bool {
-        // In open loops users wait from the scheduled time on, and the name of the metric shows this.
+        // In open loops users wait from the scheduled time, and the name of the metric shows this.
         self == Objective::Slo || metric.strip_suffix("_from_schedule").unwrap_or(metric) == self.name()
     }
 

@@ -21,7 +21,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize) -> String {
         items.push(format!("{name}: {}", sentence(&inert(&bracket(&found, &axis)))));
     }
     if let Some(load) = curve.rejected_from() {
-        items.push(format!("Loads from {axis} {load} on were given up: the server does not sustain them."));
+        items.push(format!("Loads of {axis} {load} and above were given up: the server does not sustain them."));
     }
     let budget = evidence.comparison.map(|comparison| {
         let refused = comparison.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);

@@ -15,7 +15,7 @@ use crate::server::host::host_name;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// Time that a supervisor which lost its sweep may take beyond its server's own time.
+/// Time that a supervisor that lost its sweep may take beyond its server's own time.
 const GRACE: Duration = Duration::from_secs(10);
 /// Interval between checks.
 const LOOK: Duration = Duration::from_millis(50);

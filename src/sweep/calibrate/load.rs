@@ -76,7 +76,7 @@ impl Timing {
     }
 }
 
-/// A search or a ladder with at most this many loads has all of them measured.
+/// Maximum number of loads of a search or ladder for all of them to be measured.
 const FEW_LOADS: usize = 8;
 
 /// Returns the distinct loads of a plan's runs, and of the possible runs of its searches and ladders,

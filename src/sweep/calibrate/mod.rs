@@ -1,4 +1,4 @@
-//! Calibration: the generator's own error on this machine under loads like a plan's, and the load up to
+//! Calibration: the generator's own error on this machine under loads like a plan's, and the highest load at
 //! which this error stays small. Calibration measures a server whose every response is known: the mock, in
 //! its own process.
 

@@ -126,10 +126,10 @@ impl Part {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
             Some(PartAnswer::Cheapest(cheapest)) => match cheapest {
                 Cheapest::From { load, dearer: Some(dearer) } => {
-                    format!("met from {load} {unit} on, {dearer} is more expensive")
+                    format!("met from {load} {unit} upwards; {dearer} is more expensive")
                 }
                 Cheapest::From { load, dearer: None } => {
-                    format!("met from {load} {unit} on, the lightest load of the range")
+                    format!("met from {load} {unit} upwards, the lightest load of the range")
                 }
                 Cheapest::Never { load } => format!("met by no load of the range, not even {load} {unit}"),
                 Cheapest::Unknown => "unknown: no output-token count available".to_owned(),
