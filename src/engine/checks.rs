@@ -26,7 +26,7 @@ impl Checks {
         Checks { check, answer, answers, came: None }
     }
 
-    /// Starts a check. A panic in it, or a system that cannot start more threads, is no sign of an outage.
+    /// Starts a check. A panic in it, or a system that cannot start more threads, is not a sign of an outage.
     pub(crate) fn begin(&self, depth: Depth) {
         let (check, answer) = (Arc::clone(&self.check), Answer(Some(self.answer.clone())));
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check(depth)));

@@ -28,7 +28,7 @@ impl Format for Csv {
     }
 }
 
-/// The underlying error: csv's own conversion hides its kind, and a closed pipe is no error.
+/// The underlying error: csv's own conversion hides its kind, and a closed pipe is not an error.
 fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

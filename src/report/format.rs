@@ -187,7 +187,7 @@ mod tests {
     fn marks_of_others_are_escaped_unless_they_are_code() {
         assert_eq!(escaped("a `b_c` <i> d_e"), "a `b_c` \\<i\\> d\\_e");
         assert_eq!(escaped("a `b|c` `d`"), "a `b\\|c` `d`");
-        // An unmatched backtick is no code and hides no markup.
+        // An unmatched backtick is not code and hides no markup.
         assert_eq!(escaped("a ` <img src=x> [l](u)"), "a \\` \\<img src=x\\> \\[l\\](u)");
         assert_eq!(escaped("`a_b` and ` <b>"), "`a_b` and \\` \\<b\\>");
         assert_eq!(escaped("`"), "\\`");

@@ -21,7 +21,7 @@ const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window: less than half an event counts as none.
 const ONE_EVENT: f64 = 0.5;
-/// Lowered clocks at this share of the scrapes are no exception.
+/// Minimum share of the scrapes with lowered clocks that is not an exception.
 const THROTTLED: f64 = 0.05;
 /// If a server works on no more than this share of the client's requests in flight, the rest are
 /// waiting.

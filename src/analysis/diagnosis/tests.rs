@@ -119,7 +119,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     let at = |name, batch, ttft, jitter| lasting(name, batch, ttft, jitter, 300.0);
     // A jitter of 1 reaches up to twice the median; a jitter of 0.05 barely moves it.
     let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
-    assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is no spike");
+    assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is not a spike");
     let raise = |spiked: &mut [Made; 2], seconds| {
         let raised = lasting("c", 2, 90_000_000, 0.05, seconds);
         spiked[1].metrics.ttft.percentiles[4] = raised.metrics.ttft.percentiles[4];

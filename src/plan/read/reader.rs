@@ -18,7 +18,7 @@ pub(crate) enum Mistake {
     UnknownKey(&'static [&'static str]),
     /// The table at the path lacks a field.
     MissingField(&'static str),
-    /// The value has another type than this one.
+    /// The value has a different type than this one.
     WrongType(Wanted),
     /// The text is not one of these.
     UnknownChoice(&'static [&'static str]),

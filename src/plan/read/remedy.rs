@@ -121,7 +121,7 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
     }
 }
 
-/// The remedy for a value of another type than the field accepts.
+/// The remedy for a value of a different type than the field accepts.
 pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -> String {
     if let Some(remedy) = of_place(node, path, text) {
         return remedy;

@@ -33,7 +33,7 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
         for (front, on) in fronts.iter().zip(&on) {
             let one = One { curves, group: &group, on, front, currency: sources.plan.currency };
             let points = one.points();
-            // A single load is no choice.
+            // A single load is not a choice.
             if points.iter().filter(|point| point.values.is_some()).count() < 2 {
                 continue;
             }

@@ -30,7 +30,7 @@ pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     let mut figures = Vec::new();
     let mut tables = Vec::new();
     for (number, trail) in sources.trails.iter().enumerate() {
-        // A single load is no path.
+        // A single load is not a path.
         if number < MOST_FIGURES && trail.steps.len() > 1 {
             figures.push(figure(trail, number)?);
         } else if !trail.trials.is_empty() {

@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Appends a line. A sweep continues without its events, since they are no result.
+    /// Appends a line. A sweep continues without its events, since they are not results.
     fn append(&mut self, line: &EventLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.append(&line.bytes()) {

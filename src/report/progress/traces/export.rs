@@ -183,7 +183,7 @@ impl Queue {
         self.add(Vec::new());
     }
 
-    /// Reports a problem once per command: traces are no result.
+    /// Reports a problem once per command: traces are not results.
     fn complain(&mut self, exporter: &Exporter, why: &str) {
         if !std::mem::replace(&mut self.has_complained, true) {
             let name = exporter.named_by;
