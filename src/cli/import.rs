@@ -23,7 +23,7 @@ pub struct ImportArgs {
     /// Write the plan to this file instead of stdout
     #[arg(short, long, value_name = "PLAN")]
     output: Option<PathBuf>,
-    /// Overwrite the file of --output
+    /// Overwrite the --output file
     #[arg(long, requires = "output")]
     force: bool,
     /// Format of FILE; auto: detected from its contents

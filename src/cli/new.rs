@@ -30,7 +30,7 @@ pub struct NewArgs {
     /// Write the plan to this file instead of stdout
     #[arg(short, long, value_name = "PLAN")]
     output: Option<PathBuf>,
-    /// Overwrite the file of --output
+    /// Overwrite the --output file
     #[arg(long, requires = "output")]
     force: bool,
 }

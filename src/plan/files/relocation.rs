@@ -1,4 +1,4 @@
-//! Rewrites the paths of a plan that is written to another folder, so that they still lead to the same
+//! Rewrites the paths of a plan that is written to another folder, so that they still point to the same
 //! files.
 
 use std::ffi::OsStr;
