@@ -225,7 +225,7 @@ mod tests {
         }
         assert!(!running.contains("<script") && !running.contains("<b>lean"), "{running}");
         let stale = html(Some(state()), true);
-        assert!(stale.contains("night: stale") && stale.contains("Its process (77) is gone"), "{stale}");
+        assert!(stale.contains("night: stale") && stale.contains("Its process (77) was killed"), "{stale}");
         assert!(!stale.contains("left."), "the remaining time of a killed sweep is unknown: {stale}");
         let none = html(None, false);
         assert!(none.contains("No sweep is running") && !none.contains("<progress"), "{none}");

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_drawn_is_said() {
-        assert!(rows_of(vec![bucket([0, u32::MAX], Some([0, u32::MAX]), 30)]).unwrap_err().contains("narrow enough"));
+        assert!(rows_of(vec![bucket([0, u32::MAX], Some([0, u32::MAX]), 30)]).unwrap_err().contains("too wide"));
         assert!(rows_of(vec![]).is_err());
         assert!(rows_of(vec![bucket([64, 95], None, 0)]).unwrap_err().contains("no lengths"));
         assert_eq!(rows_of(vec![bucket([64, 95], None, 3)]).unwrap()[0].1, Range::one(1));
