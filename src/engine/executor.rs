@@ -148,7 +148,7 @@ impl Executor {
         }
     }
 
-    /// Runs to the end, or until `stop` turns true. However it ends, all rows so far are in the sink.
+    /// Runs to the end, or until `stop` becomes true. However it ends, all rows so far are in the sink.
     pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
         let error = match self.go(stop).await {
             Ok(end) => {

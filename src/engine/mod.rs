@@ -137,7 +137,7 @@ pub struct Finished {
     pub texts: Option<u64>,
 }
 
-/// Executes one run on the calling thread, until its end or until `stop` turns true. Rows go to the job's
+/// Executes one run on the calling thread, until its end or until `stop` becomes true. Rows go to the job's
 /// sink while it runs; any thread may read `progress` meanwhile.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     stamp::keep_enabled();

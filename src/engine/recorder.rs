@@ -20,7 +20,7 @@ use super::tally::{Entry, Unwritten};
 use super::threads;
 use super::transcripts::Texts;
 
-/// Entries per hand-over: one at a time costs a quarter more (CRATES).
+/// Entries per hand-over: one at a time costs a quarter more, as measured.
 const BATCH: usize = 16;
 /// Bytes of gaps that end a batch before it is full, so that the memory of a full channel is bounded, too.
 const BATCH_BYTES: usize = 32 << 10;

@@ -1,5 +1,5 @@
 //! The timer for open-loop arrivals: an absolute timerfd, which is at most tens of microseconds late, while
-//! tokio's own timer is a millisecond late (measured in CRATES).
+//! tokio's own timer is a millisecond late (as measured).
 
 use std::io;
 use std::os::fd::OwnedFd;

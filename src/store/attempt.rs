@@ -89,17 +89,17 @@ impl Attempt {
         run_labels(&self.record.id, self.record.attempt, &self.record.spec)
     }
 
-    /// Starts its journal; `Journal::finish` it before `commit`.
+    /// Starts its journal; call `Journal::finish` before `commit`.
     pub fn journal(&self) -> Result<Journal, StoreError> {
         Ok(Journal::create(&self.journal_path(), &self.labels())?)
     }
 
-    /// Starts its time series; `SampleWriter::finish` it before `commit`.
+    /// Starts its time series; call `SampleWriter::finish` before `commit`.
     pub fn samples(&self) -> Result<SampleWriter, StoreError> {
         Ok(SampleWriter::create(&self.dir, self.labels())?)
     }
 
-    /// Starts its texts; `TextWriter::finish` it before `commit`.
+    /// Starts its texts; call `TextWriter::finish` before `commit`.
     pub fn texts(&self) -> Result<TextWriter, StoreError> {
         Ok(TextWriter::create(&self.dir, self.labels())?)
     }

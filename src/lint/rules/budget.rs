@@ -11,6 +11,6 @@ pub(crate) fn nothing_optional(view: &View) -> Vec<Finding> {
     }
     let message = "a budget is kept by skipping `optional` sweeps, but no sweep is optional: everything runs, even \
                    beyond the budget";
-    let remedy = "write optional: true in the sweeps that can be skipped, the least needed last";
+    let remedy = "write optional: true in the sweeps that can be skipped, and declare the least needed one last";
     vec![Finding::of(Scope::Plan, &["budget"], message, remedy)]
 }
