@@ -160,7 +160,7 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
-    /// Write results to a single HTML file: the answer, charts with their numbers, and the disclosure
+    /// Write results to one HTML file: answer, charts with their numbers, and disclosure
     Report(report::ReportArgs),
     /// Show figures and cost of each load, and where curves bend
     Curves(curves::CurvesArgs),
