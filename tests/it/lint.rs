@@ -103,7 +103,11 @@ fn strict_fails_on_warnings_and_only_there() {
     assert_eq!(strict.stdout, lab.ok(&["check", "hasty.yaml"]).stdout, "the messages are the same");
     lab.write("note.yaml", &CAREFUL.replace("scenario: [B1, B2]", "scenario: [B1]"));
     let note = lab.ok(&["check", "--strict", "note.yaml"]);
-    assert!(note.stdout.contains("note[M004]") && note.stdout.contains("\n1 note; details: "), "{}", note.stdout);
+    assert!(
+        note.stdout.contains("note[M004]") && note.stdout.contains("\n1 lint (1 note); details: "),
+        "{}",
+        note.stdout
+    );
     lab.write(
         "allowed.yaml",
         &MOCK.replace(
