@@ -138,3 +138,4 @@ mod verdicts;
 mod watch;
 mod wire;
 mod words;
+mod workers;
