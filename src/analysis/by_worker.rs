@@ -69,7 +69,59 @@ pub(super) fn worse(first: (State, String), second: (State, String)) -> (State, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Windows;
+    use crate::analysis::synthetic::{Run, verdict};
+    use crate::plan::Validity;
+    use crate::rows::{Pauses, Standstill, Windows};
+
+    /// Returns the verdict on a run of two workers, after a change of its facts, and with every `late`-th request of the
+    /// second one sent 3 ms late.
+    fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
+        let (mut records, mut facts) = Run { seconds: 20.0, ..Run::open(100.0) }.make();
+        for (number, record) in (0..).zip(&mut records) {
+            record.row.request = number;
+            if number % 2 == 1 && number / 2 % late == 0 {
+                record.row.sent_ns = record.row.sent_ns.map(|sent| sent + 3_000_000);
+            }
+        }
+        let worker = |name: &str| Worker {
+            name: name.to_owned(),
+            host: "h".to_owned(),
+            monotonic_ns: facts.monotonic_ns,
+            wall_ns: facts.wall_ns,
+            boottime_ns: facts.boottime_ns,
+            cpu_ns: facts.client_cpu_ns,
+            cores: 2,
+            observed: facts.observed.clone(),
+            pauses: facts.pauses,
+            ..Worker::default()
+        };
+        facts.workers = vec![worker("worker 1"), worker("worker 2")];
+        (facts.observed, facts.pauses) = (None, None);
+        change(&mut facts);
+        let reasons = verdict(&records, &facts, &Validity::default(), None).reasons;
+        reasons.into_iter().map(|reason| (reason.name, reason.state, reason.text)).collect()
+    }
+
+    #[test]
+    fn one_bad_client_is_not_diluted_by_good_ones() {
+        assert_eq!(judged(u64::MAX, |_| {}), [], "two good clients");
+        // 1.5 % of its requests are late, and 0.8 % of all.
+        let found = judged(66, |_| {});
+        let [(name, state, text)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((*name, *state), ("client_late", State::Suspect));
+        assert!(text.starts_with("worker 2 (h): 1.") && text.contains(" of requests ("), "{text}");
+        let paused = judged(u64::MAX, |facts| {
+            let stopped = Standstill { count: 1, in_window_ns: 2_000_000_000, longest_ns: 2_000_000_000 };
+            facts.workers[1].pauses = Some(Pauses { stopped, ..Pauses::default() });
+        });
+        let [(name, state, text)] = &paused[..] else { panic!("{paused:?}") };
+        assert_eq!((*name, *state), ("client_paused", State::Invalid));
+        assert!(text.starts_with("worker 2 (h): "), "{text}");
+        let moved = judged(u64::MAX, |facts| facts.workers[0].wall_ns += 200_000_000);
+        let [(name, state, text)] = &moved[..] else { panic!("{moved:?}") };
+        assert_eq!((*name, *state), ("clock", State::Invalid));
+        assert!(text.starts_with("worker 1 (h): "), "{text}");
+    }
 
     fn found(change: impl FnOnce(&mut Worker)) -> Option<(State, String)> {
         let mut second = Worker { name: "worker 2".into(), host: "b".into(), ..Worker::default() };

@@ -164,7 +164,9 @@ fn of_each(whole: &Evidence, workers: &[(&str, Evidence)], look: &dyn Fn(&Eviden
             worst = Some(worst.map_or(found.clone(), |worst| by_worker::worse(worst, found)));
         }
     }
-    match (worst, look(whole)?) {
+    // What is not known of all together may be known of each.
+    let of_whole = if workers.is_empty() { look(whole)? } else { look(whole).unwrap_or_default() };
+    match (worst, of_whole) {
         (Some(worst), Some(whole)) => Ok(Some(by_worker::worse(worst, whole))),
         (worst, whole) => Ok(worst.or(whole)),
     }

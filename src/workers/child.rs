@@ -53,6 +53,20 @@ pub(super) struct Member {
     pub(super) heard: Instant,
 }
 
+impl Member {
+    /// Returns what it wrote to its standard error last; it may still be on its way.
+    fn last_words(&self) -> String {
+        let deadline = Instant::now() + Duration::from_millis(100);
+        loop {
+            let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if !words.is_empty() || Instant::now() > deadline {
+                return String::from_utf8_lossy(&words).trim().to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
 /// All workers of a run. They end when this is dropped.
 pub(super) struct Crew {
     pub(super) members: Vec<Member>,
@@ -147,8 +161,7 @@ impl Crew {
             (None, Some(status)) => format!("it ended ({status})"),
             (None, None) => "its pipe is closed".to_owned(),
         };
-        let words = member.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        let words = member.last_words();
         let words = if words.is_empty() { String::new() } else { format!("; it wrote: {words}") };
         let detail = (self.redact)(&format!("{called} was lost: {how}{words}"));
         EngineError::Spoiled(Spoiled { cause: SpoilCause::WorkerLost, detail, retry_after: None })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::engine::{self, EngineError, Finished, Progress, SampleSink, Sink, TextSink, monotonic};
-use crate::rows::ClockOffset;
+use crate::rows::{ClockOffset, SpoilCause, Spoiled};
 
 use super::child::{Crew, Event};
 use super::clocks::{Estimate, Exchange, PINGS, estimate};
@@ -81,7 +81,11 @@ impl Conductor<'_> {
         progress: &Progress,
         stop: &watch::Receiver<bool>,
     ) -> Result<Ended, EngineError> {
-        self.greet()?;
+        // A worker that does not come is no accident of a run: trying again would not help.
+        self.greet().map_err(|error| match error {
+            EngineError::Spoiled(Spoiled { cause: SpoilCause::WorkerLost, detail, .. }) => EngineError::Workers(detail),
+            other => other,
+        })?;
         self.idle(progress, stop)?;
         self.crew.tell_all(&ToWorker::Open)?;
         self.reach(Told::Opened)?;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::process::Signal;
-use serde_json::Value;
-use sweepline::rows::{Phase, RequestRow};
+use serde_json::{Value, json};
+use sweepline::rows::{Phase, RequestRow, Table, read_texts};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use super::lab::{Ended, Lab, Run, Running, Server, wait_for};
 
@@ -20,7 +21,7 @@ scenarios:
   s: { base: B1, output_tokens: 8 }
   talk: { base: D, turns: 3, prompt_tokens: 20, output_tokens: 4, history: scripted }
   visits: { base: D, turns: 3, prompt_tokens: 20, output_tokens: 4, sessions: open, think: 20ms }
-  mixed: { mix: [s, talk] }
+  mixed: { mix: [{ scenario: s, share: 1 }, { scenario: talk, share: 1 }] }
 phases: { fill: 200ms, stabilize: 100ms, measure: 700ms, drain: 30s }
 # Several processes on a busy machine are late, which is not what is asked here.
 validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 99% } }
@@ -92,7 +93,7 @@ fn two_and_seven_workers_send_the_requests_of_one() {
                 };
                 let what = |row: &RequestRow| {
                     let at = (open && !row.turn.is_some_and(|turn| turn > 0)).then_some(row.scheduled_ns);
-                    serde_json::json!([at, row.class, row.text_digest, row.prompt_tokens, row.requested_tokens])
+                    json!([at, row.class, row.text_digest, row.prompt_tokens, row.requested_tokens])
                 };
                 let good = run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok());
                 good.map(|row| (of(row), what(row))).collect()
@@ -128,7 +129,9 @@ fn children(of: u32) -> Vec<i32> {
     };
     let is_worker =
         |pid: &i32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0worker\0"));
-    numbers.filter(|pid| parent(*pid) == Some(of)).filter(is_worker).collect()
+    let mut found: Vec<i32> = numbers.filter(|pid| parent(*pid) == Some(of)).filter(is_worker).collect();
+    found.sort_unstable();
+    found
 }
 
 fn is_running(pid: i32) -> bool {
@@ -162,11 +165,10 @@ fn a_worker_that_is_killed_costs_one_attempt() {
     let run = lab.only_run();
     assert_eq!(run.json["attempt"], 2, "{}", ended.stderr);
     is_covered("the second attempt", &run, 2);
-    let record = lab.results().join("attempts").join(run.dir.file_name().unwrap());
-    let attempts: Vec<_> =
-        std::fs::read_dir(lab.results().join("attempts")).unwrap().map(|a| a.unwrap().path()).collect();
-    let told: Value = serde_json::from_slice(&std::fs::read(attempts[0].join("attempt.json")).unwrap())
-        .unwrap_or_else(|error| panic!("{error} {record:?}"));
+    let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap();
+    let failed =
+        attempts.map(|attempt| attempt.unwrap().path().join("attempt.json")).find(|file| file.exists()).unwrap();
+    let told: Value = serde_json::from_slice(&std::fs::read(failed).unwrap()).unwrap();
     assert_eq!(told["spoiled"]["cause"], "worker_lost");
     let detail = told["spoiled"]["detail"].as_str().unwrap();
     assert!(detail.starts_with("worker 2 on ") && detail.contains("signal: 9"), "{detail}");
@@ -238,8 +240,10 @@ fn a_worker_that_starts_late_is_named() {
     let (lab, ended) = changed("SWEEPLINE_WORKER_STARTS_LATE_MS=150");
     measured(&ended);
     let (state, text) = reason(&lab, "worker_skewed").unwrap();
-    assert!(state == "suspect" && text.starts_with("worker 2 ("), "{state} {text}");
-    assert!(text.contains("it started 1") && text.contains(" ms after the others"), "{text}");
+    let late = text.split_once("it started ").and_then(|(_, rest)| rest.split_once(" ms after the others"));
+    let late: u64 = late.and_then(|(ms, _)| ms.parse().ok()).unwrap_or_else(|| panic!("{text}"));
+    assert!(text.starts_with("worker 2 (") && late >= 150, "{text}");
+    assert_eq!(state, if late > 300 { "invalid" } else { "suspect" });
     is_covered("with a late start", &lab.only_run(), 2);
 }
 
@@ -312,4 +316,69 @@ fn four_workers_measure_the_tail_that_one_measures() {
     let ([low, high], [from, to]) = (p99(1), p99(4));
     assert!(low <= to && from <= high, "one: {low} to {high} ns, four: {from} to {to} ns");
     assert!(low > 20_000_000, "prompts of hundreds of tokens take their time: {low}");
+}
+
+/// A tokenizer for which each byte is a token.
+fn bytewise(lab: &Lab) {
+    let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
+    alphabet.sort_unstable();
+    let vocab: BTreeMap<String, usize> = alphabet.iter().map(ToString::to_string).zip(0..).collect();
+    let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+    let model = json!({ "type": "BPE", "vocab": vocab, "merges": [] });
+    let all = json!({ "version": "1.0", "added_tokens": [], "pre_tokenizer": bytes, "decoder": bytes, "model": model });
+    lab.write("model/tokenizer.json", &all.to_string());
+    let template = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}";
+    lab.write("model/chat_template.jinja", template);
+    lab.write("model/tokenizer_config.json", "{}");
+}
+
+/// The prompt of each request of each run, by run and by request, or by conversation and turn.
+fn prompts(lab: &Lab) -> BTreeMap<(String, u64, Option<u32>), String> {
+    let of = |(name, run): (String, Run)| {
+        let texts = read_texts(&run.dir.join(Table::Texts.file())).unwrap();
+        texts.into_iter().map(move |row| {
+            let number = row.conversation.unwrap_or(row.request);
+            ((name.clone(), number, row.turn), row.prompt)
+        })
+    };
+    lab.runs().into_iter().flat_map(of).collect()
+}
+
+#[timed_test]
+fn a_worker_needs_none_of_the_files_of_the_plan() {
+    let own = env!("CARGO_BIN_EXE_sweepline");
+    let measured_by = |engine: &str| {
+        let lab = Lab::new();
+        let server = Server::start(&lab, &["--slots", "64"]);
+        bytewise(&lab);
+        let said = |k: usize| json!({ "conversations": [{ "from": "human", "value": format!("Question {k}?") }, { "from": "gpt", "value": "Yes." }] });
+        lab.write("talks.json", &Value::Array((0..50).map(said).collect()).to_string());
+        let line = |k: usize| format!("{{\"timestamp\": {}, \"input_length\": 40, \"output_length\": 3}}\n", 15 * k);
+        lab.write("trace.jsonl", &(0..200).map(line).collect::<String>());
+        let sweeps = "  \
+  texts: { matrix: { endpoint: [a], model: [m], scenario: [texts], batch_size: [4] } }
+  again: { matrix: { endpoint: [a], model: [m], scenario: [again] } }
+";
+        let scenarios =
+            "scenarios:\n  texts: { data: { file: talks.json } }\n  again: { trace: { file: trace.jsonl } }\n";
+        let text = plan(&server, engine, sweeps)
+            .replace("scenarios:\n", scenarios)
+            .replace("id: tiny", "id: tiny, tokenizer: model");
+        lab.write("plan.yaml", &(text + "record: { text: true }\n"));
+        measured(&lab.run(&["run", "plan.yaml"]));
+        let counts = lab.runs().into_values().map(|run| run.json["facts"]["prompt_count"].clone());
+        assert!(counts.into_iter().all(|count| count == "tokenizer"));
+        prompts(&lab)
+    };
+    let elsewhere = format!("engine: {{ workers: {{ count: 2, start: [\"env -C / {own}\"] }} }}");
+    let (here, there) = (measured_by(""), measured_by(&elsewhere));
+    let common: Vec<_> = here.iter().filter_map(|(key, prompt)| Some((key, prompt, there.get(key)?))).collect();
+    assert!(common.len() > 60, "{} of {} and {}", common.len(), here.len(), there.len());
+    for (key, prompt, other) in common {
+        assert_eq!(prompt, other, "{key:?}");
+    }
+    assert!(
+        here.values().any(|prompt| prompt.contains("Question 7?"))
+            && there.values().any(|prompt| prompt.contains("Question 7?"))
+    );
 }
