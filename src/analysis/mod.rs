@@ -12,6 +12,7 @@ pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;
 pub(crate) mod bunches;
+mod by_worker;
 pub mod calibration;
 pub mod capacity;
 pub mod change;

@@ -68,6 +68,9 @@ impl Reuse {
 
     /// Returns why it is unknown what prompts have in common.
     pub(crate) fn why_unknown(facts: &Facts) -> &'static str {
+        if !facts.workers.is_empty() {
+            return "the shared prefixes of some requests are unknown: another worker may have sent a part of them";
+        }
         match facts.reuse_count {
             Some(ReuseCount::Sent) => {
                 "the shared prefixes of some requests are unknown: they differ in more text than is compared (64 \

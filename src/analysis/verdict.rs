@@ -14,6 +14,7 @@ use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
 use crate::rows::{Began, Facts, HookRun, Measured, Outcome, Sample, TokenSource};
 use crate::units::Nanos;
 
+use super::by_worker::{self, OfWorker};
 use super::failures::Failures;
 use super::gaps::Events;
 use super::generator::Generator;
@@ -55,8 +56,8 @@ pub struct Verdict {
 }
 
 /// Reasons that concern the load generator or its machine, not the server.
-const OF_THE_CLIENT: [&str; 6] =
-    ["empty_window", "client_late", "client_paused", "client_saturated", "rate_missed", "clock"];
+const OF_THE_CLIENT: [&str; 7] =
+    ["empty_window", "client_late", "client_paused", "worker_skewed", "client_saturated", "rate_missed", "clock"];
 
 impl Verdict {
     /// Returns whether the run is invalid for a reason that concerns the client, perhaps among others:
@@ -109,6 +110,9 @@ pub fn judge(
     let generator = Generator::new(facts, read_delays(rows, facts));
     let saturation = Queue::of(rows, facts).saturation;
     let evidence = Evidence { rows, samples, events, facts, counts, generator, saturation };
+    let parts = by_worker::parts(rows, facts);
+    let workers: Vec<(&str, Evidence)> = parts.iter().map(|part| (&*part.called, evidence.of_worker(part))).collect();
+    let each = |look: &dyn Fn(&Evidence) -> Finding| of_each(&evidence, &workers, look);
     let steadiness = evidence.steadiness();
     let steady = |look: &dyn Fn(&Steadiness) -> Finding| steadiness.as_ref().map_err(String::clone).and_then(look);
     let findings = [
@@ -117,10 +121,11 @@ pub fn judge(
         ("hook_failed", evidence.hook_failed()),
         ("not_near", evidence.not_near()),
         ("server_counts", foreign::judge(rows, samples, facts)),
-        ("client_late", evidence.client_late(validity.client_late)),
-        ("client_paused", pauses::judge(facts)),
+        ("client_late", each(&|evidence| evidence.client_late(validity.client_late))),
+        ("client_paused", each(&|evidence| pauses::judge(evidence.facts))),
+        ("worker_skewed", Ok(by_worker::skewed(facts, evidence.allowed_lateness()))),
         ("rate_missed", evidence.rate_missed()),
-        ("client_saturated", evidence.client_saturated()),
+        ("client_saturated", each(&|evidence| evidence.client_saturated())),
         ("errors", evidence.errors(validity.errors)),
         ("output_length", evidence.output_length(validity.output_length)),
         ("prompt_length", evidence.prompt_length(validity.prompt_length)),
@@ -131,7 +136,7 @@ pub fn judge(
         ("errors_bunched", steady(&Steadiness::errors_bunched)),
         ("paused", silence::judge(&events.signs, rows, facts, validity.paused)),
         ("few_samples", evidence.few_samples(slo)),
-        ("clock", evidence.clock()),
+        ("clock", each(&|evidence| evidence.clock())),
     ];
     let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: IndexMap::new() };
     for (name, finding) in findings.into_iter().chain(reasons::judge(samples, facts)) {
@@ -150,7 +155,31 @@ pub fn judge(
     verdict
 }
 
+/// Checks the client: of a run whose load several processes sent, each of them, and all together.
+fn of_each(whole: &Evidence, workers: &[(&str, Evidence)], look: &dyn Fn(&Evidence) -> Finding) -> Finding {
+    let mut worst: Option<(State, String)> = None;
+    for (called, evidence) in workers {
+        if let Some((state, text)) = look(evidence)? {
+            let found = (state, format!("{called}: {text}"));
+            worst = Some(worst.map_or(found.clone(), |worst| by_worker::worse(worst, found)));
+        }
+    }
+    // What is not known of all together may be known of each.
+    let of_whole = if workers.is_empty() { look(whole)? } else { look(whole).unwrap_or_default() };
+    match (worst, of_whole) {
+        (Some(worst), Some(whole)) => Ok(Some(by_worker::worse(worst, whole))),
+        (worst, whole) => Ok(worst.or(whole)),
+    }
+}
+
 impl Evidence<'_> {
+    /// Returns the evidence about one worker. What concerns the server is not looked at in it.
+    fn of_worker<'w>(&'w self, part: &'w OfWorker) -> Evidence<'w> {
+        let OfWorker { rows, facts, .. } = part;
+        let (counts, generator) = (Counts::of(rows, facts), Generator::new(facts, read_delays(rows, facts)));
+        Evidence { rows, samples: &[], events: self.events, facts, counts, generator, saturation: None }
+    }
+
     fn is_saturated(&self) -> bool {
         self.saturation.is_some_and(|saturation| saturation.state() == saturation::State::Saturated)
     }
@@ -198,9 +227,14 @@ impl Evidence<'_> {
         Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
 
-    fn client_late(&self, limits: Limits) -> Finding {
+    /// How late a request may be sent, in milliseconds: 1 % of the median TTFT, and 1 ms.
+    fn allowed_lateness(&self) -> f64 {
         let ttft = median(self.values(Metric::Ttft).collect());
-        let allowed = ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0));
+        ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0))
+    }
+
+    fn client_late(&self, limits: Limits) -> Finding {
+        let allowed = self.allowed_lateness();
         let late: Vec<f64> = self.values(Metric::Lateness).filter(|lateness| *lateness > allowed).collect();
         let (typical, late) = (median(late.clone()), late.len());
         let sent = self.values(Metric::Lateness).count();

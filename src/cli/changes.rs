@@ -18,6 +18,9 @@ pub(crate) struct Changes {
     /// Let the plan use fragments outside its folder
     #[arg(long)]
     allow_outside: bool,
+    /// Processes that send the load together, for commands that run one.
+    #[arg(skip)]
+    workers: Option<u32>,
 }
 
 impl Changes {
@@ -38,7 +41,12 @@ impl Changes {
     }
 
     fn options(&self) -> Options {
-        Options { set: self.set.clone(), allow_outside: self.allow_outside }
+        Options { set: self.set.clone(), allow_outside: self.allow_outside, workers: self.workers }
+    }
+
+    /// Lets this many processes send the load of every run.
+    pub(crate) fn spread(&mut self, workers: Option<u32>) {
+        self.workers = workers;
     }
 
     /// Returns whether a plan may use files outside its folder.

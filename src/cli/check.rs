@@ -9,7 +9,7 @@ use super::changes::Changes;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
-use crate::cli::{budget, lints, output, stderr};
+use crate::cli::{budget, lints, output, stderr, undivided};
 use crate::lint::{self, Lint};
 use crate::plan::{Code, DataNote, Report, Severity, data_notes};
 use crate::report::format::{fill, plain};
@@ -44,9 +44,11 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut linted: Vec<Linted> = Vec::new();
     let mut first: Option<Code> = None;
     for path in &args.plans {
-        let loaded = args.changes.load(path).and_then(|loaded| match budget::refused(&loaded) {
-            Some(errors) => Err(errors),
-            None => Ok(loaded),
+        let loaded = args.changes.load(path).and_then(|loaded| {
+            match budget::refused(&loaded).or_else(|| undivided::refused(&loaded)) {
+                Some(errors) => Err(errors),
+                None => Ok(loaded),
+            }
         });
         match loaded {
             Ok(loaded) => linted.push((path, lints::of(&loaded, &args.folder), data_notes(&loaded.plan))),

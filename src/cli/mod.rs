@@ -73,6 +73,7 @@ mod summary_cache;
 mod sweep_cell;
 mod trails;
 mod transfer;
+mod undivided;
 mod verify;
 mod waiting;
 mod why;
@@ -191,6 +192,9 @@ pub enum Command {
     Man(man::ManArgs),
     /// Run an OpenAI-compatible mock server with a timing model and faults
     Mock(Box<mock::MockArgs>),
+    /// Sends a share of the load of a run; reads its order from a pipe
+    #[command(hide = true)]
+    Worker,
     /// Starts a server for a sweep and ends it with the sweep; reads the command from a pipe
     #[command(hide = true)]
     Supervise {
@@ -251,6 +255,10 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => man::run(args, Cli::command()),
         Command::Mock(args) => Ok(mock::run(*args)?),
+        Command::Worker => match crate::sweep::worker::serve() {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(Failure::Unexpected(error.into())),
+        },
         Command::Supervise { group } => match group.map_or_else(crate::server::launch::supervise, crate::server::watch)
         {
             Ok(()) => Ok(Exit::Done),

@@ -30,5 +30,7 @@ pub mod telemetry;
 pub mod tls;
 #[path = "../units/mod.rs"]
 pub mod units;
+#[path = "../workers/mod.rs"]
+pub mod workers;
 #[path = "../workload/mod.rs"]
 pub mod workload;

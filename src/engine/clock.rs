@@ -89,6 +89,15 @@ impl Clock {
         Clock { start: ClockSample::now() }
     }
 
+    /// Creates a clock that read 0 when the monotonic clock read `origin`, not long ago. Returns it and how
+    /// long ago that was, in nanoseconds.
+    pub(crate) fn begun_at(origin: u64) -> (Clock, u64) {
+        let ClockSample { monotonic, wall, boottime, cpu } = ClockSample::now();
+        let late = monotonic.saturating_sub(origin);
+        let boottime = boottime.map(|boottime| boottime.saturating_sub(late));
+        (Clock { start: ClockSample { monotonic: origin, wall: wall - late as i64, boottime, cpu } }, late)
+    }
+
     /// Returns nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         monotonic().saturating_sub(self.start.monotonic)

@@ -17,6 +17,7 @@ use super::clock::Clock;
 use super::lane::{Content, Lane};
 use super::observe::Observer;
 use super::prefetch::Ahead;
+use super::share::Share;
 use super::start::Start;
 use super::tally::Reply;
 use super::threads;
@@ -25,6 +26,7 @@ use super::waits::Waits;
 /// All conversations of a class, or of a run that is not a mix.
 pub(crate) struct Conversations {
     lane: Lane,
+    share: Share,
     /// The number of those started with real histories.
     started: u64,
     script: Option<Script>,
@@ -73,14 +75,14 @@ struct Waiting {
 }
 
 impl Conversations {
-    /// Creates the conversations of `lane`, none of them started.
-    pub(crate) fn start(lane: Lane, observer: &Observer) -> std::io::Result<Conversations> {
+    /// Creates the conversations of `lane` that belong to `share`, none of them started.
+    pub(crate) fn start(lane: Lane, share: Share, observer: &Observer) -> std::io::Result<Conversations> {
         let script = match lane.generator.talk().history {
-            History::Scripted => Some(Script::start(&lane, observer)?),
+            History::Scripted => Some(Script::start(&lane, share, observer)?),
             History::Real => None,
         };
         let (by_slot, pool) = (HashMap::new(), BinaryHeap::new());
-        Ok(Conversations { lane, started: 0, script, by_slot, pool })
+        Ok(Conversations { lane, share, started: 0, script, by_slot, pool })
     }
 
     /// Returns the content of the request that starts with `start`. `None` if the thread that prepares
@@ -103,7 +105,8 @@ impl Conversations {
                     Some(Pending::Real(conversation)) => conversation,
                     _ => {
                         self.started += 1;
-                        Box::new(Conversation::new(&self.lane.generator, self.started - 1))
+                        let number = self.share.number(self.started - 1);
+                        Box::new(Conversation::new(&self.lane.generator, number))
                     }
                 };
                 let content = self.lane.turn(&mut conversation)?;
@@ -148,10 +151,11 @@ impl Conversations {
 }
 
 impl Script {
-    fn start(lane: &Lane, observer: &Observer) -> std::io::Result<Script> {
+    fn start(lane: &Lane, share: Share, observer: &Observer) -> std::io::Result<Script> {
         let writer = lane.clone();
+        let numbers = (0..).map(move |local| share.number(local));
         let first_turns =
-            (0..).filter_map(move |number| Made::new(Conversation::new(&writer.generator, number), &writer));
+            numbers.filter_map(move |number| Made::new(Conversation::new(&writer.generator, number), &writer));
         let first_turns = Ahead::start(first_turns, |made: &Made| made.content.body.len(), observer.clone())?;
         let (orders, mut taken) = mpsc::unbounded_channel::<(Conversation, oneshot::Sender<Made>)>();
         let (lane, observer) = (lane.clone(), observer.clone());

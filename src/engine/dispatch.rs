@@ -20,6 +20,7 @@ use super::demand;
 use super::feed::Ticket;
 use super::links::Links;
 use super::observe::Membership;
+use super::share::Share;
 use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
@@ -49,6 +50,7 @@ impl Hands {
 /// Running I/O threads.
 pub(crate) struct Threads {
     threads: Vec<Thread>,
+    share: Share,
     /// The thread that dispatches requests to them.
     _executor: Membership,
 }
@@ -68,9 +70,10 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    /// Opens the connections that `spec` expects to be open, spread over its number of threads.
-    pub(crate) async fn open(spec: &Arc<RunSpec>, connector: Connector) -> io::Result<Opened> {
-        let (threads, ahead) = (spec.engine.threads, demand::ahead(spec));
+    /// Opens the connections of a share that `spec` expects to be open, spread over its number of threads.
+    pub(crate) async fn open(spec: &Arc<RunSpec>, share: Share, connector: Connector) -> io::Result<Opened> {
+        let ahead = demand::share(demand::ahead(spec), share.index(), share.count());
+        let threads = spec.engine.threads;
         if threads <= 1 {
             let links = Links::new(spec, connector);
             links.open_ahead(ahead).await;
@@ -95,8 +98,8 @@ impl Opened {
         Ok(Opened::Threads(opened))
     }
 
-    /// Starts the run.
-    pub(crate) fn begin(self, common: &Arc<Common>) -> Hands {
+    /// Starts the share of the run.
+    pub(crate) fn begin(self, common: &Arc<Common>, share: Share) -> Hands {
         match self {
             Opened::Here(mut links) => {
                 links.begin(common.clock);
@@ -110,7 +113,8 @@ impl Opened {
                     let _ = begin.send(Arc::clone(common));
                     thread
                 };
-                Hands::Threads(Threads { threads: threads.into_iter().map(begun).collect(), _executor: executor })
+                let threads = threads.into_iter().map(begun).collect();
+                Hands::Threads(Threads { threads, share, _executor: executor })
             }
         }
     }
@@ -119,6 +123,8 @@ impl Opened {
 impl Threads {
     fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
+        // The numbers of a share may all be even.
+        let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {
             // A thread accepts orders as long as this sender lives.

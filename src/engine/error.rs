@@ -40,6 +40,9 @@ pub enum EngineError {
     /// The writer has failed; the executor replaces this with its reason.
     #[error("the writer has stopped")]
     WriterGone,
+    /// The processes that share the load cannot send it.
+    #[error("{0}")]
+    Workers(String),
     /// Rows cannot be written.
     #[error("{0}")]
     Sink(SinkError),

@@ -21,6 +21,7 @@ use super::error::EngineError;
 use super::feed::Feed;
 use super::outage::{Depth, Now, Outage, Seen, Step, server_died};
 use super::pacer::Pacer;
+use super::part::Ending;
 use super::phase::PhaseClock;
 use super::recorder::Recorder;
 use super::start::Start;
@@ -43,6 +44,10 @@ const SPIN_LEAD_NS: u64 = 200_000;
 /// tenth of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
+/// How often a process that sends a share of the load looks for the end of the run, when all its requests of
+/// the window have ended.
+const LOOK_FOR_THE_END_NS: u64 = 1_000_000;
+
 /// How long a slot of a closed loop waits after a failure while the server is checked for an outage.
 const HELD_BACK_NS: u64 = 200_000_000;
 
@@ -64,6 +69,8 @@ pub(crate) struct Executor {
     /// Detects outages, unless the plan measures everything.
     outage: Option<Outage>,
     checks: Checks,
+    /// If other processes send the rest of the load: when the run ends.
+    ending: Option<Ending>,
 }
 
 /// The executor's counts for the facts of the run.
@@ -116,6 +123,8 @@ pub(crate) struct Parts {
     pub outage: Option<Outage>,
     /// Checks whether the endpoint is there.
     pub(crate) checks: Checks,
+    /// When the run ends, if other processes send the rest of the load.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// The events that the executor waits for.
@@ -128,7 +137,7 @@ enum Event {
 impl Executor {
     /// Creates a run that has not started.
     pub(crate) fn new(parts: Parts) -> Executor {
-        let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks } = parts;
+        let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks, ending } = parts;
         let (tell_ended, ended) = unbounded_channel();
         let counts = Counts::default();
         Executor {
@@ -145,6 +154,7 @@ impl Executor {
             counts,
             outage,
             checks,
+            ending,
         }
     }
 
@@ -196,7 +206,8 @@ impl Executor {
                 // their turn.
                 tokio::task::yield_now().await;
             }
-            let due = [self.pacer.next_due(), self.phases.next_border(now)].into_iter().flatten().min();
+            let border = self.phases.next_border(now);
+            let due = [self.pacer.next_due(), border, self.next_look_for_the_end(now)].into_iter().flatten().min();
             match self.wait(stopped.as_mut(), &mut timer, &mut looks, due, now).await? {
                 Event::Stopped => return Err(EngineError::Stopped),
                 Event::Due => {}
@@ -288,12 +299,30 @@ impl Executor {
     }
 
     /// Whether nothing is left to wait for.
-    fn is_over(&self, now: u64) -> bool {
+    fn is_over(&mut self, now: u64) -> bool {
         let end = self.phases.measure_end();
         let measured_waits = self.pacer.oldest_waiting().is_some_and(|at| at < end);
         let measured_comes = self.pacer.next_due().is_some_and(|at| at < end);
         let all_measured = self.counts.measured_in_flight == 0 && !measured_waits && !measured_comes;
-        now >= self.phases.deadline() || (now >= end && all_measured)
+        let Some(ending) = &mut self.ending else {
+            return now >= self.phases.deadline() || (now >= end && all_measured);
+        };
+        if now >= end && all_measured {
+            ending.measured();
+        }
+        now >= self.phases.deadline().min(ending.finish.at())
+    }
+
+    /// Returns when to look again whether all processes that share the load have measured.
+    fn next_look_for_the_end(&self, now: u64) -> Option<u64> {
+        let ending = self.ending.as_ref().filter(|ending| ending.is_measured)?;
+        Some(ending.finish.at().min(now + LOOK_FOR_THE_END_NS))
+    }
+
+    /// Returns the instant of the end of a run that is over at `now`: the same in all processes that share
+    /// the load, so that every request due before it is recorded, and none after it.
+    fn end_at(&self, now: u64) -> u64 {
+        self.ending.as_ref().map_or(now, |ending| now.min(self.phases.deadline().min(ending.finish.at())))
     }
 
     async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
@@ -443,7 +472,7 @@ impl Executor {
 
     /// Cancels requests in flight and records those that never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
-        let end = self.common.clock.now();
+        let end = self.end_at(self.common.clock.now());
         self.tell(end);
         self.common.cut.now();
         while self.counts.in_flight > 0 {

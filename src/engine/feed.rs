@@ -13,6 +13,7 @@ use super::error::EngineError;
 use super::lane::{Content, Lane, lanes};
 use super::observe::Observer;
 use super::prefetch::Ahead;
+use super::share::Share;
 use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
@@ -33,9 +34,10 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Starts preparing the contents of `spec`, with exact lengths if tokens are counted.
+    /// Starts preparing the contents of a share of `spec`, with exact lengths if tokens are counted.
     pub(crate) fn start(
         spec: &RunSpec,
+        share: Share,
         nonce_key: NonceKey,
         counting: Option<&Counting>,
         observer: &Observer,
@@ -43,9 +45,9 @@ impl Feed {
         let lanes = lanes(spec, nonce_key, counting)?;
         let weights = spec.mix.iter().map(|class| class.weight);
         let mix = (!spec.mix.is_empty()).then(|| Mix::new(weights, spec.seed, spec.repeat));
-        let lineup = Lineup::new(mix);
+        let lineup = Lineup::new(mix).every(share.index(), share.count());
         let start = |lane: &Lane| {
-            lane.bodies.shape().conversation.then(|| Conversations::start(lane.clone(), observer)).transpose()
+            lane.bodies.shape().conversation.then(|| Conversations::start(lane.clone(), share, observer)).transpose()
         };
         let talks: Vec<Option<Conversations>> =
             lanes.iter().map(start).collect::<std::io::Result<_>>().map_err(EngineError::Setup)?;

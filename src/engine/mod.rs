@@ -27,6 +27,7 @@ mod observe;
 mod outage;
 mod outcome_counts;
 mod pacer;
+mod part;
 mod pattern;
 mod pauses;
 mod phase;
@@ -38,6 +39,7 @@ mod recent;
 mod recorder;
 mod schedule;
 mod sessions;
+mod share;
 mod sink;
 mod socket;
 mod sse;
@@ -76,10 +78,12 @@ pub use checks::Check;
 pub use clock::monotonic;
 pub use demand::{Demand, demand};
 pub use error::EngineError;
-pub use outage::{Checked, Depth};
+pub use outage::{Checked, Depth, TurnedAway, server_died};
 pub use outcome_counts::OutcomeCounts;
+pub use part::{Finish, Part, Stage};
 pub use progress::{Counter, Progress};
 pub use recent::{Recent, Times, Total};
+pub use share::Share;
 pub use sink::{SampleSink, Sink, SinkError, TextSink};
 pub use target::{Secret, Target, TargetError};
 pub use trace::Trace;
@@ -95,6 +99,7 @@ use http2::Heads;
 use observe::Observer;
 use outage::Outage;
 use pacer::Pacer;
+use part::Ending;
 use pattern::Pattern;
 use phase::PhaseClock;
 use recorder::Recorder;
@@ -124,6 +129,8 @@ pub struct Job {
     pub texts: Option<Box<dyn TextSink>>,
     /// Checks whether the endpoint is there.
     pub check: Check,
+    /// The share of the load that this process sends, if others send the rest.
+    pub part: Option<Part>,
 }
 
 /// A completed run.
@@ -148,7 +155,8 @@ pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -
 }
 
 async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
-    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts, check } = job;
+    let Job { spec, target, id_prefix, nonce_key, tokenizer, trace, sink, samples, texts, check, part } = job;
+    let share = part.as_ref().map_or(Share::WHOLE, |part| part.share);
     let observer = Observer::new(Arc::clone(&progress));
     let prompt_count = match tokenizer.as_deref().map(Tokenizer::is_learned) {
         Some(true) => PromptCount::Server,
@@ -156,16 +164,15 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         None => PromptCount::Estimate,
     };
     let counting = tokenizer.map(|tokenizer| Counting { tokenizer, framing: spec.endpoint.api.protocol().framing() });
-    let feed = Feed::start(&spec, nonce_key, counting.as_ref(), &observer)?;
+    let feed = Feed::start(&spec, share, nonce_key, counting.as_ref(), &observer)?;
     let shortest_prompt = feed.shortest_prompt();
     let target = Arc::new(target);
-    leave_idle(&spec, &progress, stop.clone()).await?;
-    let opened = open_ahead(&spec, &target, stop.clone()).await?;
-    let clock = Clock::start();
+    let began = begin((&spec, share, part), &target, &progress, stop.clone()).await?;
+    let Began { opened, clock, ending } = began;
     progress.starts(clock.origin());
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
     let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
-    let recorder = Recorder::start(sink, texts, observer.clone(), clock).map_err(EngineError::Setup)?;
+    let recorder = Recorder::start(sink, texts, share, observer.clone(), clock).map_err(EngineError::Setup)?;
     let common = Arc::new(Common {
         protocol: spec.endpoint.api.protocol(),
         clock,
@@ -181,15 +188,16 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     let outage = (spec.errors == ErrorPolicy::Environment)
         .then(|| Outage::new(common.target.redact(&common.target.url()), spec.shaping.stream, patience()));
     let executor = Executor::new(Parts {
-        hands: opened.begin(&common),
+        hands: opened.begin(&common, share),
         common,
-        pacer: pacer(&spec, trace),
+        pacer: pacer(&spec, trace.clone(), share),
         spins: spec.engine.timer == Timer::Spin,
-        phases: PhaseClock::new(&spec.phases),
+        phases: phases(&spec, trace, share),
         feed,
         recorder,
         outage,
         checks: Checks::new(check),
+        ending,
     });
     let done = executor.run(stop).await?;
     let facts = facts(&spec, &done, clock);
@@ -202,9 +210,43 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     Ok(Finished { facts, samples, texts })
 }
 
+/// A run whose clock has started.
+struct Began {
+    opened: Opened,
+    clock: Clock,
+    ending: Option<Ending>,
+}
+
+/// Leaves the server idle, opens connections, and starts the run's clock: at once, or if others send the rest
+/// of the load, when the coordinator says so.
+async fn begin(
+    (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
+    target: &Arc<Target>,
+    progress: &Progress,
+    stop: watch::Receiver<bool>,
+) -> Result<Began, EngineError> {
+    let Some(Part { open, start, finish, tell, .. }) = part else {
+        leave_idle(spec, progress, stop.clone()).await?;
+        let opened = open_ahead(spec, share, target, stop).await?;
+        return Ok(Began { opened, clock: Clock::start(), ending: None });
+    };
+    tell(Stage::Prepared);
+    part::cue(open, stop.clone()).await?;
+    let opened = open_ahead(spec, share, target, stop.clone()).await?;
+    tell(Stage::Opened);
+    let origin = part::cue(start, stop.clone()).await?;
+    let (clock, late) = part::begin_at(origin, stop).await?;
+    tell(Stage::Began(late));
+    Ok(Began { opened, clock, ending: Some(Ending { finish, tell, is_measured: false }) })
+}
+
 /// Leaves the server alone for the run's idle time. Contents may be prepared meanwhile; no
 /// connection is open.
-async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiver<bool>) -> Result<(), EngineError> {
+pub async fn leave_idle(
+    spec: &RunSpec,
+    progress: &Progress,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), EngineError> {
     let Some(idle) = spec.phases.idle else { return Ok(()) };
     progress.idling.set(1);
     let ended = tokio::select! {
@@ -219,6 +261,7 @@ async fn leave_idle(spec: &RunSpec, progress: &Progress, mut stop: watch::Receiv
 /// Opens the connections that the run expects to be open, before its clock starts.
 async fn open_ahead(
     spec: &Arc<RunSpec>,
+    share: Share,
     target: &Arc<Target>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Opened, EngineError> {
@@ -227,22 +270,49 @@ async fn open_ahead(
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
-        opened = Opened::open(spec, connector) => opened.map_err(EngineError::Setup),
+        opened = Opened::open(spec, share, connector) => opened.map_err(EngineError::Setup),
     }
 }
 
-fn pacer(spec: &RunSpec, trace: Option<Trace>) -> Pacer {
-    match (&spec.load, Course::new(&spec.load, &spec.phases)) {
-        (Load::Open { arrivals, cap, .. }, Some(course)) => {
-            let drawn = || Schedule::drawn(arrivals.process, course, timing_seed(spec));
-            let schedule = trace.map_or_else(drawn, Schedule::given);
-            match spec.scenario.talk.sessions {
-                Sessions::Pooled => Pacer::open(schedule, *cap),
-                Sessions::Open => Pacer::sessions(schedule, *cap),
-            }
-        }
-        (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0),
+/// Returns the arrivals of an open loop; `None` for a closed one.
+fn schedule(spec: &RunSpec, trace: Option<Trace>) -> Option<Schedule> {
+    let Load::Open { arrivals, .. } = &spec.load else { return None };
+    let course = Course::new(&spec.load, &spec.phases)?;
+    let drawn = || Schedule::drawn(arrivals.process, course, timing_seed(spec));
+    Some(trace.map_or_else(drawn, Schedule::given))
+}
+
+/// Returns the instants at which the schedule of an open loop requires a request, in nanoseconds since the
+/// run's start; `None` if the server's speed determines them, in a closed loop and for later turns of
+/// conversations.
+pub fn arrivals(spec: &RunSpec) -> Option<impl Iterator<Item = u64> + use<>> {
+    let mut schedule = schedule(spec, Trace::of(spec)).filter(|_| !sends_sessions(spec))?;
+    Some(std::iter::from_fn(move || schedule.take()))
+}
+
+/// Whether the arrivals of an open loop are conversations.
+fn sends_sessions(spec: &RunSpec) -> bool {
+    spec.scenario.talk.sessions == Sessions::Open
+}
+
+fn pacer(spec: &RunSpec, trace: Option<Trace>, share: Share) -> Pacer {
+    match (&spec.load, schedule(spec, trace)) {
+        (Load::Open { cap, .. }, Some(schedule)) => match spec.scenario.talk.sessions {
+            Sessions::Pooled => Pacer::open(schedule, *cap, share),
+            Sessions::Open => Pacer::sessions(schedule, *cap, share),
+        },
+        (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0, share),
     }
+}
+
+/// Returns the phases of a run; the process that sends a share of it counts only its own requests, so it
+/// determines the end of the window beforehand.
+fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
+    let mut phases = PhaseClock::new(&spec.phases);
+    if let Some(arrivals) = schedule(spec, trace).filter(|_| !share.is_whole()) {
+        phases.look_ahead(arrivals);
+    }
+    phases
 }
 
 /// Returns the seed of arrival times: from plan seed, scenario and repeat, so that endpoints and load
@@ -310,6 +380,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         shortest_prompt: None,
         errors_measured: spec.errors == ErrorPolicy::Measured,
         telemetry: None,
+        workers: Vec::new(),
     }
 }
 

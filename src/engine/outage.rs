@@ -25,7 +25,7 @@
 //!   twenty seconds.
 //! - *The process ended* that sweepline itself started.
 
-use crate::rows::{Outcome, SpoilCause, Spoiled};
+use crate::rows::{Outcome, RequestRow, SpoilCause, Spoiled};
 use crate::units::Nanos;
 use crate::units::text::counted;
 
@@ -151,6 +151,31 @@ struct Silence {
     longest_answer: Option<u64>,
     /// The last request timed out without data: it continues with the next one.
     goes_on: bool,
+}
+
+/// Detects across all processes that share a load what [`Outage`] detects in each: a run that is turned away.
+#[derive(Debug)]
+pub struct TurnedAway(Outage);
+
+impl TurnedAway {
+    /// Creates it for a run against `url`; nothing has happened yet.
+    pub fn new(url: String) -> TurnedAway {
+        TurnedAway(Outage::new(url, true, Nanos::ZERO))
+    }
+
+    /// Records that a request has ended. Returns why the attempt is over, if it is.
+    pub fn ended(&mut self, row: &RequestRow) -> Option<Spoiled> {
+        if !matches!(row.outcome, Outcome::Http(401 | 403 | 404 | 429)) {
+            return None;
+        }
+        let error = row.error.as_deref().unwrap_or_default();
+        let seen = Seen { request: row.request, outcome: row.outcome, error, aside: None, took: None };
+        let now = Now { at: row.scheduled_ns, received: 0, in_flight: 0, tokens: 0 };
+        match self.0.ended(now, seen, row.request + 1) {
+            Step::End(spoiled) => Some(spoiled),
+            Step::GoOn | Step::Check => None,
+        }
+    }
 }
 
 /// Two checks.
@@ -472,7 +497,7 @@ impl Row {
 }
 
 /// Returns the end of a process that sweepline started.
-pub(crate) fn server_died() -> Spoiled {
+pub fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }
 }

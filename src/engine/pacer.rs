@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::schedule::Schedule;
 use super::sessions::Sessions;
+use super::share::Share;
 use super::start::{Start, Unstarted};
 
 /// A load pattern in operation.
@@ -23,7 +24,10 @@ pub(crate) enum Pacer {
 pub(crate) struct Closed {
     slots: u32,
     fill: u64,
+    share: Share,
+    /// Own slots that have joined.
     joined: u32,
+    /// Own requests that have started.
     next: u64,
     /// Slots whose users think: when their next request is due.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
@@ -37,6 +41,7 @@ pub(crate) struct Open {
     /// Requests that have arrived and wait for the cap: the same schedule, lagging behind, so that a long
     /// queue costs no memory.
     waiting: Schedule,
+    share: Share,
     arrived: u64,
     started: u64,
     in_flight: u32,
@@ -44,14 +49,16 @@ pub(crate) struct Open {
 }
 
 impl Pacer {
-    /// Creates a closed loop of `slots` that join evenly over `fill` nanoseconds.
-    pub(crate) fn closed(slots: u32, fill: u64) -> Pacer {
-        Pacer::Closed(Closed { slots, fill, joined: 0, next: 0, thinking: BinaryHeap::new() })
+    /// Creates the share of a closed loop of `slots` that join evenly over `fill` nanoseconds.
+    pub(crate) fn closed(slots: u32, fill: u64, share: Share) -> Pacer {
+        Pacer::Closed(Closed { slots, fill, share, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
-    /// Creates an open loop.
-    pub(crate) fn open(schedule: Schedule, cap: Option<u32>) -> Pacer {
+    /// Creates the share of an open loop with this schedule.
+    pub(crate) fn open(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
+        let schedule = schedule.of(share);
         Pacer::Open(Box::new(Open {
+            share,
             waiting: schedule.clone(),
             arriving: schedule,
             arrived: 0,
@@ -61,9 +68,9 @@ impl Pacer {
         }))
     }
 
-    /// Creates an open loop of conversations.
-    pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>) -> Pacer {
-        Pacer::Sessions(Box::new(Sessions::new(schedule, cap)))
+    /// Creates the share of an open loop of conversations.
+    pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
+        Pacer::Sessions(Box::new(Sessions::new(schedule, cap, share)))
     }
 
     /// Returns the next instant at which the clock alone makes a request start (or start to wait); `None`
@@ -130,7 +137,7 @@ impl Pacer {
         let scheduled = open.waiting.take()?;
         open.started += 1;
         open.arrived = open.arrived.max(open.started);
-        Some(Unstarted { request, scheduled, held_by_cap })
+        Some(Unstarted { request: open.share.number(request), scheduled, held_by_cap })
     }
 
     /// Whether no further request will be due, and none waits to be started.
@@ -163,11 +170,16 @@ impl Pacer {
 
 impl Closed {
     fn join_instant(&self) -> u64 {
-        (u128::from(self.fill) * u128::from(self.joined) / u128::from(self.slots)) as u64
+        (u128::from(self.fill) * u128::from(self.next_slot()) / u128::from(self.slots)) as u64
+    }
+
+    /// Returns the number in the whole loop of the next own slot.
+    fn next_slot(&self) -> u64 {
+        self.share.number(self.joined.into())
     }
 
     fn next_join(&self) -> Option<u64> {
-        (self.joined < self.slots).then(|| self.join_instant())
+        (self.next_slot() < self.slots.into()).then(|| self.join_instant())
     }
 
     fn next_thought(&self) -> Option<u64> {
@@ -181,8 +193,9 @@ impl Closed {
     fn take_due(&mut self, now: u64) -> Option<Start> {
         let at = self.next_due().filter(|at| *at <= now)?;
         if self.next_join() == Some(at) {
+            let slot = self.next_slot() as u32;
             self.joined += 1;
-            return Some(self.start(at, self.joined - 1));
+            return Some(self.start(at, slot));
         }
         let Reverse((_, slot)) = self.thinking.pop()?;
         Some(self.start(at, slot))
@@ -205,7 +218,7 @@ impl Closed {
     }
 
     fn start(&mut self, at: u64, slot: u32) -> Start {
-        let request = self.next;
+        let request = self.share.number(self.next);
         self.next += 1;
         Start { request, scheduled: at, released: at, slot: Some(slot) }
     }
@@ -219,7 +232,7 @@ impl Open {
             return None;
         }
         let scheduled = self.waiting.take()?;
-        let request = self.started;
+        let request = self.share.number(self.started);
         self.started += 1;
         self.in_flight += 1;
         Some(Start { request, scheduled, released: freed_at.map_or(scheduled, |at| at.max(scheduled)), slot: None })
@@ -240,7 +253,7 @@ mod tests {
 
     #[test]
     fn slots_join_evenly_and_redispatch_at_once() {
-        let mut pacer = Pacer::closed(4, 100);
+        let mut pacer = Pacer::closed(4, 100, Share::WHOLE);
         assert_eq!(pacer.take_due(0).map(|s| (s.request, s.scheduled, s.slot)), Some((0, 0, Some(0))));
         assert_eq!(pacer.take_due(0), None);
         assert_eq!(pacer.next_due(), Some(25));
@@ -252,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_slot_waits_until_its_user_has_thought() {
-        let mut pacer = Pacer::closed(2, 100);
+        let mut pacer = Pacer::closed(2, 100, Share::WHOLE);
         let told = |start: Option<Start>| start.map(|s| (s.request, s.scheduled, s.released, s.slot));
         assert_eq!(told(pacer.take_due(0)), Some((0, 0, 0, Some(0))));
         assert_eq!((pacer.ended(10, Some(0), Some(80)), pacer.next_due()), (None, Some(50)));
@@ -274,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_cap_holds_back_and_counts_nothing_away() {
-        let mut pacer = Pacer::open(every_ten(), Some(1));
+        let mut pacer = Pacer::open(every_ten(), Some(1), Share::WHOLE);
         assert_eq!(pacer.take_due(35).map(|s| (s.scheduled, s.released)), Some((10, 10)));
         assert_eq!(pacer.take_due(35), None);
         assert_eq!((pacer.waiting(), pacer.oldest_waiting()), (2, Some(20)));
@@ -286,14 +299,14 @@ mod tests {
 
     #[test]
     fn what_a_free_cap_did_not_get_was_missed() {
-        let mut pacer = Pacer::open(every_ten(), Some(2));
+        let mut pacer = Pacer::open(every_ten(), Some(2), Share::WHOLE);
         assert_eq!(pacer.take_due(15).map(|s| s.request), Some(0));
         assert_eq!(pacer.take_unstarted(25).map(|u| (u.scheduled, u.held_by_cap)), Some((20, false)));
     }
 
     #[test]
     fn without_a_cap_every_arrival_starts() {
-        let mut pacer = Pacer::open(every_ten(), None);
+        let mut pacer = Pacer::open(every_ten(), None, Share::WHOLE);
         let starts: Vec<u64> = std::iter::from_fn(|| pacer.take_due(100)).map(|s| s.scheduled).collect();
         assert_eq!(starts, (1..=10).map(|k| k * 10).collect::<Vec<_>>());
     }
@@ -301,7 +314,7 @@ mod tests {
     #[test]
     fn a_trace_ends_and_nothing_is_left_behind() {
         let schedule = Schedule::given(Trace::new([10, 20, 30].into()));
-        let mut pacer = Pacer::open(schedule, Some(1));
+        let mut pacer = Pacer::open(schedule, Some(1), Share::WHOLE);
         assert_eq!(pacer.take_due(15).map(|s| s.request), Some(0));
         assert_eq!((pacer.next_due(), pacer.is_at_its_end()), (Some(20), false));
         assert_eq!(pacer.take_due(100), None, "both wait for the cap");
@@ -309,5 +322,32 @@ mod tests {
         assert_eq!(pacer.ended(40, None, None).map(|s| (s.scheduled, s.released)), Some((20, 40)));
         assert_eq!(pacer.take_unstarted(100).map(|u| (u.scheduled, u.held_by_cap)), Some((30, true)));
         assert_eq!((pacer.take_unstarted(100), pacer.is_at_its_end()), (None, true));
+    }
+
+    #[test]
+    fn shares_of_a_loop_are_the_loop() {
+        let took = |mut pacer: Pacer, until: u64| {
+            std::iter::from_fn(|| pacer.take_due(until)).map(|s| (s.request, s.scheduled, s.slot)).collect::<Vec<_>>()
+        };
+        let shares = |count| (0..count).filter_map(move |index| Share::new(index, count));
+        for count in [2, 3, 7] {
+            let mut open: Vec<_> =
+                shares(count).flat_map(|share| took(Pacer::open(every_ten(), None, share), 1_000)).collect();
+            open.sort_unstable();
+            assert_eq!(open, took(Pacer::open(every_ten(), None, Share::WHOLE), 1_000));
+            let mut closed: Vec<_> =
+                shares(count).flat_map(|share| took(Pacer::closed(5, 100, share), 1_000)).map(|s| (s.2, s.1)).collect();
+            closed.sort_unstable();
+            let whole: Vec<_> =
+                took(Pacer::closed(5, 100, Share::WHOLE), 1_000).into_iter().map(|s| (s.2, s.1)).collect();
+            assert_eq!(closed, whole, "a slot joins when it would in one process");
+        }
+        let mut second = Pacer::closed(4, 0, Share::new(1, 2).unwrap());
+        assert_eq!(took_one(&mut second), Some((1, Some(1))));
+        assert_eq!(second.ended(7, Some(1), None).map(|s| (s.request, s.slot)), Some((3, Some(1))));
+    }
+
+    fn took_one(pacer: &mut Pacer) -> Option<(u64, Option<u32>)> {
+        pacer.take_due(0).map(|s| (s.request, s.slot))
     }
 }

@@ -4,6 +4,8 @@ use crate::expand::Phases;
 use crate::plan::DrainMode;
 use crate::rows::{Phase, Windows};
 
+use super::schedule::Schedule;
+
 /// The borders of the phases, in nanoseconds since the run's start.
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseClock {
@@ -50,6 +52,21 @@ impl PhaseClock {
             }
         }
         phase
+    }
+
+    /// Fixes the end of the window by all arrivals of the run, for a process that sends only some of them.
+    pub(crate) fn look_ahead(&mut self, mut arrivals: Schedule) {
+        while self.in_window < self.min_requests {
+            match arrivals.take() {
+                Some(at) if self.enter(at) == Phase::Drain => break,
+                Some(_) => {}
+                None => self.no_more(),
+            }
+        }
+        if self.in_window < self.min_requests {
+            self.end = self.latest_end;
+        }
+        (self.in_window, self.min_requests) = (0, 0);
     }
 
     /// Records that no further request will be due: a window that waits for more would wait in vain.
@@ -137,6 +154,21 @@ mod tests {
         assert_eq!([40, 90, 200].map(|at| clock.enter(at)), [Phase::Measure; 3]);
         assert_eq!(clock.enter(201), Phase::Drain);
         assert_eq!(clock.measure_end(), 201);
+    }
+
+    #[test]
+    fn a_share_knows_the_end_of_the_window_beforehand() {
+        let arrivals = |instants: &[u64]| Schedule::given(crate::engine::trace::Trace::new(instants.into()));
+        for instants in [&[40, 90, 200, 201, 329][..], &[40, 90], &[5, 6, 40, 41, 42, 43], &[40, 350, 360]] {
+            let mut whole = clock(Some(3));
+            instants.iter().for_each(|at| drop(whole.enter(*at)));
+            if instants.len() < 3 {
+                whole.no_more();
+            }
+            let mut share = clock(Some(3));
+            share.look_ahead(arrivals(instants));
+            assert_eq!(share.measure_end(), whole.measure_end(), "{instants:?}");
+        }
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(crate) struct PrefixTree {
     most_bytes: usize,
     /// Whether a prompt was not kept completely.
     is_full: bool,
+    /// Whether other processes send prompts, too, that are not kept here.
+    has_others: bool,
 }
 
 impl<T: Copy> Pages<T> {
@@ -105,13 +107,19 @@ impl PrefixTree {
         let mut nodes = Pages::new();
         nodes.push(Node { from: 0, length: 0 });
         let forks = vec![HashMap::new(); SHARDS];
-        PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false }
+        PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false, has_others: false }
+    }
+
+    /// Claims nothing about prompts that others may have sent: only a prompt that was seen here in full is
+    /// certain.
+    pub(crate) fn beside_others(self) -> PrefixTree {
+        PrefixTree { has_others: true, ..self }
     }
 
     /// Returns how many leading tokens a prompt shares with an earlier one, and keeps the prompt; `None` if
     /// prompts that were not kept may have shared more.
     pub(crate) fn send(&mut self, trail: &Trail) -> Option<u32> {
-        let was_full = self.is_full;
+        let was_full = self.is_full || self.has_others;
         let known = self.take(trail.chunks());
         let is_certain = !was_full || known == trail.chunks().len();
         is_certain.then(|| trail.tokens(known))

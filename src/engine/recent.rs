@@ -102,7 +102,7 @@ impl Default for Recent {
 
 impl Recent {
     /// Records that a request has ended.
-    pub(super) fn take(&self, row: &RequestRow) {
+    pub(crate) fn take(&self, row: &RequestRow) {
         let ended = row.ended_ns.unwrap_or(row.scheduled_ns);
         self.outcomes.add(row.outcome);
         if !row.outcome.is_ok() {

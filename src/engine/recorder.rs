@@ -15,6 +15,7 @@ use crate::workload::Trail;
 use super::clock::Clock;
 use super::observe::Observer;
 use super::prefix_tree::PrefixTree;
+use super::share::Share;
 use super::sink::{Sink, SinkError};
 use super::tally::{Entry, Unwritten};
 use super::threads;
@@ -60,10 +61,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writer thread; `texts` is the destination of texts, if they are recorded.
+    /// Starts the writer thread of a share of the load; `texts` is the destination of texts, if they are
+    /// recorded.
     pub(crate) fn start(
         sink: Box<dyn Sink>,
         texts: Option<Texts>,
+        share: Share,
         observer: Observer,
         clock: Clock,
     ) -> std::io::Result<Recorder> {
@@ -71,13 +74,14 @@ impl Recorder {
         let backlog = if keeps_texts { BACKLOG_OF_TEXTS } else { BACKLOG };
         observer.backlog().allow(backlog);
         let (sender, receiver) = sync_channel(backlog);
+        let prefixes = PrefixTree::new();
         let writer = Writer {
             sink,
             texts,
             receiver,
             observer: observer.clone(),
             clock,
-            prefixes: PrefixTree::new(),
+            prefixes: if share.is_whole() { prefixes } else { prefixes.beside_others() },
             reusable: HashMap::new(),
             records: Vec::with_capacity(WRITE_AT.0),
             gaps: 0,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::expand::Course;
 use crate::plan::Process;
 
+use super::share::Share;
 use super::trace::Trace;
 use super::unit_gaps::UnitGaps;
 
@@ -20,6 +21,8 @@ use super::unit_gaps::UnitGaps;
 pub(crate) struct Schedule {
     source: Source,
     next: Option<u64>,
+    /// One of so many arrivals is its own.
+    stride: u32,
 }
 
 /// The source of arrivals.
@@ -53,9 +56,16 @@ impl Schedule {
     }
 
     fn new(source: Source) -> Schedule {
-        let mut schedule = Schedule { source, next: None };
+        let mut schedule = Schedule { source, next: None, stride: 1 };
         schedule.advance();
         schedule
+    }
+
+    /// Returns the arrivals of `share`; for schedules from which nothing was taken.
+    pub(crate) fn of(mut self, share: Share) -> Schedule {
+        (0..share.index()).for_each(|_| self.advance());
+        self.stride = share.count();
+        self
     }
 
     /// Returns the next arrival without taking it; `None` if there are no more.
@@ -66,7 +76,7 @@ impl Schedule {
     /// Takes the next arrival.
     pub(crate) fn take(&mut self) -> Option<u64> {
         let at = self.next;
-        self.advance();
+        (0..self.stride).for_each(|_| self.advance());
         at
     }
 

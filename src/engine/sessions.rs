@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::schedule::Schedule;
+use super::share::Share;
 use super::start::{Start, Unstarted};
 
 /// Conversations that arrive by schedule and continue by themselves, with or without an in-flight cap. Only
@@ -16,6 +17,7 @@ pub(crate) struct Sessions {
     /// Conversations that have arrived and not begun: the same schedule, lagging behind, so that a long
     /// queue costs no memory.
     waiting: Schedule,
+    share: Share,
     arrived: u64,
     begun: u64,
     /// Conversations between two turns: when the next one is due, and which conversation it is.
@@ -29,9 +31,11 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Creates conversations that begin by `schedule`.
-    pub(crate) fn new(schedule: Schedule, cap: Option<u32>) -> Sessions {
+    /// Creates the share of conversations that begin by `schedule`.
+    pub(crate) fn new(schedule: Schedule, cap: Option<u32>, share: Share) -> Sessions {
+        let schedule = schedule.of(share);
         Sessions {
+            share,
             waiting: schedule.clone(),
             arriving: schedule,
             arrived: 0,
@@ -71,7 +75,11 @@ impl Sessions {
         self.notice(end.saturating_sub(1));
         let (scheduled, _) = self.take_oldest()?;
         self.requests += 1;
-        Some(Unstarted { request: self.requests - 1, scheduled, held_by_cap: self.in_flight >= self.cap })
+        Some(Unstarted {
+            request: self.share.number(self.requests - 1),
+            scheduled,
+            held_by_cap: self.in_flight >= self.cap,
+        })
     }
 
     /// Whether no further request will be due, and none waits to be started.
@@ -114,7 +122,7 @@ impl Sessions {
         self.in_flight += 1;
         self.requests += 1;
         let released = freed_at.map_or(scheduled, |at| at.max(scheduled));
-        Some(Start { request: self.requests - 1, scheduled, released, slot: Some(slot) })
+        Some(Start { request: self.share.number(self.requests - 1), scheduled, released, slot: Some(slot) })
     }
 
     /// Returns the request that has waited longest, and its conversation; of two that are equally old, the
@@ -124,7 +132,7 @@ impl Sessions {
         if self.turns.front().is_some_and(|(due, _)| *due == oldest) {
             return self.turns.pop_front();
         }
-        let session = self.begun;
+        let session = self.share.number(self.begun);
         self.begun += 1;
         Some((self.waiting.take()?, session as u32))
     }
@@ -139,7 +147,7 @@ mod tests {
 
     /// Creates a conversation every 100 ns.
     fn sessions(cap: Option<u32>) -> Sessions {
-        Sessions::new(Schedule::drawn(Process::Constant, Course::steady(1e7, 0), [0; 32]), cap)
+        Sessions::new(Schedule::drawn(Process::Constant, Course::steady(1e7, 0), [0; 32]), cap, Share::WHOLE)
     }
 
     fn told(start: Option<Start>) -> Option<(u64, u64, u64, u32)> {
@@ -180,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_last_arrival_is_not_the_last_request() {
-        let mut pacer = Sessions::new(Schedule::given(Trace::new([10].into())), None);
+        let mut pacer = Sessions::new(Schedule::given(Trace::new([10].into())), None, Share::WHOLE);
         assert_eq!(told(pacer.take_due(10)), Some((0, 10, 10, 0)));
         assert_eq!((pacer.next_due(), pacer.is_at_its_end()), (None, false));
         assert_eq!((pacer.ended(20, 0, Some(5)), pacer.next_due(), pacer.is_at_its_end()), (None, Some(25), false));

@@ -21,6 +21,7 @@ use super::io::Read;
 use super::observe::Observer;
 use super::progress::Progress;
 use super::recorder::Recorder;
+use super::share::Share;
 use super::sink::{Sink, SinkError};
 use super::sse::Parser;
 use super::stamp::{self, Now};
@@ -108,7 +109,8 @@ pub fn hand_over(
     gap: &mut dyn FnMut() -> u64,
     sink: Box<dyn Sink>,
 ) -> Result<(), SinkError> {
-    let mut recorder = Recorder::start(sink, None, Observer::new(Arc::new(Progress::default())), Clock::start())?;
+    let mut recorder =
+        Recorder::start(sink, None, Share::WHOLE, Observer::new(Arc::new(Progress::default())), Clock::start())?;
     for _ in 0..requests {
         if !recorder.push(take(pieces, tokens, gap)) {
             break;
@@ -121,7 +123,8 @@ pub fn hand_over(
 /// does; returns their size in bytes.
 pub fn contents(spec: &RunSpec, requests: u64) -> u64 {
     let observer = Observer::new(Arc::new(Progress::default()));
-    let mut feed = Feed::start(spec, NonceKey::new(NonceSeed([7; 16])), None, &observer).expect("a thread");
+    let mut feed =
+        Feed::start(spec, Share::WHOLE, NonceKey::new(NonceSeed([7; 16])), None, &observer).expect("a thread");
     let runtime = super::dispatch::runtime().expect("a runtime");
     runtime.block_on(async {
         let (clock, mut bytes) = (Clock::start(), 0);

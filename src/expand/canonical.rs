@@ -165,7 +165,7 @@ fn each(spec: &RunSpec, put: Put) {
         // How the generator is built decides how much load it can generate, and its own error is
         // measured in every run: with other threads or another timer the run is the same, and its facts
         // record the settings.
-        engine: LoadEngine { threads: _, timer: _ },
+        engine: LoadEngine { threads: _, timer: _, workers: _ },
         // Recordings in addition to the numbers do not affect them.
         record: Recording { text: _ },
         errors: _,

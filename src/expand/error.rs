@@ -36,6 +36,16 @@ impl ExpandError {
 /// An error of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
+    /// A load that several processes cannot send together.
+    #[error("{workers} workers cannot send its load together: {why}; {remedy}, or set `engine: {{ workers: 1 }}`")]
+    Undivided {
+        /// Number of processes.
+        workers: u32,
+        /// The reason.
+        why: &'static str,
+        /// What to change.
+        remedy: &'static str,
+    },
     /// Axes that do not form a matrix.
     #[error("{0}")]
     Matrix(GridError),

@@ -3,7 +3,7 @@
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::phases::{DrainMode, FILL, Fill, MEASURE, STABILIZE};
-use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
+use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table, Workers};
 use crate::units::Nanos;
 
 use super::resolve::{AT_MOST, DRAIN};
@@ -30,6 +30,7 @@ pub fn explicit(plan: &Plan) -> Plan {
     let default = LoadEngine::default();
     plan.engine.threads.get_or_insert(default.threads);
     plan.engine.timer.get_or_insert(default.timer);
+    plan.engine.workers.get_or_insert_with(Workers::alone);
     plan.validity = plan.validity.explicit();
     plan.record.text.get_or_insert(Recording::default().text);
     let resources = resources(&plan);

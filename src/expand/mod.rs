@@ -29,6 +29,7 @@ pub mod resolve;
 pub mod resource;
 mod rounds;
 mod series;
+mod shared;
 pub mod spacing;
 mod spec;
 mod taken;

@@ -12,13 +12,14 @@ use crate::plan::model::extra;
 use crate::plan::model::phases::{DrainMode, FILL, MEASURE, STABILIZE};
 use crate::plan::{
     Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Measure, NonceMode, PhasesPatch, Plan, Process, Sessions,
-    Sweep, Table,
+    Sweep, Table, Workers,
 };
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::hooks;
 use super::launch;
+use super::shared;
 use super::{
     AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
     RunSpec, Shaping,
@@ -88,6 +89,8 @@ impl<'p> Resolver<'p> {
             scenario.content.talk.sessions = Sessions::Open;
         }
         let errors = self.errors(&endpoint.name, &scenario);
+        let phases = if start { OF_A_START } else { phases(&plan.phases, &sweep.phases, &load)? };
+        let engine = shared::engine(load_engine(plan, sweep), &load, &phases, &scenario.content)?;
         Ok(RunSpec {
             labels: Labels { model: model_name, scenario: scenario_name, axes: further_axes(cell, &load) },
             shaping: self.shaping(sweep, &endpoint, &scenario),
@@ -95,12 +98,12 @@ impl<'p> Resolver<'p> {
             endpoint,
             model,
             scenario: scenario.content,
-            phases: if start { OF_A_START } else { phases(&plan.phases, &sweep.phases, &load)? },
+            phases,
             load,
             between: sweep.between.unwrap_or(plan.between),
             timeouts: plan.timeouts,
             connections: connections(cell)?.or(sweep.connections).unwrap_or(plan.connections),
-            engine: load_engine(plan, sweep),
+            engine,
             record: recording(plan, sweep),
             errors,
             start,
@@ -236,7 +239,13 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     LoadEngine {
         threads: sweep.engine.threads.or(plan.engine.threads).unwrap_or(default.threads),
         timer: sweep.engine.timer.or(plan.engine.timer).unwrap_or(default.timer),
+        workers: workers(plan, sweep).map_or(default.workers, |workers| workers.count),
     }
+}
+
+/// The processes that send the loads of a sweep together, if its plan names them.
+pub fn workers<'p>(plan: &'p Plan, sweep: &'p Sweep) -> Option<&'p Workers> {
+    sweep.engine.workers.as_ref().or(plan.engine.workers.as_ref())
 }
 
 /// The data that runs of a sweep record in addition to their numbers.

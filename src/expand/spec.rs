@@ -97,11 +97,22 @@ pub struct LoadEngine {
     pub threads: u32,
     /// How the generator waits for the next dispatch of the schedule.
     pub timer: Timer,
+    /// Processes that send the load together, from 1.
+    #[serde(default = "alone", skip_serializing_if = "is_alone")]
+    pub workers: u32,
+}
+
+fn alone() -> u32 {
+    1
+}
+
+fn is_alone(workers: &u32) -> bool {
+    *workers == 1
 }
 
 impl Default for LoadEngine {
     fn default() -> Self {
-        LoadEngine { threads: 1, timer: Timer::default() }
+        LoadEngine { threads: 1, timer: Timer::default(), workers: alone() }
     }
 }
 

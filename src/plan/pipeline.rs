@@ -9,6 +9,8 @@ use crate::plan::files::find;
 use crate::plan::files::length_tables;
 use crate::plan::files::loader::{Loader, MOST_BYTES, Options, bad_line};
 use crate::plan::loaded::Loaded;
+use crate::plan::model::client::Workers;
+use crate::plan::model::plan::Plan;
 use crate::plan::read::recover;
 use crate::plan::text::format::Format;
 
@@ -37,6 +39,14 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
     match String::from_utf8(bytes) {
         Ok(text) => parse_with(path, &text, format, options, &Disk),
         Err(error) => fail(format!("line {} is not UTF-8 text", bad_line(&error)), "save the file as UTF-8"),
+    }
+}
+
+/// Lets this many processes send the load of every run.
+fn spread(plan: &mut Plan, count: u32) {
+    plan.engine.workers.get_or_insert_with(Workers::alone).set_count(count);
+    for workers in plan.sweeps.values_mut().filter_map(|sweep| sweep.engine.workers.as_mut()) {
+        workers.set_count(count);
     }
 }
 
@@ -70,7 +80,10 @@ pub fn parse_with(
     length_tables::settle(&mut tree, &mut loader);
     let recovered = recover::recover(tree, loader.sources.text());
     loader.found.extend(recovered.found);
-    let resolved = recovered.plan.map(|written| {
+    let resolved = recovered.plan.map(|mut written| {
+        if let Some(count) = options.workers {
+            spread(&mut written, count);
+        }
         let with_files = find::find(&written, &recovered.tree, &mut loader);
         let (resolved, found) = crate::plan::check::check(&with_files, &recovered.tree);
         loader.found.extend(found);

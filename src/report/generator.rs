@@ -2,13 +2,16 @@
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
-use crate::rows::{Facts, MachineTime, Observed, Pauses, Spread, Standstill, ThreadTime};
+use crate::rows::{Facts, MachineTime, Observed, Pauses, Spread, Standstill, ThreadTime, Worker};
 use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
 /// The block of the page; empty if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
+    if !facts.workers.is_empty() {
+        return workers(facts);
+    }
     let Some(observed) = &facts.observed else { return String::new() };
     let lines = [
         Some(("engine", engine(facts))),
@@ -24,6 +27,32 @@ pub(super) fn block(facts: &Facts) -> String {
     ];
     let lines = lines.into_iter().flatten().map(|(title, text)| fill(&format!("  {title:<10}  "), 14, &text));
     std::iter::once("generator in the window\n".to_owned()).chain(lines).collect()
+}
+
+/// A line for each process that sent a share of the load.
+fn workers(facts: &Facts) -> String {
+    let line = |worker: &Worker| {
+        let share = |cpu: u64| percent(cpu as f64 / worker.monotonic_ns.max(1) as f64);
+        let clock = worker.clock;
+        let said = [
+            Some(counted(worker.requests, "request")),
+            worker.cpu_ns.map(|cpu| format!("{} of a core", share(cpu))),
+            worker
+                .observed
+                .as_ref()
+                .and_then(|observed| observed.lateness)
+                .map(|late| format!("late {}", spread(&late))),
+            Some(format!("clock known to {} ms", millis(clock.uncertainty_ns))),
+            Some(format!("drift {} ms", millis(clock.drift_ns.unsigned_abs()))),
+        ];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        fill(
+            &format!("  {:<10}  ", plain(&worker.name)),
+            14,
+            &format!("on {}: {}", plain(&worker.host), said.join(", ")),
+        )
+    };
+    std::iter::once("workers\n".to_owned()).chain(facts.workers.iter().map(line)).collect()
 }
 
 /// `3 threads, timer spin`.

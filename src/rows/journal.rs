@@ -8,7 +8,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
@@ -31,10 +31,19 @@ fn gaps() -> &'static Column {
     EventRow::COLUMNS.last().expect("events have columns")
 }
 
-fn schema(labels: &RunLabels) -> Schema {
+/// Returns the schema of a run's records.
+pub(super) fn schema(labels: &RunLabels) -> Schema {
     let fields: Vec<_> = RequestRow::COLUMNS.iter().chain([gaps()]).map(Column::field).collect();
     let labels = serde_json::to_string(labels).expect("labels are plain text and numbers");
     Schema::new(fields).with_metadata([(LABELS_KEY.to_owned(), labels)])
+}
+
+/// Returns the columns of `records`, in the order of the schema.
+pub(super) fn arrays(records: &[Record]) -> Result<Vec<ArrayRef>, BadColumn> {
+    let mut arrays = RequestRow::arrays(records.iter().map(|record| &record.row))?;
+    let cells = records.iter().map(|record| &record.gaps_ns);
+    arrays.push(Cell::store(cells).map_err(|why| (gaps().name, why))?);
+    Ok(arrays)
 }
 
 /// A journal that is being written.
@@ -64,10 +73,7 @@ impl Journal {
         if records.is_empty() {
             return Ok(());
         }
-        let bad = |bad| RowsError::column(&self.path, bad);
-        let mut arrays = RequestRow::arrays(records.iter().map(|record| &record.row)).map_err(bad)?;
-        let cells = records.iter().map(|record| &record.gaps_ns);
-        arrays.push(Cell::store(cells).map_err(|why| bad((gaps().name, why)))?);
+        let arrays = arrays(records).map_err(|bad| RowsError::column(&self.path, bad))?;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
         let written = batch.and_then(|batch| self.writer.write(&batch)).and_then(|()| self.writer.flush());
         written.map_err(|error| RowsError::arrow_write(&self.path, error))
@@ -134,7 +140,8 @@ pub fn read_journal(path: &Path) -> Result<(RunLabels, Vec<Record>), RowsError> 
     Ok((reader.labels, records))
 }
 
-fn batch_records(batch: &RecordBatch) -> Result<Vec<Record>, BadColumn> {
+/// Returns the records of a batch.
+pub(super) fn batch_records(batch: &RecordBatch) -> Result<Vec<Record>, BadColumn> {
     let rows = RequestRow::from_batch(batch)?;
     let events = EventRow::from_batch(batch)?;
     Ok(rows.into_iter().zip(events).map(|(row, event)| Record { row, gaps_ns: event.gaps_ns }).collect())

@@ -30,6 +30,8 @@ mod telemetry;
 mod tests;
 mod transcripts;
 mod usage;
+mod wire;
+mod worker;
 
 pub use self::parquet::*;
 pub use column::*;
@@ -54,3 +56,5 @@ pub use subset::Only;
 pub use telemetry::{Counted, GpuReadings, OtherProcess, Telemetry};
 pub use transcripts::*;
 pub use usage::Limits;
+pub use wire::{RecordDecoder, RecordEncoder};
+pub use worker::{ClockOffset, Worker};

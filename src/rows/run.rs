@@ -9,6 +9,7 @@ use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 use super::server_start::ServerStart;
 use super::telemetry::Telemetry;
+use super::worker::Worker;
 
 /// The actual bounds of the phases, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +134,26 @@ pub struct Facts {
     /// The data scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
+    /// The processes that sent the load, if there were several; the facts about the generator are then theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<Worker>,
+}
+
+impl Facts {
+    /// The facts as `worker` alone would have recorded them.
+    pub fn of_worker(&self, worker: &Worker) -> Facts {
+        Facts {
+            monotonic_ns: worker.monotonic_ns,
+            wall_ns: worker.wall_ns,
+            boottime_ns: worker.boottime_ns,
+            client_cpu_ns: worker.cpu_ns,
+            client_cores: worker.cores,
+            observed: worker.observed.clone(),
+            pauses: worker.pauses,
+            workers: Vec::new(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Source of the count of intended prompt tokens.

@@ -185,12 +185,13 @@ table! {
 
 table! {
     /// One point of a time series.
-    #[derive(Debug, Clone, Default, PartialEq)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Sample {
         /// Time since the run's start; 0 for samples from before it. A scrape has the time of the middle of
         /// its exchange.
         at_ns: u64 [Delta "ns"],
-        /// Source of the sample: generator, server, gpu, host, or the network between; `scrape` for the
+        /// Source of the sample: generator (`worker 1`, `worker 2`, … if several processes sent the load),
+        /// server, gpu, host, or the network between; `scrape` for the
         /// success of scraping a page, `raw` for series of a page that the plan names.
         source: String [Dictionary ""],
         /// Name of the series, with its unit: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS
@@ -211,7 +212,7 @@ table! {
 
 table! {
     /// The prompt and the response of one request.
-    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub struct TextRow {
         /// Number of the request in its run, from 0.
         request: u64 [Delta ""],

@@ -56,6 +56,8 @@ pub enum SpoilCause {
     Silent,
     /// The server process that sweepline started has ended.
     ServerDied,
+    /// A process that sent a share of the load has ended, or cannot be reached.
+    WorkerLost,
 }
 
 impl SpoilCause {
@@ -71,14 +73,15 @@ impl SpoilCause {
             SpoilCause::Reset => "connection reset",
             SpoilCause::Silent => "no response",
             SpoilCause::ServerDied => "server process ended",
+            SpoilCause::WorkerLost => "worker lost",
         }
     }
 
     /// Whether a server that responds well between the attempts, but does this under the load each time,
-    /// does not sustain the load: it rejects the load or crashes under it. An unknown model or a rejected
-    /// key shows nothing about the load.
+    /// does not sustain the load: it rejects the load or crashes under it. An unknown model, a rejected key
+    /// or a lost worker shows nothing about the load.
     pub(crate) fn is_of_the_load(self) -> bool {
-        !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized)
+        !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized | SpoilCause::WorkerLost)
     }
 }
 

@@ -40,8 +40,18 @@ pub fn target<'a>(
     let mut target = Target::parse(url)?;
     target.insecure_tls = endpoint.insecure_tls;
     target.of_endpoint.lay(&endpoint.headers);
+    with_secrets(target, endpoint.api_key.as_ref(), of_headers, folder)
+}
+
+/// Returns a target with its key and the secret values of its headers resolved.
+pub(super) fn with_secrets<'a>(
+    mut target: Target,
+    api_key: Option<&SecretRef>,
+    of_headers: impl IntoIterator<Item = &'a SecretRef>,
+    folder: &Path,
+) -> Result<Target, ResolveError> {
     let mut wrong = Vec::new();
-    if let Some(reference) = &endpoint.api_key {
+    if let Some(reference) = api_key {
         match resolve_secret(Use::Key, reference, folder) {
             Ok(key) => target.api_key = Some(key),
             Err(error) => wrong.push(error),

@@ -21,6 +21,7 @@ mod secrets;
 mod settle;
 mod telemetry;
 mod tokenizers;
+pub mod worker;
 
 pub(crate) use launching::secret_behind;
 pub use live::target;

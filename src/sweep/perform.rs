@@ -27,6 +27,7 @@ use crate::server::{
 };
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
+use crate::workers::{self, Load, StartCommand};
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
@@ -37,6 +38,7 @@ use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
+use super::worker;
 
 /// Starts an embedded server.
 pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
@@ -177,6 +179,8 @@ pub struct Order {
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
     /// The hooks around it.
     pub(super) hooks: RunHooks,
+    /// How the processes are started that send its load together; empty if this one sends it alone.
+    pub(super) starts: Vec<StartCommand>,
     /// The resource of its endpoint.
     pub resource: String,
     /// Receives what the run waits for if its server is not idle.
@@ -199,10 +203,11 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         settle,
         launched,
         hooks,
+        starts,
         resource,
         tell,
     } = order;
-    let question = Question { ready, ..question(&target.url(), &target, &run.spec) };
+    let question = Question { ready: ready.clone(), ..question(&target.url(), &target, &run.spec) };
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
@@ -252,21 +257,39 @@ pub fn execute(order: Order) -> Result<(), RunError> {
             return Err(abandon(attempt, EngineError::Sink(error), retries));
         }
     };
-    let check = check(&question);
-    let check = beside.as_ref().map_or_else(|| Arc::clone(&check), |beside| beside.counting(Arc::clone(&check)));
-    let job = Job {
-        spec: Arc::clone(&run.spec),
-        target: target.clone(),
-        id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
-        nonce_key: NonceKey::new(attempt.nonce_seed()),
-        tokenizer,
-        trace: Trace::of(&run.spec),
-        sink: Box::new(sink),
-        samples,
-        texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
-        check,
+    let texts = texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>);
+    let finished = if starts.len() > 1 {
+        let of_endpoint = (&hooks.endpoint, &target, hooks.folder.as_path());
+        let redact = target.clone();
+        let load = worker::order((&run, &attempt), of_endpoint, ready, &tokenizers).map(|order| Load {
+            order,
+            starts,
+            sink: Box::new(sink),
+            samples,
+            texts,
+            alive: target.alive.clone(),
+            redact: Box::new(move |text| redact.redact(text)),
+        });
+        load.map_err(EngineError::Workers).and_then(|load| workers::execute(load, &progress, &stop))
+    } else {
+        let check = check(&question);
+        let check = beside.as_ref().map_or_else(|| Arc::clone(&check), |beside| beside.counting(Arc::clone(&check)));
+        let job = Job {
+            spec: Arc::clone(&run.spec),
+            target: target.clone(),
+            id_prefix: worker::id_prefix(&run, &attempt),
+            nonce_key: NonceKey::new(attempt.nonce_seed()),
+            tokenizer,
+            trace: Trace::of(&run.spec),
+            sink: Box::new(sink),
+            samples,
+            texts,
+            check,
+            part: None,
+        };
+        engine::execute(job, progress, stop)
     };
-    let finished = engine::execute(job, progress, stop).and_then(|finished| scraped(finished, beside));
+    let finished = finished.and_then(|finished| scraped(finished, beside));
     if finished.is_ok() {
         settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     }

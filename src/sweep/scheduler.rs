@@ -36,6 +36,7 @@ use super::perform::{self, Order, RunError};
 use super::ready::{ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
+use super::worker;
 use ended::EarlyEnds;
 pub(crate) use ended::{EndsOf, OverBudget};
 pub(crate) use pools::Choices;
@@ -458,6 +459,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let order = Order {
             hooks: RunHooks { endpoint: endpoint.clone(), folder, is_first, is_last },
             ready: endpoint.ready_path(),
+            starts: worker::starts(self.sweep.plan, &run),
             run,
             attempt,
             target,

@@ -9,6 +9,7 @@ use crate::expand::RunSpec;
 use crate::plan::{Disk, Plan, TokenizerFiles, TokenizerPath};
 use crate::protocol::Framing;
 use crate::server::{ProbeError, Question};
+use crate::workers::TokenizerTexts;
 use crate::workload::Tokenizer;
 
 use super::learn::Learned;
@@ -58,6 +59,23 @@ impl Tokenizers {
         made.insert(digest.clone(), Arc::clone(&tokenizer));
         Ok(Some(tokenizer))
     }
+
+    /// Returns the files of a run's tokenizer for another process; `None` if it has none, or if its server
+    /// counts.
+    pub(super) fn texts(&self, spec: &RunSpec) -> Result<Option<TokenizerTexts>, String> {
+        let Some(path) = spec.model.tokenizer.as_ref().and_then(|digest| self.paths.get(digest)) else {
+            return Ok(None);
+        };
+        let TokenizerFiles { tokenizer, config, template } =
+            TokenizerFiles::read(&Disk, path).map_err(|error| error.to_string())?;
+        let text = |bytes| String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", path.display()));
+        Ok(Some(TokenizerTexts {
+            tokenizer: text(tokenizer)?,
+            config: config.map(text).transpose()?,
+            template: template.map(text).transpose()?,
+        }))
+    }
+
     fn taught(&self, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let wrong = |error: ProbeError| format!("the server's tokens cannot be counted: {error}");
         let mut all = self.learned.lock().unwrap_or_else(PoisonError::into_inner);

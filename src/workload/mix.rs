@@ -46,17 +46,37 @@ pub(crate) struct Lineup {
     mix: Option<Mix>,
     next: u64,
     of_class: Vec<u64>,
+    /// One of so many requests is returned.
+    stride: u32,
 }
 
 impl Lineup {
     /// Starts at the first request; without a mix all are of class 0.
     pub(crate) fn new(mix: Option<Mix>) -> Lineup {
         let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
-        Lineup { mix, next: 0, of_class: vec![0; classes] }
+        Lineup { mix, next: 0, of_class: vec![0; classes], stride: 1 }
+    }
+
+    /// Returns only one of every `stride` requests, beginning with number `first`; for a lineup from which
+    /// nothing was taken.
+    pub(crate) fn every(mut self, first: u32, stride: u32) -> Lineup {
+        for _ in 0..first {
+            self.one();
+        }
+        self.stride = stride;
+        self
     }
 
     /// Returns the class of the next request, and its number among those of the class.
     pub(crate) fn step(&mut self) -> (usize, u64) {
+        let place = self.one();
+        for _ in 1..self.stride {
+            self.one();
+        }
+        place
+    }
+
+    fn one(&mut self) -> (usize, u64) {
         let class = self.mix.as_ref().map_or(0, |mix| mix.class(self.next));
         self.next += 1;
         self.of_class[class] += 1;
@@ -109,5 +129,8 @@ mod tests {
             counts[class] += 1;
         }
         assert!(Lineup::new(None).take(3).eq([(0, 0), (0, 1), (0, 2)]));
+        let whole: Vec<(usize, u64)> = Lineup::new(Some(mix.clone())).take(30).collect();
+        let third: Vec<(usize, u64)> = Lineup::new(Some(mix)).every(2, 3).take(10).collect();
+        assert_eq!(third, whole.into_iter().skip(2).step_by(3).collect::<Vec<_>>());
     }
 }

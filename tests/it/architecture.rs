@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules that each module may import; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 23] = [
+const ALLOWED: [(&str, &[&str]); 24] = [
     ("dataset", &[]),
     ("metrics", &[]),
     ("protocol", &[]),
@@ -23,6 +23,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ("graph", &["expand"]),
     ("engine", &["expand", "workload", "rows", "plan", "protocol", "tls"]),
     ("store", &["expand", "rows"]),
+    ("workers", &["expand", "rows", "plan", "engine"]),
     ("analysis", &["plan", "rows", "metrics", "telemetry"]),
     ("lint", &["plan", "protocol", "expand", "workload", "analysis", "metrics"]),
     (
@@ -39,6 +40,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "store",
             "analysis",
             "telemetry",
+            "workers",
         ],
     ),
     ("submit", &["plan", "expand", "store"]),

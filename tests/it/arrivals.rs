@@ -222,6 +222,7 @@ fn replay(trace: Trace, phases: &str, axes: &str) -> (Vec<RequestRow>, Facts) {
         samples: Box::new(Forgetting),
         texts: None,
         check: Arc::new(|_| Checked::Well),
+        part: None,
     };
     let (_running, stop) = tokio::sync::watch::channel(false);
     let finished = engine::execute(job, Arc::new(Progress::default()), stop).unwrap();

@@ -51,6 +51,7 @@ sweeps:
 /// of the mock.
 const SHOWN_BY: &[(&str, &str)] = &[
     ("run", "only_and_skip_choose_runs"),
+    ("run --workers", "two_and_seven_workers_send_the_requests_of_one"),
     ("run --markdown", "gates_stop_and_skip_if_leaves_out_by_what_was_found"),
     ("search", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),
     ("search --url", "one_command_writes_the_plan_of_a_search_and_goes_on_with_it"),

@@ -139,3 +139,4 @@ mod verdicts;
 mod watch;
 mod wire;
 mod words;
+mod workers;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::comparison::tolerated;
+use crate::expand::resolve::load_engine;
 use crate::expand::{Pending, PlannedRun};
 use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
@@ -132,6 +133,8 @@ pub(crate) struct Part {
     pub place: Option<String>,
     /// The margin of its comparison that its repeats can show; null without a margin, and below 3 repeats.
     pub margin: Option<MarginCost>,
+    /// Processes that send the load of each of its runs together; null if one process sends it.
+    pub workers: Option<u32>,
     /// Its runs.
     #[serde(flatten)]
     pub totals: Totals,
@@ -239,7 +242,9 @@ impl Preview {
             let states = Counts::of(of_sweep());
             let to_do = estimator.cost(of_sweep().filter(is_to_do).filter_map(planned), jobs, &mut counted);
             let margin = MarginCost::of(plan, &plan.sweeps[sweep]);
-            Part { sweep: sweep.clone(), place: places.of_sweep(sweep), margin, totals: Totals { states, to_do } }
+            let workers = Some(load_engine(plan, &plan.sweeps[sweep]).workers).filter(|workers| *workers > 1);
+            let (sweep, place) = (sweep.clone(), places.of_sweep(sweep));
+            Part { sweep, place, margin, workers, totals: Totals { states, to_do } }
         };
         let sweeps = plan.sweeps.keys().map(part).collect();
         let to_do = runs.iter().filter(is_to_do).filter_map(planned);

@@ -52,6 +52,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
                 out.push_str(&choices.map(|choice| labelled(choice.chooses, &choice.words())).collect::<String>());
                 let repeats = repeats::words(preview.repeats.iter().filter(|cell| cell.sweep == part.sweep));
                 out.push_str(&repeats.map(|words| labelled("repeats", &plain(&words))).unwrap_or_default());
+                let workers = part.workers.map(|workers| format!("{workers} send the load of each run together"));
+                out.push_str(&workers.map(|words| labelled("workers", &words)).unwrap_or_default());
                 if part.totals.to_do.runs > 0 {
                     out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
                 }

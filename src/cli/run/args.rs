@@ -37,6 +37,9 @@ pub struct RunArgs {
     /// Maximum number of concurrent runs; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: u16,
+    /// Processes that send the load of each run together, instead of the plan's `engine.workers`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) workers: Option<u32>,
     /// Stop at the first run that fails
     #[arg(long)]
     pub(super) fail_fast: bool,

@@ -39,6 +39,7 @@ use stage::Stage;
 pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
     args.shown.check()?;
+    args.changes.spread(args.workers);
     if wishes.force || wishes.redo_invalid {
         args.folder.must_be_own("--force and --redo invalid")?;
     }

@@ -85,7 +85,7 @@ fn labels_are_not_hashed() {
 #[test]
 fn how_the_generator_is_built_is_not_hashed() {
     let spec = closed_chat();
-    let engine = LoadEngine { threads: 4, timer: Timer::Spin };
+    let engine = LoadEngine { threads: 4, timer: Timer::Spin, workers: 7 };
     let rebuilt = RunSpec { engine, ..spec.clone() };
     assert_ne!(spec, rebuilt);
     assert_eq!(RunId::of(&spec), RunId::of(&rebuilt));
@@ -120,7 +120,7 @@ fn a_spec_from_before_connections_is_one_of_cold_ones() {
     let old: RunSpec = serde_json::from_value(json).expect("a spec");
     let told: Vec<String> = differences(&old, &closed_chat()).iter().map(ToString::to_string).collect();
     assert_eq!(told, ["connections: cold → warm"]);
-    assert_eq!(old.engine, LoadEngine { threads: 1, timer: Timer::Timerfd });
+    assert_eq!(old.engine, LoadEngine { threads: 1, timer: Timer::Timerfd, workers: 1 });
 }
 
 #[test]

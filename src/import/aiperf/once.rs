@@ -47,7 +47,7 @@ fn told(root: At, body: At) {
         ));
     }
     body.get("accuracy").missing("responses are not graded; `record: { text: true }` stores them");
-    body.get("runtime").needless("`engine: { threads: N }` of a sweep configures the client");
+    body.get("runtime").needless("`engine: { threads: N, workers: N }` of a sweep configures the client");
     body.get("logging").needless("`run --progress` sets the display");
     body.get("network_latency")
         .needless("latencies are as measured; `near: true` of an endpoint states that it is close");

@@ -11,7 +11,8 @@ const UPLOAD: Fate = Needless("results are a folder of files: upload it like any
 const PROVIDER: Fate = Lost(
     "only servers with OpenAI's API are supported; `headers` and `api_key` of the endpoint carry what a gateway needs",
 );
-const CLIENT: Fate = Needless("one client can send any load; `engine: { threads: N }` gives it more threads");
+const CLIENT: Fate =
+    Needless("`engine: { workers: N }` gives the client more processes, and `threads: N` more threads");
 
 /// All known options.
 pub(super) const OPTIONS: [Known; 73] = [

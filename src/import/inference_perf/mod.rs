@@ -41,7 +41,7 @@ const KNOWN: &[Known] = &[
     ),
     ("circuit_breakers", Needless(BROKEN)),
     ("load.circuit_breakers", Needless(BROKEN)),
-    ("load.num_workers", Needless("`engine: { threads: N }` of a sweep configures the client")),
+    ("load.num_workers", Needless("`engine: { threads: N, workers: N }` of a sweep configures the client")),
     ("load.worker_max_concurrency", Needless("every request is sent at its scheduled time")),
     ("load.worker_max_tcp_connections", Needless("each request in flight has a connection")),
     ("metrics.prometheus.google_managed", Needless("the server's own metrics page is read, not a database")),

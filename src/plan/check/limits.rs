@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::checker::{Checker, is_not_positive, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::model::client::LoadEnginePatch;
+use crate::plan::model::client::{LoadEnginePatch, Workers};
 use crate::plan::model::objective::{Goodput, Limits, Percentile, Slo};
 use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
@@ -20,7 +20,7 @@ impl Checker<'_> {
         {
             self.above_zero(&steps!["timeouts", field], field, value);
         }
-        self.engine(&steps!["engine"], plan.engine);
+        self.engine(&steps!["engine"], &plan.engine);
         let validity = &plan.validity;
         for (reason, limits) in [
             ("client_late", validity.client_late),
@@ -79,10 +79,27 @@ impl Checker<'_> {
     }
 
     /// Checks the load generator settings of the plan or of a sweep.
-    pub(super) fn engine(&mut self, at: &[Step], engine: LoadEnginePatch) {
+    pub(super) fn engine(&mut self, at: &[Step], engine: &LoadEnginePatch) {
         let most = LoadEnginePatch::MOST_THREADS;
         let wrong = engine.threads.filter(|threads| !(1..=most).contains(threads));
         self.outside(at, "threads", &format!("a whole number from 1 to {most}"), wrong);
+        let Some(workers) = &engine.workers else { return };
+        let (most, count) = (Workers::MOST, workers.count);
+        let at = [at, &steps!["workers"]].concat();
+        self.outside(
+            &at,
+            "count",
+            &format!("a whole number from 1 to {most}"),
+            Some(count).filter(|count| !(1..=most).contains(count)),
+        );
+        if !workers.has_a_command_for_each() {
+            let message = format!("`start` has {} commands for {count} workers", workers.start.len());
+            let remedy = "write one command for each worker, or one for all";
+            self.report_key(
+                &[&at[..], &steps!["start"]].concat(),
+                Diagnostic::new(Code::Contradiction, message).remedy(remedy),
+            );
+        }
     }
 
     /// Checks the phases of the plan or of a sweep.

@@ -204,7 +204,7 @@ impl Checker<'_> {
         self.repeats(name, sweep);
         self.arrivals(name, sweep);
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
-        self.engine(&steps!["sweeps", name, "engine"], sweep.engine);
+        self.engine(&steps!["sweeps", name, "engine"], &sweep.engine);
     }
 
     /// Reports cells of `add` without a load.

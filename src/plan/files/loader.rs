@@ -39,6 +39,8 @@ pub struct Options {
     pub set: Vec<String>,
     /// Whether fragments outside the plan's folder are allowed.
     pub allow_outside: bool,
+    /// Processes that send the load together, if the command line says so.
+    pub workers: Option<u32>,
 }
 
 /// The texts and values read so far.

@@ -65,7 +65,7 @@ impl Timer {
 /// How the load generator is built, if the plan or a sweep specifies it. It decides how much load one
 /// machine can generate, not the identity of a run: runs keep their results when it changes.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadEnginePatch {
     /// Threads that send and receive, each with its share of the connections. Default 1.
@@ -76,6 +76,50 @@ pub struct LoadEnginePatch {
     /// How the generator waits for the next dispatch of the schedule. Default timerfd.
     #[schemars(extend("default" = "timerfd"))]
     pub timer: Option<Timer>,
+    /// Processes that send the load together, on this machine or, with `start`, on others. Default 1.
+    #[schemars(extend("default" = 1), example = 4)]
+    pub workers: Option<Workers>,
+}
+
+/// Processes that send the load of each run together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// Number of processes. Each sends its share of one schedule.
+    #[schemars(range(min = 1, max = 256), example = 4)]
+    pub count: u32,
+    /// The command that leads to sweepline, one for each process or one for all; ` worker` is appended, and the
+    /// shell runs it. Default: this program, on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = serde_json::json!(["ssh client-1 sweepline", "ssh client-2 sweepline"]))]
+    pub start: Vec<String>,
+}
+
+impl Workers {
+    /// More processes than this are a typo.
+    pub(crate) const MOST: u32 = 256;
+
+    /// One process.
+    pub(crate) fn alone() -> Workers {
+        Workers { count: 1, start: Vec::new() }
+    }
+
+    /// The command of process number `index`, if the plan has one.
+    pub fn command(&self, index: u32) -> Option<&str> {
+        let at = if self.start.len() == 1 { 0 } else { index as usize };
+        self.start.get(at).map(String::as_str)
+    }
+
+    /// Whether there is a command for each process, or one for all, or none at all.
+    pub(crate) fn has_a_command_for_each(&self) -> bool {
+        matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
+    }
+
+    /// Changes the number of processes; commands beyond it are left out.
+    pub(crate) fn set_count(&mut self, count: u32) {
+        self.count = count;
+        self.start.truncate(count.max(1) as usize);
+    }
 }
 
 impl LoadEnginePatch {

@@ -78,7 +78,7 @@ pub use crate::protocol::Api;
 pub use allow::{Allow, LintCode};
 pub use arrivals::Arrivals;
 pub use budget::Budget;
-pub use client::{Connections, LoadEnginePatch, Timeouts, Timer};
+pub use client::{Connections, LoadEnginePatch, Timeouts, Timer, Workers};
 pub use compare::{Compare, MetricName};
 pub(crate) use data::corpus::{Corpus, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource};
 pub use data::reports::{DataNote, data_notes};

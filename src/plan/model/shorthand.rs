@@ -28,7 +28,7 @@ pub(crate) struct Shorthand {
 }
 
 /// All shorthands.
-pub(crate) const SHORTHANDS: [Shorthand; 9] = [
+pub(crate) const SHORTHANDS: [Shorthand; 10] = [
     Shorthand {
         table: "Fill",
         field: "for",
@@ -92,6 +92,14 @@ pub(crate) const SHORTHANDS: [Shorthand; 9] = [
         is_number: false,
         has_decimals: false,
         takes_list: true,
+    },
+    Shorthand {
+        table: "Workers",
+        field: "count",
+        expected: "a number of processes, or { count: 2, start: [ssh client-1 sweepline, ssh client-2 sweepline] }",
+        is_number: true,
+        has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "LocalGpus",

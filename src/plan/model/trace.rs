@@ -152,7 +152,7 @@ impl std::hash::Hash for TraceRequests {
 }
 
 /// One request of a trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRequest {
     /// Arrival time on the trace's clock.
     pub at: Nanos,

@@ -40,7 +40,7 @@ const PLAN: &str = "sweepline: 1\nname: test\nendpoints: { demo: { engine: mock 
 fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors> {
     let files = Memory(files.iter().map(|(name, text)| (PathBuf::from(name), (*text).to_owned())).collect());
     let text = files.0[Path::new("plans/p.yaml")].clone();
-    let options = Options { set: set.iter().map(|set| (*set).to_owned()).collect(), allow_outside: false };
+    let options = Options { set: set.iter().map(|set| (*set).to_owned()).collect(), ..Options::default() };
     parse_with(Path::new("plans/p.yaml"), &text, Format::Yaml, &options, &files)
 }
 

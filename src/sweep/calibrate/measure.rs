@@ -84,6 +84,7 @@ pub(super) fn measure(
         samples: Box::new(NoSamples),
         texts: None,
         check,
+        part: None,
     };
     let finished = match engine::execute(job, Arc::new(Progress::default()), stop.clone()) {
         Ok(finished) => finished,

@@ -32,7 +32,7 @@ impl Order {
 }
 
 /// A question of a data set, and its response.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The user's text.
     pub user: Box<str>,
@@ -47,7 +47,7 @@ pub struct Exchange {
 }
 
 /// A record of a data set: a question, or a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dialogue {
     /// The system message.
     pub system: Option<Box<str>>,
@@ -85,7 +85,7 @@ impl PartialEq for Source {
 }
 
 /// Sums over all records that have a turn.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct OfTurn {
     records: u64,
     /// Tokens of the system message and of the turn's question.

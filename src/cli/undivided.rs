@@ -1,0 +1,23 @@
+//! The check of a plan refuses loads that its workers cannot send together, at their place.
+
+use crate::expand::error::Mistake;
+use crate::expand::resolve::workers;
+use crate::expand::{ExpandError, expand};
+use crate::plan::{Code, Loaded, PlanErrors, Step};
+
+/// Returns the error, with its place, with which `run` would refuse the workers of a plan; `None` if it would
+/// accept them.
+pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
+    let plan = &loaded.plan;
+    plan.sweeps.values().find(|sweep| workers(plan, sweep).is_some_and(|workers| workers.count > 1))?;
+    let Err(ExpandError { sweep, mistake: Mistake::Undivided { workers, why, remedy }, .. }) = expand(plan) else {
+        return None;
+    };
+    let what = format!("{workers} workers cannot send the load of sweep `{sweep}` together: {why}");
+    let of_sweep = plan.sweeps.get(&sweep).is_some_and(|sweep| sweep.engine.workers.is_some());
+    let path: Vec<Step> = match of_sweep {
+        true => ["sweeps", &sweep, "engine", "workers"].map(Step::from).into(),
+        false => ["engine", "workers"].map(Step::from).into(),
+    };
+    Some(loaded.refuse(&path, Code::Contradiction, what, remedy))
+}

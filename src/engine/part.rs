@@ -1,0 +1,103 @@
+//! How the processes that share one run's load agree on when it begins and ends. A coordinator gives the
+//! cues, and each process reports how far it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::sync::{oneshot, watch};
+
+use super::clock::{Clock, monotonic};
+use super::error::EngineError;
+use super::share::Share;
+
+/// How far a process is with its share of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Contents are being prepared; connections may be opened.
+    Prepared,
+    /// The connections that the run expects to be open are open.
+    Opened,
+    /// The clock of the run has started, this many nanoseconds late.
+    Began(u64),
+    /// All its requests of the window have ended.
+    Measured,
+}
+
+/// The share of a process, and its cues.
+pub struct Part {
+    /// What it sends.
+    pub share: Share,
+    /// When it may open connections.
+    pub open: oneshot::Receiver<()>,
+    /// The run's start on this machine's monotonic clock, in nanoseconds.
+    pub start: oneshot::Receiver<u64>,
+    /// When the run ends.
+    pub finish: Finish,
+    /// Receives each stage.
+    pub tell: Box<dyn Fn(Stage) + Send + Sync>,
+}
+
+/// When a run ends whose load is shared: the coordinator sets it when all requests of the window have ended.
+#[derive(Debug, Clone)]
+pub struct Finish(Arc<AtomicU64>);
+
+impl Default for Finish {
+    fn default() -> Finish {
+        Finish(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Finish {
+    /// Sets the end, in nanoseconds since the run's start.
+    pub fn set(&self, at: u64) {
+        self.0.store(at, Relaxed);
+    }
+
+    /// Returns the end; the end of time while it is unknown.
+    pub(crate) fn at(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What the executor needs of a part.
+pub(crate) struct Ending {
+    pub(crate) finish: Finish,
+    pub(crate) tell: Box<dyn Fn(Stage) + Send + Sync>,
+    /// Whether it reported that all requests of the window have ended.
+    pub(crate) is_measured: bool,
+}
+
+impl Ending {
+    /// Reports, once, that all requests of the window have ended.
+    pub(crate) fn measured(&mut self) {
+        if !std::mem::replace(&mut self.is_measured, true) {
+            (self.tell)(Stage::Measured);
+        }
+    }
+}
+
+/// Waits for a cue; fails if the run is stopped, or nobody is left to give it.
+pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<bool>) -> Result<T, EngineError> {
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),
+        told = cue => told.map_err(|_| EngineError::Stopped),
+    }
+}
+
+/// Waits until this machine's monotonic clock reads `origin`, and starts the run's clock there. Returns it
+/// and how late the wait ended.
+pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
+    /// A timer of the runtime is coarse: the rest is busy-waiting.
+    const COARSE_NS: u64 = 3_000_000;
+    let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => return Err(EngineError::Stopped),
+        () = tokio::time::sleep(std::time::Duration::from_nanos(left)) => {}
+    }
+    while monotonic() < origin {
+        std::hint::spin_loop();
+    }
+    Ok(Clock::begun_at(origin))
+}

@@ -1,0 +1,75 @@
+//! The facts of a run from those of its workers.
+
+use crate::rows::{ClockOffset, Facts, Pauses, Standstill, Windows, Worker};
+
+/// One worker at the end of a run.
+pub(super) struct Told {
+    pub(super) name: String,
+    pub(super) host: String,
+    pub(super) clock: ClockOffset,
+    pub(super) requests: u64,
+    pub(super) started_late_ns: u64,
+    pub(super) facts: Facts,
+}
+
+/// Returns the facts of the run that started when the coordinator's monotonic clock read `origin`; `None`
+/// without workers.
+pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<Facts> {
+    let first = told.first()?.facts.clone();
+    let sum = |of: fn(&Facts) -> u64| told.iter().map(|worker| of(&worker.facts)).sum();
+    let end_ns = told.iter().map(|worker| worker.facts.windows.end_ns).max().unwrap_or(0);
+    let cpu = told.iter().map(|worker| worker.facts.client_cpu_ns).sum::<Option<u64>>();
+    let longest = told.iter().max_by_key(|worker| worker.facts.monotonic_ns)?.facts.clone();
+    Some(Facts {
+        windows: Windows { end_ns, ..first.windows },
+        start_monotonic_ns: origin,
+        scheduled: sum(|facts| facts.scheduled),
+        scheduled_in_window: sum(|facts| facts.scheduled_in_window),
+        never_sent: sum(|facts| facts.never_sent),
+        monotonic_ns: longest.monotonic_ns,
+        wall_ns: longest.wall_ns,
+        boottime_ns: longest.boottime_ns,
+        client_cpu_ns: cpu,
+        client_cores: cores(&told),
+        max_in_flight,
+        // Those of one process say nothing about the others: each worker has its own.
+        observed: None,
+        pauses: told.iter().map(|worker| worker.facts.pauses).collect::<Option<Vec<_>>>().map(worst),
+        workers: told.iter().map(worker).collect(),
+        ..first
+    })
+}
+
+/// Cores of all machines, each counted once.
+fn cores(told: &[Told]) -> u32 {
+    let mut hosts: Vec<(&str, u32)> = told.iter().map(|one| (one.host.as_str(), one.facts.client_cores)).collect();
+    hosts.sort_unstable();
+    hosts.dedup_by_key(|(host, _)| *host);
+    hosts.iter().map(|(_, cores)| cores).sum()
+}
+
+/// The pauses of the worker that paused longest, of each kind.
+fn worst(all: Vec<Pauses>) -> Pauses {
+    let of = |kind: fn(&Pauses) -> Standstill| {
+        all.iter().map(kind).max_by_key(|stood| (stood.in_window_ns, stood.longest_ns)).unwrap_or_default()
+    };
+    Pauses { stopped: of(|pauses| pauses.stopped), starved: of(|pauses| pauses.starved) }
+}
+
+fn worker(told: &Told) -> Worker {
+    let Told { name, host, clock, requests, started_late_ns, facts } = told;
+    Worker {
+        name: name.clone(),
+        host: host.clone(),
+        requests: *requests,
+        clock: *clock,
+        started_late_ns: *started_late_ns,
+        monotonic_ns: facts.monotonic_ns,
+        wall_ns: facts.wall_ns,
+        boottime_ns: facts.boottime_ns,
+        cpu_ns: facts.client_cpu_ns,
+        cores: facts.client_cores,
+        observed: facts.observed.clone(),
+        pauses: facts.pauses,
+    }
+}

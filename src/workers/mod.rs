@@ -1,0 +1,26 @@
+//! One load from several processes. A coordinator starts the workers by any command that connects it with their
+//! standard input and output (locally, `ssh`, `srun`, `kubectl exec`), compares their clocks with its own, lets
+//! them start at one instant, and merges their rows into one table.
+//!
+//! Worker w of N sends every request whose number modulo N is w, and every slot and conversation likewise: all
+//! derive the same schedule from the same description of the run. So the load is that of one process.
+
+mod child;
+mod clocks;
+mod conduct;
+mod cover;
+mod end;
+mod frame;
+mod hooks;
+mod material;
+mod merge;
+mod message;
+mod serve;
+mod sinks;
+mod start;
+mod under_way;
+
+pub use conduct::{Load, execute};
+pub use message::{Order, TokenizerTexts};
+pub use serve::{Outlets, serve};
+pub use start::{StartCommand, WORKER};

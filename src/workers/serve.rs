@@ -1,0 +1,173 @@
+//! A worker: it reads its order from standard input, sends its share of the load, and writes rows to standard
+//! output. It ends when its input does: no worker outlives its coordinator.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use crate::engine::{self, EngineError, Finish, Job, Part, Progress, SampleSink, Share, Sink, TextSink, monotonic};
+
+use super::frame::{self, Kind};
+use super::message::{Build, Counters, Failed, FromWorker, Order, ToWorker};
+use super::sinks::{Output, RecordsOut, SamplesOut, TextsOut};
+use super::{hooks, material};
+
+/// How often a worker reports its counters. Its silence shows that it is lost.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// Where the results of a worker's job go, and its share of the load.
+pub struct Outlets {
+    /// The destination of rows.
+    pub sink: Box<dyn Sink>,
+    /// The destination of time series.
+    pub samples: Box<dyn SampleSink>,
+    /// The destination of texts; only for runs that record them.
+    pub texts: Box<dyn TextSink>,
+    /// The share and its cues.
+    pub part: Part,
+}
+
+/// Serves one coordinator. `prepare` makes the job of an order; what it returns as an error is shown there.
+///
+/// # Errors
+///
+/// The pipes are broken, or someone else than a coordinator writes to standard input.
+pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io::Result<()> {
+    let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = Output::open()?;
+    let Some(ToWorker::Hello(theirs)) = hear(&mut input)? else {
+        return Err(io::Error::other("this command is started by `run` for a plan with `workers`"));
+    };
+    output.tell(&FromWorker::Hello(Build::own(), host()))?;
+    if theirs != Build::own() {
+        // The coordinator names both versions.
+        return Ok(());
+    }
+    let Some(ToWorker::Order(mut order)) = hear(&mut input)? else { return Ok(()) };
+    let Some((Kind::Material, content)) = frame::read(&mut input)? else { return Ok(()) };
+    material::fill(&mut order.spec, &content)?;
+    drop(content);
+    let (cues, part) = cues(&output, order.share);
+    let stop = cues.stop.subscribe();
+    let outlets = Outlets {
+        sink: Box::new(RecordsOut::new(output.clone()).map_err(io::Error::other)?),
+        samples: Box::new(SamplesOut::new(output.clone())),
+        texts: Box::new(TextsOut::new(output.clone())),
+        part,
+    };
+    let listener = listen(input, output.clone(), cues);
+    let told = match prepare(*order, outlets) {
+        Ok(job) => perform(job, &output, stop),
+        Err(reason) => FromWorker::Failed(Failed::Other(reason)),
+    };
+    output.tell(&told)?;
+    // Until the coordinator has compared the clocks again.
+    let _ = listener.join();
+    Ok(())
+}
+
+fn perform(job: Job, output: &Output, stop: watch::Receiver<bool>) -> FromWorker {
+    let progress = Arc::new(Progress::default());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let reporter = report(output.clone(), Arc::clone(&progress), Arc::clone(&is_over));
+    let finished = engine::execute(job, progress, stop);
+    is_over.store(true, Ordering::Relaxed);
+    // It only sleeps and writes.
+    let _ = reporter.join();
+    match finished {
+        Ok(finished) => FromWorker::Done(Box::new(finished.facts)),
+        Err(EngineError::Stopped) => FromWorker::Failed(Failed::Stopped),
+        Err(EngineError::Spoiled(spoiled)) => FromWorker::Failed(Failed::Spoiled(spoiled)),
+        Err(error) => FromWorker::Failed(Failed::Other(error.to_string())),
+    }
+}
+
+fn report(output: Output, progress: Arc<Progress>, is_over: Arc<AtomicBool>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        while !is_over.load(Ordering::Relaxed) {
+            let counters = Counters {
+                phase: progress.phase() as u8,
+                elapsed_ns: progress.elapsed_ns(),
+                window_ns: progress.window_ns(),
+                in_flight: progress.in_flight.get(),
+                in_window: progress.in_window.get(),
+                token_events: progress.token_events.get(),
+                signs: progress.signs.get(),
+            };
+            if output.tell(&FromWorker::Progress(counters)).is_err() {
+                return;
+            }
+            std::thread::sleep(REPORT_EVERY);
+        }
+    })
+}
+
+/// The sending ends of a share's cues.
+struct Cues {
+    open: Option<oneshot::Sender<()>>,
+    start: Option<oneshot::Sender<u64>>,
+    finish: Finish,
+    stop: watch::Sender<bool>,
+}
+
+fn cues(output: &Output, (index, count): (u32, u32)) -> (Cues, Part) {
+    let (open, is_open) = oneshot::channel();
+    let (start, started) = oneshot::channel();
+    let (finish, stop) = (Finish::default(), watch::Sender::new(false));
+    let told = output.clone();
+    let part = Part {
+        share: Share::new(index, count).unwrap_or(Share::WHOLE),
+        open: is_open,
+        start: started,
+        finish: finish.clone(),
+        // A broken pipe ends the worker by its input.
+        tell: Box::new(move |stage| drop(told.tell(&FromWorker::Stage(stage.into())))),
+    };
+    (Cues { open: Some(open), start: Some(start), finish, stop }, part)
+}
+
+/// Passes on what the coordinator says, until it says goodbye. When it is gone, so is this process.
+fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        loop {
+            match hear(&mut input) {
+                Ok(Some(ToWorker::Ping(number))) => {
+                    let read = monotonic() + hooks::ahead_ns();
+                    std::thread::sleep(hooks::answers_after());
+                    let _ = output.tell(&FromWorker::Pong(number, read));
+                }
+                Ok(Some(ToWorker::Open)) => drop(cues.open.take().map(|open| open.send(()))),
+                Ok(Some(ToWorker::Start(at))) => {
+                    let at = at.saturating_sub(hooks::ahead_ns());
+                    std::thread::sleep(hooks::late(at.saturating_sub(monotonic())));
+                    // The run may have been stopped.
+                    let _ = cues.start.take().map(|start| start.send(at));
+                }
+                Ok(Some(ToWorker::Finish(at))) => cues.finish.set(at),
+                // Nobody listens when the run is over.
+                Ok(Some(ToWorker::Stop)) => drop(cues.stop.send(true)),
+                Ok(Some(ToWorker::Bye)) => return,
+                Ok(Some(ToWorker::Hello(_) | ToWorker::Order(_)) | None) | Err(_) => std::process::exit(0),
+            }
+        }
+    })
+}
+
+/// Returns the next message; `None` at the end of the input.
+fn hear(input: &mut File) -> io::Result<Option<ToWorker>> {
+    match frame::read(input)? {
+        Some((Kind::Message, content)) => Ok(Some(serde_json::from_slice(&content)?)),
+        Some(_) => Err(io::Error::other("a message was expected")),
+        None => Ok(None),
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
