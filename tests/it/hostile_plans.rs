@@ -67,7 +67,7 @@ struct Taken {
 
 /// Waits for a child and asks the kernel how much memory it had at most, in bytes.
 #[expect(unsafe_code, reason = "no safe call gives the memory that one child took")]
-fn wait(child: &Child) -> (ExitStatus, u64) {
+pub fn wait(child: &Child) -> (ExitStatus, u64) {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

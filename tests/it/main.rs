@@ -69,6 +69,7 @@ mod lengths;
 mod lint;
 mod live;
 mod machine;
+mod many_runs;
 mod margins;
 mod memory;
 mod mix;
