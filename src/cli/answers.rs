@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use super::given_up::{GivenUpRuns, as_planned};
 use super::left_out::LeftOut;
-use super::mixed_servers;
+use super::mixed_servers::Servers;
 use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
@@ -277,6 +277,8 @@ pub(crate) fn print_table(
     Ok(shown)
 }
 
+/// Maximum number of runs in a table.
+const MOST_IN_TABLE: usize = 10_000;
 /// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
@@ -318,17 +320,33 @@ type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 /// Returns the table of those of `runs` that are committed, plus one aggregated over the runs of each cell;
 /// and its contents.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
-    let (mut answers, mut all_loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut answers, mut shown, mut servers) = (Vec::new(), Shown::default(), Servers::default());
+    let mut suspect = None;
     for run in runs {
-        if let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() {
-            let name = RunView::new(0, run).name;
-            all_loaded.extend(loaded(name, &record, &answered.metrics));
+        let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() else { continue };
+        shown.loaded.extend(loaded(RunView::new(0, run).name, &record, &answered.metrics));
+        servers.add(&record);
+        let id = || answered.labels.run_id.clone();
+        shown.first.get_or_insert_with(id);
+        match answered.verdict.state {
+            State::Invalid => shown.invalid.push(id()),
+            State::Suspect => drop(suspect.get_or_insert_with(id)),
+            _ => {}
+        }
+        // Figures of many runs do not fit in memory, nor their table on a screen.
+        if runs.len() <= MOST_IN_TABLE {
             answers.push(answered);
-            records.push(record);
         }
     }
+    shown.doubtful = shown.invalid.first().cloned().or(suspect);
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
-    let mut text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
+    let mut text = match runs.len() {
+        count if count > MOST_IN_TABLE && shown.first.is_some() => format!(
+            "\n{count} runs: a table is shown of at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n"
+        ),
+        _ if lines.is_empty() => String::new(),
+        _ => format!("\n{}", results(&lines, colour)),
+    };
     let of_runs: HashMap<&str, Line> = answers
         .iter()
         .filter_map(|answered| Some((answered.labels.run_id.as_str(), answered.lines().next()?)))
@@ -337,15 +355,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
     text = few_once(&text);
-    text.extend(mixed_servers::notes(&records).iter().map(|note| format!("\n{}", fill("", 2, note))));
-    let id = |answered: &Answered| answered.labels.run_id.clone();
-    let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
-    let shown = Shown {
-        first: answers.first().map(id),
-        doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
-        invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).map(id).collect(),
-        loaded: all_loaded,
-    };
+    text.extend(servers.notes().iter().map(|note| format!("\n{}", fill("", 2, note))));
     (text, shown)
 }
 

@@ -159,7 +159,7 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
         }
     }
     let is_needed = |run: &PlannedRun| {
-        let is_there = asked.disk.record(&run.id).is_some();
+        let is_there = asked.disk.is_whole(&run.id);
         is_there || (expansion.why_pruned(run).is_none() && !out.contains(&(&*run.sweep, run.repeat, run.cell.rank())))
     };
     let runs = expansion.runs.iter().filter(|run| is_needed(run));
@@ -221,7 +221,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
         }
         Err(_) => return None,
     };
-    let disk = OnDisk::new(Vec::new(), &expansion);
+    let disk = OnDisk::without_results(&expansion);
     let asked = Asked { plan, expansion: &expansion, disk: &disk, chosen: &[], standing: &[] };
     let (state, _) = decide(&asked)?;
     let TooLittle { of, what } = below_one_run(&asked, &state)?;

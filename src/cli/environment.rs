@@ -36,7 +36,7 @@ fn settled<'w>(
     let runs = workspace.expansion.runs.iter().zip(decisions).enumerate();
     runs.filter(|(_, (_, decision))| decision.as_ref().is_some_and(|decision| decision.action == Action::Cached))
         .filter_map(|(at, (run, _))| {
-            let was = &workspace.disk.record(&run.id)?.environment.fingerprint;
+            let was = &**workspace.disk.said(&run.id)?.server.as_ref()?;
             was.version.is_some().then_some((at, run, was))
         })
 }

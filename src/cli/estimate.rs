@@ -8,11 +8,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::launch::declared;
-use crate::expand::{Course, Expansion, Load, PlannedRun, RunSpec};
+use crate::expand::{Course, Expansion, PlannedRun, RunSpec};
 use crate::plan::Plan;
 use crate::plan::model::content::{Content, Reuse};
-use crate::rows::Table;
-use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
 use crate::sweep::resume::OnDisk;
 use crate::units::Currency;
@@ -71,23 +69,12 @@ pub(crate) struct Estimator<'a> {
     plan: &'a Plan,
     expansion: &'a Expansion,
     disk: &'a OnDisk,
-    /// The latest result by display name of the run, without its repeat.
-    latest: HashMap<String, &'a RunRecord>,
 }
 
 impl<'a> Estimator<'a> {
     /// Creates it for a plan's runs and the results in a folder.
     pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
-        let mut latest: HashMap<String, &RunRecord> = HashMap::new();
-        // The requests of an open loop follow from its plan.
-        let closed = disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
-        for record in closed {
-            let kept = latest.entry(names(&record.spec)).or_insert(record);
-            if (record.ended, &record.id) > (kept.ended, &kept.id) {
-                *kept = record;
-            }
-        }
-        Estimator { plan, expansion, disk, latest }
+        Estimator { plan, expansion, disk }
     }
 
     /// Returns the cost of `runs` with at most `jobs` of them at once. Each id counts once, and not at all
@@ -133,7 +120,7 @@ impl<'a> Estimator<'a> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
         }
-        let seconds = earlier_starts(self.disk, &run.spec.endpoint.name);
+        let seconds = self.disk.history().starts(&run.spec.endpoint.name);
         Some((seconds.get(seconds.len() / 2)? * 1e9).round() as u64)
     }
 
@@ -156,23 +143,11 @@ impl<'a> Estimator<'a> {
             let requests = arrivals * spec.scenario.requests_per_arrival();
             return Some((requests.round() as u64, None));
         }
-        let record = self.latest.get(&names(spec))?;
-        let rows = record.files.get(Table::Requests.file())?.rows;
-        let took = record.facts.windows.measure_end_ns;
+        let earlier = self.disk.history().latest(spec)?;
+        let (rows, took) = (earlier.requests?, earlier.took_ns);
         let scale = (phases.fill.0 + full) as f64 / took as f64;
-        (took > 0).then(|| ((rows as f64 * scale).round() as u64, Some(record.id[..8].to_owned())))
+        (took > 0).then(|| ((rows as f64 * scale).round() as u64, Some(earlier.id[..8].to_owned())))
     }
-}
-
-/// Returns the durations of the starts behind an endpoint's results, in seconds, in ascending order.
-pub(super) fn earlier_starts(disk: &OnDisk, endpoint: &str) -> Vec<f64> {
-    let records = disk.records().filter(|record| record.spec.endpoint.name == endpoint);
-    let mut seen = HashSet::new();
-    let starts = records.filter_map(|record| record.environment.server_start.as_ref());
-    let mut seconds: Vec<f64> =
-        starts.filter(|start| seen.insert(&start.log)).map(|start| start.ready_ns as f64 / 1e9).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds
 }
 
 /// How long resources are busy.
@@ -197,12 +172,6 @@ impl<'a> Spans<'a> {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }
-}
-
-/// Returns endpoint, model, scenario, further axes and load as one text.
-fn names(spec: &RunSpec) -> String {
-    let labels = &spec.labels;
-    format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
 }
 
 /// Returns average prompt and output tokens of a run's requests: for a mix, those of its classes by their weights.

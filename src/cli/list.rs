@@ -1,10 +1,11 @@
 //! `sweepline list`: all runs of a results folder, and attempts that did not become runs.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
 
 use clap::Args;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::attempts::Tried;
@@ -15,7 +16,6 @@ use crate::cli::output;
 use crate::expand::RunSpec;
 use crate::report::format::plain;
 use crate::report::grid;
-use crate::report::grid::{grid, lines};
 use crate::report::has_screen;
 use crate::store::{AttemptRecord, AttemptState, Deleted, Entry, Listed, Moment, State, Store, Tries, short};
 use crate::sweep::event::{load_name, name};
@@ -35,10 +35,11 @@ pub struct ListArgs {
 }
 
 /// The contents of a results folder.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Committed runs.
-    runs: Vec<OneRun<'a>>,
+    #[schemars(with = "Vec<OneRun<'a>>")]
+    runs: Runs<'a>,
     /// Attempts that did not become runs; empty without --attempts.
     attempts: Vec<Attempt>,
     /// Runs that were committed and whose folders are gone.
@@ -113,14 +114,25 @@ struct Attempt {
     reason: String,
 }
 
+/// Committed runs, read while they are written: thousands of specs do not fit in memory.
+struct Runs<'a>(RefCell<Box<dyn Iterator<Item = Listed> + 'a>>);
+
+impl Serialize for Runs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut runs = self.0.borrow_mut();
+        let mut written = serializer.serialize_seq(None)?;
+        runs.try_for_each(|run| written.serialize_element(&OneRun::of(&run)))?;
+        written.end()
+    }
+}
+
 /// Lists the results folder.
 pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let store = args.folder.whole_store()?;
     warn_of_no_inventory(&store);
-    let runs = store.list()?;
     let deleted = store.deleted()?;
-    let tried = tried(&store, &runs)?;
+    let tried = tried(&store)?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };
     let attempts: Vec<Attempt> = attempts
         .into_iter()
@@ -135,20 +147,21 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     match args.format {
         TextOrJson::Json => {
             let deleted = deleted.iter().map(Gone::of).collect();
-            output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted, tried })?;
+            let runs = Runs(RefCell::new(Box::new(store.stream()?)));
+            output::json(&Document { runs, attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
             // Programs get a line for each run.
             let fits = has_screen();
-            output::print_fitted(&text(&args, &runs, (&attempts, &deleted, &tried), fits))?;
+            let rows = store.survey(&|run| Some(row(&run)))?;
+            output::print_fitted(&text(&args, &rows, (&attempts, &deleted, &tried), fits))?;
         }
     }
     Ok(Exit::Done)
 }
 
 /// Returns the runs that were tried since their last commit, if any, sorted by id.
-fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<TriedRun>, Failure> {
-    let committed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+fn tried(store: &Store) -> Result<Vec<TriedRun>, Failure> {
     let one = |(id, tries): (&String, &Tries)| {
         let last = tries.last.as_ref()?;
         let record = AttemptRecord::read(&store.layout().attempt(id, last.number)).ok();
@@ -157,7 +170,7 @@ fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<TriedRun>, Failure> {
         Some(TriedRun {
             id: record.as_ref().map_or_else(|| id.clone(), |record| record.id.clone()),
             name: record.map(|record| name(&record.spec)),
-            committed: committed.contains(id.as_str()),
+            committed: store.run(id).is_ok_and(|run| run.is_some()),
             state: tries_words(tries),
             tries: Tried::of(tries)?,
         })
@@ -207,7 +220,7 @@ fn said(state: &State) -> String {
 /// Returns the text; `fits` limits the table to the width of the terminal.
 fn text(
     args: &ListArgs,
-    runs: &[Listed],
+    runs: &[[String; 9]],
     (failed, deleted, tried): (&[Attempt], &[Deleted], &[TriedRun]),
     fits: bool,
 ) -> String {
@@ -215,7 +228,7 @@ fn text(
         return format!("no runs in {}", args.folder.results.display());
     }
     // A header without rows is useless.
-    let mut lines = if runs.is_empty() { Vec::new() } else { table(&runs.iter().map(row).collect::<Vec<_>>(), fits) };
+    let mut lines = if runs.is_empty() { Vec::new() } else { table(runs, fits) };
     lines.extend(deleted.iter().map(|deleted| {
         let name = deleted.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
         format!("deleted {}{name}: {}", deleted.id, plain(&deleted.said()))
@@ -235,7 +248,7 @@ fn row(run: &Listed) -> [String; 9] {
     match &run.record {
         None => {
             let mut cells: [String; 9] = Default::default();
-            (cells[0], cells[8]) = (id, state);
+            (cells[0], cells[8]) = (id, plain(&state));
             cells
         }
         Some(record) => {
@@ -254,7 +267,7 @@ fn row(run: &Listed) -> [String; 9] {
                 connections.to_owned(),
                 spec.repeat.to_string(),
                 format!("{:.19}Z", record.ended.to_string()),
-                state,
+                plain(&state),
             ]
         }
     }
@@ -271,9 +284,7 @@ fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
     const HEADER: [&str; 9] =
         ["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"];
     if !fits {
-        let mut table = grid(HEADER);
-        table.add_rows(rows);
-        return lines(table);
+        return grid::long(HEADER, rows).lines().map(str::to_owned).collect();
     }
     // Names and states are wrapped; of the rest, the end time and the connection mode are needed least.
     let text = grid::text_of_fewer(&["connections", "ended"], (2, &[1, 2, 3, 4, 5, 6, 7, 8]), |left_out| {

@@ -1,6 +1,5 @@
 //! Results that lack the texts that the plan wants recorded.
 
-use crate::rows::Table;
 use crate::sweep::resume::{Action, Decision};
 
 use super::workspace::Workspace;
@@ -13,7 +12,7 @@ pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> 
     let runs =
         workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| cached(decision)).map(|(run, _)| run);
     let asked = runs.filter(|run| run.spec.record.text);
-    let lacks = asked.filter(|run| workspace.disk.record(&run.id).is_some_and(|record| !record.has(Table::Texts)));
+    let lacks = asked.filter(|run| workspace.disk.said(&run.id).is_some_and(|said| !said.has_texts));
     let mut ids: Vec<String> = lacks.map(|run| run.id.short()[..8].to_owned()).collect();
     ids.sort_unstable();
     ids.dedup();

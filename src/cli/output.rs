@@ -1,7 +1,7 @@
 //! Data on stdout, errors on stderr. A reader that went away (`| head`) is not an error. Texts from a plan,
 //! a server or a file cannot move the cursor or reverse the text.
 
-use std::io::{ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 
 use serde::Serialize;
 
@@ -31,20 +31,35 @@ fn write(text: &str) -> Result<(), Failure> {
 /// Prints a value as indented JSON, with characters that a terminal interprets or hides written as escapes:
 /// the value is the same.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Unexpected(error.into()))?;
-    write(&escaped(&text))
+    let mut stdout = Escaped(BufWriter::new(std::io::stdout().lock()));
+    let written = serde_json::to_writer_pretty(&mut stdout, value).map_err(std::io::Error::from);
+    match written.and_then(|()| stdout.0.write_all(b"\n")).and_then(|()| stdout.0.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Unexpected(error.into())),
+        _ => Ok(()),
+    }
 }
 
 /// Escapes all invisible characters of a JSON text except line ends. They occur only within strings.
-fn escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_unseen(c) && c != '\n' {
+struct Escaped<W>(W);
+
+impl<W: Write> Write for Escaped<W> {
+    /// Takes whole characters: `serde_json` writes texts, not parts of characters.
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_unseen(*c) && *c != '\n') {
+            self.0.write_all(&rest.as_bytes()[..at])?;
             let mut units = [0; 2];
-            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
+            for unit in c.encode_utf16(&mut units) {
+                write!(self.0, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + c.len_utf8()..];
         }
+        self.0.write_all(rest.as_bytes())?;
+        Ok(bytes.len())
     }
-    out
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -181,8 +181,11 @@ impl PlanRuns {
         let mut before = before.filter(|before| is_same_plan(&before.plan, workspace.plan()));
         let mut known = |run: &PlannedRun| {
             let known = &mut before.as_mut()?.runs;
-            let record = workspace.disk.record(&run.id)?;
-            let is_known = |one: &RunResult| one.sweep == *run.sweep && one.record == *record;
+            let said = workspace.disk.said(&run.id)?;
+            let is_same = |record: &RunRecord| record.attempt == said.attempt && record.ended == said.ended;
+            let is_known = |one: &RunResult| {
+                one.sweep == *run.sweep && one.record.id == run.id.to_string() && is_same(&one.record)
+            };
             let at = known.iter().position(is_known)?;
             let RunResult { record, answered, .. } = known.swap_remove(at);
             Some((record, answered))
@@ -242,7 +245,7 @@ fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
 /// there are other results, the command that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
-    let others = folder.store().is_ok_and(|store| store.list().is_ok_and(|runs| !runs.is_empty()));
+    let others = folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs));
     let why = if others {
         format!("; `sweepline preview {asked}` shows how the results there differ from the plan")
     } else {

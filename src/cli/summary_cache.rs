@@ -65,7 +65,7 @@ impl Memory {
             }
         }
         let name = hex(&Sha256::digest(&plan.name)[..8]);
-        let file = store.layout().root().join("derived").join(format!("table-{name}.json"));
+        let file = store.layout().derived().join(format!("table-{name}.json"));
         Some(Memory { file, key: hex(&hasher.finalize()) })
     }
 

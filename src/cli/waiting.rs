@@ -34,7 +34,7 @@ struct Decider {
 
 impl Decider {
     fn of(workspace: &Workspace, finding: &Finding) -> Decider {
-        let is_there = |id: &&_| workspace.disk.record(id).is_some();
+        let is_there = |id: &&_| workspace.disk.is_whole(id);
         Decider {
             sweep: finding.sweep.to_string(),
             metric: finding.metric.to_string(),

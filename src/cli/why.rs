@@ -28,8 +28,8 @@ use crate::report::Trail;
 use crate::report::format::{fill, plain};
 use crate::rows::Fingerprint;
 use crate::store::{
-    AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State, Store,
-    StoreError, Tries,
+    AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, ShortId,
+    State, Store, StoreError, Tries,
 };
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Wishes, explain, or_pending, tries_words};
@@ -243,7 +243,8 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     or_pending(&mut decision, run, &workspace.disk);
     explain(&mut decision, run, &workspace.disk, asked);
     let changed = changes(&decision, run, places);
-    let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
+    let listed = workspace.disk.has(&run.id).then(|| workspace.disk.listed(ShortId::of(&run.id))).flatten();
+    let record = listed.as_ref().and_then(|listed| listed.record.as_ref());
     let asked_by = AskedBy::of(workspace, run);
     let decided = match decision.action {
         Action::GivenUp => (GIVEN_UP, reason(&decision, &changed)),

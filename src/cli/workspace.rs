@@ -52,7 +52,7 @@ impl Workspace {
         let store = folder.store()?;
         warn_of_no_inventory(&store);
         let Staged { mut expansion, known, chosen, trails } = staged(&store, &loaded.plan)?;
-        let disk = on_disk(&store, &expansion)?;
+        let disk = OnDisk::read(&store, &expansion)?;
         let standing = end_early(&store, &loaded.plan, &mut expansion);
         let allow_outside = changes.allow_outside();
         let mut workspace =
@@ -65,7 +65,7 @@ impl Workspace {
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         Staged { expansion: self.expansion, known: self.known, chosen: self.chosen, trails: self.trails } =
             staged(&self.store, &self.loaded.plan)?;
-        self.disk = on_disk(&self.store, &self.expansion)?;
+        self.disk = OnDisk::read(&self.store, &self.expansion)?;
         self.standing = end_early(&self.store, &self.loaded.plan, &mut self.expansion);
         self.keep_budget();
         Ok(())
@@ -106,7 +106,7 @@ impl Workspace {
         }
         // A folder that cannot be read skips nothing.
         let Staged { mut expansion, chosen, .. } = staged(&self.store, plan).ok()?;
-        let disk = on_disk(&self.store, &expansion).ok()?;
+        let disk = OnDisk::read(&self.store, &expansion).ok()?;
         let standing = end_early(&self.store, plan, &mut expansion);
         let asked = budget::Asked { plan, expansion: &expansion, disk: &disk, chosen: &chosen, standing: &standing };
         let (_, left_out) = budget::decide(&asked)?;
@@ -131,8 +131,7 @@ impl Workspace {
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
         let picked = selection.pick_runs(self.plan(), &self.expansion)?;
-        let is_wanted =
-            |run: &PlannedRun| self.expansion.why_pruned(run).is_none() || self.disk.record(&run.id).is_some();
+        let is_wanted = |run: &PlannedRun| self.expansion.why_pruned(run).is_none() || self.disk.is_whole(&run.id);
         Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
     }
 
@@ -236,11 +235,4 @@ pub(crate) fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
         stderr::complain(&format!("warning: {}", plain(&error.to_string())));
     }
-}
-
-/// Returns the contents of a results folder, under a plan.
-fn on_disk(store: &Store, expansion: &Expansion) -> Result<OnDisk, Failure> {
-    let disk = OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?);
-    let tries = store.tries_of(&|id| disk.is_wanted(id))?;
-    Ok(disk.with_tries(tries))
 }

@@ -161,6 +161,27 @@ pub fn lines(mut table: Table) -> Vec<String> {
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// Renders rows of one-line cells as [`lines`] does, in little memory.
+pub(crate) fn long<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    let mut widths = header.map(width);
+    for row in rows {
+        row.iter().zip(&mut widths).for_each(|(cell, most)| *most = width(cell).max(*most));
+    }
+    let mut text = String::new();
+    let mut line = |cells: [&str; N]| {
+        let from = text.len();
+        for (cell, most) in cells.into_iter().zip(widths) {
+            text.push_str(cell);
+            text.extend(std::iter::repeat_n(' ', most + 2 - width(cell)));
+        }
+        text.truncate(from + text[from..].trim_end().len());
+        text.push('\n');
+    };
+    line(header);
+    rows.iter().for_each(|row| line(row.each_ref().map(String::as_str)));
+    text
+}
+
 /// A right-aligned cell.
 pub(crate) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)

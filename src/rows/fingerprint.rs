@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A server's description of itself. Facts that it does not report are absent.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// The detected engine, as plans name it.
     pub engine: Option<String>,

@@ -37,6 +37,15 @@ impl Folder {
         &self.path
     }
 
+    /// Returns what the system says of the file at `name`, a path below the folder; `None` if there is none.
+    pub(super) fn look(&self, name: &str) -> rustix::io::Result<Option<Stat>> {
+        match statat(&self.fd, name, AtFlags::empty()) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Returns the size of the regular file `name`.
     pub(super) fn size(&self, name: &str) -> Result<u64, StoreError> {
         let path = self.path.join(name);

@@ -75,6 +75,16 @@ impl Layout {
         self.inventory().join(format!("{}.json", short(id)))
     }
 
+    /// Returns the folder of files that are derived from the others.
+    pub fn derived(&self) -> PathBuf {
+        self.root.join("derived")
+    }
+
+    /// Returns the file that remembers what was read of the runs.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.derived().join("runs.index")
+    }
+
     /// Returns the folder of measurements of the generator itself.
     pub fn calibrations(&self) -> PathBuf {
         self.root.join("calibrations")

@@ -3,7 +3,6 @@
 //! The quick check covers only `run.json`, the run's entry in the inventory and the sizes of the files: a
 //! sweep with nothing to do checks every run. All readers see these results; `verify` also reads the files.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -19,7 +18,9 @@ use super::{Store, disk, parallel};
 use crate::rows::Table;
 
 /// Number of runs that justify another thread.
-const RUNS_A_THREAD: usize = 64;
+pub(super) const RUNS_A_THREAD: usize = 64;
+/// Number of runs that are read at a time, and how many of them justify another thread.
+const PART: (usize, usize) = (32, 8);
 
 /// How often to look again for a missing folder: on a file system that cannot exchange folders, a run that
 /// is being replaced is absent for an instant.
@@ -109,22 +110,49 @@ pub struct ListedAttempt {
 }
 
 impl Store {
-    /// Returns all committed runs with a quick check of each, sorted by id.
+    /// Returns all committed runs with a quick check of each, sorted by id. Their records are all in memory:
+    /// `overview`, `stream` and `survey` need less.
     ///
     /// Fails if the folder itself cannot be read; a problem of a run is its state.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        let inventory = inventory::folder(&self.layout)?;
-        // Committed runs, and runs about to be, may be absent at the instant of the listing.
-        let mut names: BTreeSet<String> = self.sealed()?.into_iter().filter(|id| is_short_id(id)).collect();
-        names.extend(inventory::ids(&self.layout)?);
-        names.extend(self.run_names()?);
-        let names: Vec<String> = names.into_iter().collect();
-        Ok(self.look_at_all(inventory.as_ref(), &names))
+        self.survey(&Some)
     }
 
-    /// Checks these runs.
-    fn look_at_all(&self, inventory: Option<&Folder>, names: &[String]) -> Vec<Listed> {
-        parallel::filter_map(names, RUNS_A_THREAD, &|name| self.look(inventory, name))
+    /// Returns what `of` makes of each committed run, sorted by id, without keeping the records in memory.
+    pub fn survey<R: Send>(&self, of: &(impl Fn(Listed) -> Option<R> + Sync)) -> Result<Vec<R>, StoreError> {
+        let inventory = inventory::folder(&self.layout)?;
+        let one = |name: &String| self.look(inventory.as_ref(), name).and_then(of);
+        Ok(parallel::filter_map(&self.names()?, RUNS_A_THREAD, &one))
+    }
+
+    /// Passes on all committed runs, sorted by id, reading a few at a time.
+    pub fn stream(&self) -> Result<impl Iterator<Item = Listed> + use<'_>, StoreError> {
+        let inventory = inventory::folder(&self.layout)?;
+        let (names, mut at) = (self.names()?, 0);
+        let part = move || {
+            let part = names.get(at..names.len().min(at + PART.0)).filter(|part| !part.is_empty())?;
+            at += part.len();
+            Some(parallel::filter_map(part, PART.1, &|name: &String| self.look(inventory.as_ref(), name)))
+        };
+        Ok(std::iter::from_fn(part).flatten())
+    }
+
+    /// Whether there is any committed run.
+    pub fn has_runs(&self) -> Result<bool, StoreError> {
+        let inventory = inventory::folder(&self.layout)?;
+        Ok(self.names()?.iter().any(|name| self.look(inventory.as_ref(), name).is_some()))
+    }
+
+    /// Returns the short ids of committed runs, sorted.
+    pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
+        // Committed runs, and runs about to be, may be absent at the instant of the listing.
+        let mut names = self.sealed()?;
+        names.retain(|id| is_short_id(id));
+        names.extend(inventory::ids(&self.layout)?);
+        names.extend(self.run_names()?);
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
     }
 
     /// Returns the committed run `id` (full or short) with a quick check; `None` without such a folder.
@@ -139,7 +167,7 @@ impl Store {
 
     /// Checks a run, and repeats the check before it reports anything but whole; `None` if its
     /// folder is gone.
-    fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
+    pub(super) fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
         let first = self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))?;
         if first.is_settled() {
             return Some(first);

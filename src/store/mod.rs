@@ -7,6 +7,7 @@
 
 mod adopt;
 mod attempt;
+mod brief;
 mod calibration;
 mod commit;
 mod deleted;
@@ -18,11 +19,15 @@ mod folder;
 mod given_up;
 mod held;
 mod hex;
+mod index;
 mod inventory;
 mod layout;
 mod list;
 mod lock;
 pub mod object;
+mod overview;
+#[cfg(test)]
+mod overview_tests;
 mod parallel;
 mod past;
 mod record;
@@ -30,12 +35,14 @@ mod recover;
 mod remote;
 mod seal;
 mod signal;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod tries;
 mod verify;
 
 pub use attempt::*;
+pub use brief::{Brief, Common, Said, ShortId};
 pub use calibration::*;
 pub use commit::*;
 pub use deleted::Deleted;
@@ -46,6 +53,7 @@ pub use inventory::{Entered, Entry};
 pub use layout::*;
 pub use list::*;
 pub use lock::*;
+pub use overview::Overview;
 pub use past::PastTry;
 pub use record::*;
 pub use recover::*;

@@ -14,8 +14,8 @@ use super::commit::{promote, set_aside};
 use super::disk::{self, Sync};
 use super::error::{Doing, StoreError};
 use super::inventory;
-use super::layout::{Layout, RUN_JSON, short, split_numbered};
-use super::list::{State, inspect};
+use super::layout::{Layout, RUN_JSON, split_numbered};
+use super::list::{Listed, State, inspect};
 use super::record::RunRecord;
 
 /// How an interrupted commit was repaired.
@@ -96,10 +96,11 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
 /// Updates the entries of all whole runs: those left by a kill, those of earlier versions, and damaged
 /// ones. The caller holds the lock. Entries can be recreated, so this does not wait for the disk.
 pub(super) fn catch_up(store: &Store, is_own: &dyn Fn(&str) -> bool) -> Result<(), StoreError> {
-    for listed in store.list()?.into_iter().filter(|listed| is_own(short(&listed.id))) {
-        if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {
-            inventory::write(store.layout(), record, Sync::Later)?;
-        }
-    }
-    Ok(())
+    let mut names = store.names()?;
+    names.retain(|name| is_own(name));
+    let enter = |listed: Listed| {
+        let record = listed.record.as_ref().filter(|_| listed.wants_entry())?;
+        inventory::write(store.layout(), record, Sync::Later).err()
+    };
+    store.unsettled(&names, &enter)?.into_iter().next().map_or(Ok(()), Err)
 }

@@ -50,7 +50,7 @@ fn locked(dir: &Path) -> Writer {
     }
 }
 
-fn id(digit: char) -> String {
+pub(super) fn id(digit: char) -> String {
     digit.to_string().repeat(64)
 }
 
@@ -100,12 +100,12 @@ fn journalled(writer: &Writer, id: &str, rows: u64) -> Attempt {
     attempt
 }
 
-fn run_once(dir: &Path, id: &str) -> RunRecord {
+pub(super) fn run_once(dir: &Path, id: &str) -> RunRecord {
     let writer = locked(dir);
     journalled(&writer, id, 3).commit(commit(Some("--force"))).unwrap()
 }
 
-fn results() -> (TempDir, std::path::PathBuf) {
+pub(super) fn results() -> (TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let results = dir.path().join("results");
     (dir, results)
@@ -381,21 +381,21 @@ fn a_run_removed_on_purpose_does_not_come_back() {
     assert_eq!((writer.store().list().unwrap(), writer.recovered()), (vec![], &[][..]));
 }
 
-fn cut_front(path: &Path) {
+pub(super) fn cut_front(path: &Path) {
     fs::write(path, &fs::read(path).unwrap()[1..]).unwrap();
 }
 
-fn cut_end(path: &Path) {
+pub(super) fn cut_end(path: &Path) {
     fs::write(path, fs::read_to_string(path).unwrap().trim_end()).unwrap();
 }
 
-fn flip_a_bit(path: &Path) {
+pub(super) fn flip_a_bit(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     bytes[40] ^= 1;
     fs::write(path, bytes).unwrap();
 }
 
-fn swap_id(path: &Path) {
+pub(super) fn swap_id(path: &Path) {
     rewrite(path, |text| text.replace(&id('a'), &id('b')));
 }
 
@@ -407,13 +407,13 @@ fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
 }
 
 /// Removes the digest, as in records of an earlier sweepline.
-fn uncover(path: &Path) {
+pub(super) fn uncover(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
     fs::write(path, format!("{body}\n}}\n")).unwrap();
 }
 
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     fs::remove_file(path).unwrap();
 }
 

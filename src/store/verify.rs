@@ -81,11 +81,25 @@ impl Store {
     /// inventory that are missing.
     pub fn verify(&self) -> Result<Verified, StoreError> {
         let mut runs = Vec::new();
-        for listed in self.list()? {
+        for listed in self.stream()? {
             runs.push(self.report(listed));
         }
         let inventory = self.no_inventory().map(|error| error.to_string());
         Ok(Verified { runs, deleted: self.deleted()?, inventory })
+    }
+
+    /// Reads the record of a commit again, even if another one has replaced it since.
+    ///
+    /// Fails with `Gone` if it is in neither place.
+    pub fn commit(&self, id: &str, attempt: u32) -> Result<RunRecord, StoreError> {
+        let is_meant = |record: &RunRecord| record.attempt == attempt;
+        let run = self.layout.run(id);
+        let now = RunRecord::read(&run);
+        if now.as_ref().is_ok_and(is_meant) {
+            return now;
+        }
+        let replaced = RunRecord::read(&self.layout.superseded_run(id, attempt)).ok().filter(is_meant);
+        replaced.map_or_else(|| now.and(Err(StoreError::Gone { dir: run })), Ok)
     }
 
     /// Reads the requests of a committed run and opens access to their gaps, after checking that the files
@@ -133,6 +147,13 @@ impl Store {
     fn folder_with(&self, record: &RunRecord, tables: &[Table]) -> Result<Folder, StoreError> {
         self.need(record, tables.iter().map(|table| table.file()))?;
         self.folder_of(record)
+    }
+
+    /// Returns whether the run `id` (short) is committed and some of its rows are only in the shared results.
+    pub fn lacks_rows(&self, id: &str) -> bool {
+        let dir = self.layout.run(id);
+        let is_absent = |table: &Table| !table.is_optional() && !disk::is_taken(&dir.join(table.file()));
+        self.remote.is_some() && disk::is_taken(&dir.join(RUN_JSON)) && Table::ALL.iter().any(is_absent)
     }
 
     /// Returns how many bytes of a run's files are only in the shared results.

@@ -8,6 +8,7 @@ pub mod event;
 mod first_look;
 pub mod found;
 mod gpus;
+mod history;
 mod hooks;
 mod launching;
 mod learn;

@@ -20,15 +20,6 @@ const MOST_OLD_VALUES: usize = 3;
 /// The value of a new run that no record has.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A committed run to compare with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'a> {
-    /// The spec of the run.
-    pub spec: &'a RunSpec,
-    /// Whether the plan still contains it.
-    pub wanted: bool,
-}
-
 /// The comparison of a new run with the results nearest to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -63,21 +54,27 @@ struct Row {
 }
 
 impl Nearest {
-    /// Lays out `known`.
-    pub(crate) fn new<'a>(known: impl Iterator<Item = Known<'a>>) -> Nearest {
-        let mut nearest = Nearest::default();
-        for Known { spec, wanted } in known {
-            let mut values = vec![0; nearest.values.len()];
-            for (path, value) in canonical(spec).entries() {
-                let column = nearest.column(path);
-                values.resize(values.len().max(column + 1), 0);
-                values[column] = nearest.number(column, value.to_string());
-            }
-            nearest.rows.push(Row { values, wanted, names: names(spec) });
+    /// Adds the spec of a committed run; `wanted` says whether the plan still contains it.
+    pub(crate) fn add(&mut self, spec: &RunSpec, wanted: bool) {
+        let mut values = vec![0; self.values.len()];
+        for (path, value) in canonical(spec).entries() {
+            let column = self.column(path);
+            values.resize(values.len().max(column + 1), 0);
+            values[column] = self.number(column, value.to_string());
         }
-        let width = nearest.values.len();
-        nearest.rows.iter_mut().for_each(|row| row.values.resize(width, 0));
-        nearest
+        self.rows.push(Row { values, wanted, names: names(spec) });
+    }
+
+    /// Returns it after the last run.
+    pub(crate) fn complete(mut self) -> Nearest {
+        let width = self.values.len();
+        self.rows.iter_mut().for_each(|row| row.values.resize(width, 0));
+        self
+    }
+
+    /// Whether `asked` new runs may be compared with this many results.
+    pub(crate) fn may_compare(asked: usize, results: usize) -> bool {
+        results > 0 && asked.saturating_mul(results) <= MOST_COMPARISONS
     }
 
     fn column(&mut self, path: &str) -> usize {
@@ -98,16 +95,12 @@ impl Nearest {
         })
     }
 
-    /// Returns what the nearest results show about the new run `spec`, one of `asked`; `None` if no
-    /// result is near.
+    /// Returns what the nearest results show about the new run `spec`; `None` if no result is near.
     ///
     /// The nearest differ in the fewest fields. A result that is still in the plan counts one field
     /// more, because an edit leaves behind what it changed. Among equals, those with the same names
     /// for users come first.
-    pub(crate) fn find(&self, spec: &RunSpec, asked: usize) -> Option<Change> {
-        if self.rows.is_empty() || asked.saturating_mul(self.rows.len()) > MOST_COMPARISONS {
-            return None;
-        }
+    pub(crate) fn find(&self, spec: &RunSpec) -> Option<Change> {
         let canonical = canonical(spec);
         let mut own = vec![0; self.values.len()];
         // Fields that no result has.

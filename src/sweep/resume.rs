@@ -1,16 +1,20 @@
 //! Run, skip or redo: a pure function of the files on disk, with the reason.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::expand::{Difference, Expansion, PlannedRun, RunId};
-use crate::store::{Deleted, GivenUp, How, LastTry, Listed, RunRecord, State, Tries};
+use crate::expand::{Difference, Expansion, PlannedRun, RunId, RunSpec};
+use crate::store::{
+    Brief, Deleted, GivenUp, How, LastTry, Listed, Overview, RunRecord, Said, ShortId, State, Store, StoreError, Tries,
+};
 use crate::units::clock;
 
-use super::nearest::{Change, Known, Nearest};
+use super::history::History;
+use super::nearest::{Change, Nearest};
 
 /// The action for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
@@ -96,99 +100,152 @@ pub(crate) struct Wishes {
     pub(crate) redo_given_up: bool,
 }
 
-/// The files on disk, indexed for queries.
+/// The files on disk, indexed for queries. It holds a small part of each run; whole records are read when they
+/// are needed.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
-    by_id: HashMap<String, Listed>,
+    /// The results folder; `None` without one.
+    store: Option<Store>,
+    runs: Overview,
     /// By short id.
     deleted: HashMap<String, Deleted>,
     /// Attempts since the last commit, by short id.
     tries: HashMap<String, Tries>,
-    /// Short ids of the runs of the plan.
-    wanted: HashSet<String>,
+    /// The specs of the runs of the plan. Several runs may have one.
+    wanted: HashMap<ShortId, Arc<RunSpec>>,
     /// Laid out on the first query for a new run.
     nearest: OnceCell<Nearest>,
+    /// Read on the first query.
+    history: OnceCell<History>,
+    /// The runs of a test, instead of a folder.
+    #[cfg(test)]
+    given: Vec<Listed>,
 }
 
 impl OnDisk {
-    /// Indexes a listing for a plan with these runs.
-    pub(crate) fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
-        OnDisk {
-            by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
-            deleted: HashMap::new(),
-            tries: HashMap::new(),
-            wanted: expansion.possible().map(|run| run.id.short()).collect(),
-            nearest: OnceCell::new(),
+    /// Reads a results folder for a plan with these runs.
+    pub(crate) fn read(store: &Store, expansion: &Expansion) -> Result<OnDisk, StoreError> {
+        let mut disk = OnDisk { store: Some(store.clone()), ..OnDisk::without_results(expansion) };
+        disk.runs = store.overview(&|id| disk.wanted.get(&id).map(|spec| &**spec))?;
+        disk.deleted = store.deleted()?.into_iter().map(|run| (run.id.clone(), run)).collect();
+        disk.tries = store.tries_of(&|id| disk.is_wanted(id))?;
+        Ok(disk)
+    }
+
+    /// Returns an empty one for a plan with these runs.
+    pub(crate) fn without_results(expansion: &Expansion) -> OnDisk {
+        let wanted = expansion.possible().map(|run| (ShortId::of(&run.id), Arc::clone(&run.spec)));
+        OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
+    }
+
+    /// Lets later sweeps skip what was read for this one. Best effort.
+    pub(crate) fn remember(&self) {
+        if let Some(store) = &self.store {
+            store.remember(&self.runs);
         }
-    }
-
-    /// Adds the runs that were measured and whose folders are gone.
-    pub(crate) fn with_deleted(mut self, deleted: Vec<Deleted>) -> OnDisk {
-        self.deleted = deleted.into_iter().map(|run| (run.id.clone(), run)).collect();
-        self
-    }
-
-    /// Adds the outcomes of attempts that were never committed.
-    pub(crate) fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
-        OnDisk { tries, ..self }
     }
 
     /// Returns the outcomes of the attempts at run `id` since its last commit; `None` if there are none.
     pub(crate) fn tries(&self, id: &RunId) -> Option<&Tries> {
-        self.tries.get(&id.short())
+        if self.tries.is_empty() { None } else { self.tries.get(&id.short()) }
     }
 
     /// Returns what is known about the run `id` whose folder is gone.
     pub(crate) fn deleted(&self, id: &RunId) -> Option<&Deleted> {
-        self.deleted.get(&id.short())
+        if self.deleted.is_empty() { None } else { self.deleted.get(&id.short()) }
     }
 
     /// Whether the plan contains the run with this short id.
     pub(crate) fn is_wanted(&self, id: &str) -> bool {
-        self.wanted.contains(id)
+        ShortId::named(id).is_some_and(|id| self.wanted.contains_key(&id))
     }
 
-    /// Returns the folder of run `id`, whole or not.
-    pub(crate) fn get(&self, id: &RunId) -> Option<&Listed> {
-        self.by_id.get(&id.short())
+    /// Whether run `id` has a folder, whole or not.
+    pub(crate) fn has(&self, id: &RunId) -> bool {
+        self.runs.get(id).is_some()
     }
 
-    /// Returns the committed, whole run `id`.
-    pub(crate) fn record(&self, id: &RunId) -> Option<&RunRecord> {
-        self.get(id).filter(|listed| listed.state == State::Whole)?.record.as_ref()
+    /// Whether run `id` is committed and whole.
+    pub(crate) fn is_whole(&self, id: &RunId) -> bool {
+        self.said(id).is_some()
     }
 
-    /// Returns the records of all committed, whole runs, whether or not the plan contains them.
-    pub(crate) fn records(&self) -> impl Iterator<Item = &RunRecord> {
-        self.by_id.values().filter(|listed| listed.state == State::Whole).filter_map(|listed| listed.record.as_ref())
+    /// Returns what is kept of the committed, whole run `id`.
+    pub(crate) fn said(&self, id: &RunId) -> Option<&Said> {
+        self.runs.get(id).filter(|brief| brief.is_whole())?.said.as_ref()
+    }
+
+    /// Returns why the result of run `id` cannot be used; `None` if it can, or if there is none.
+    pub(crate) fn unusable(&self, id: &RunId) -> Option<StoreError> {
+        self.runs.get(id)?.unusable(self.store.as_ref()?.layout(), ShortId::of(id))
+    }
+
+    /// Reads the record of the committed, whole run `id`.
+    pub(crate) fn record(&self, id: &RunId) -> Option<RunRecord> {
+        self.said(id)?;
+        self.listed(ShortId::of(id)).filter(|listed| listed.state == State::Whole)?.record
+    }
+
+    /// Reads a run, whole or not.
+    pub(crate) fn listed(&self, id: ShortId) -> Option<Listed> {
+        #[cfg(test)]
+        if let Some(listed) = self.given.iter().find(|listed| listed.id == id.to_string()) {
+            return Some(listed.clone());
+        }
+        self.store.as_ref()?.run(&id.to_string()).ok().flatten()
+    }
+
+    /// Reads all runs, one after another, sorted by id. They are known already: a folder that can no longer be
+    /// read only has no more to tell.
+    fn each(&self, mut tell: impl FnMut(&Listed)) {
+        #[cfg(test)]
+        self.given.iter().for_each(&mut tell);
+        let runs = self.store.as_ref().and_then(|store| store.stream().ok());
+        runs.into_iter().flatten().for_each(|listed| tell(&listed));
+    }
+
+    /// Returns what earlier results show about costs.
+    pub(crate) fn history(&self) -> &History {
+        self.history.get_or_init(|| {
+            let mut history = History::default();
+            if !self.runs.is_empty() {
+                self.each(|listed| {
+                    listed
+                        .record
+                        .iter()
+                        .filter(|_| listed.state == State::Whole)
+                        .for_each(|record| history.add(record));
+                });
+            }
+            history.complete()
+        })
     }
 
     /// Whether the inventory entry of any whole run is missing, belongs to an earlier attempt, or is
     /// damaged: the next writer repairs it.
     pub(crate) fn wants_entries(&self) -> bool {
-        self.by_id.values().any(Listed::wants_entry)
+        self.runs.iter().any(|(_, brief)| brief.wants_entry())
     }
 
     /// Returns committed runs that no run of the plan has, on an endpoint accepted by `is_ours`, sorted by
     /// id. A record contains the name of its endpoint but no plan, and a results folder may serve several
     /// plans; a folder whose record cannot be read belongs to none.
-    pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<&RunRecord> {
-        let left = self.by_id.values().filter(|run| !self.wanted.contains(&run.id));
-        let records = left.filter_map(|run| run.record.as_ref());
-        let mut orphans: Vec<&RunRecord> = records.filter(|record| is_ours(&record.spec.endpoint.name)).collect();
-        orphans.sort_by(|a, b| a.id.cmp(&b.id));
+    pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<ShortId> {
+        let left = self.runs.iter().filter(|(id, _)| !self.wanted.contains_key(id));
+        let is_orphan = |brief: &Brief| brief.said.as_ref().is_some_and(|said| is_ours(&said.endpoint));
+        let mut orphans: Vec<ShortId> = left.filter(|(_, brief)| is_orphan(brief)).map(|(id, _)| id).collect();
+        orphans.sort_unstable();
         orphans
     }
 
     fn nearest(&self) -> &Nearest {
         self.nearest.get_or_init(|| {
-            let mut listed: Vec<&Listed> = self.by_id.values().collect();
-            listed.sort_by(|a, b| a.id.cmp(&b.id));
-            let known = |listed: &&Listed| listed.record.is_some();
-            Nearest::new(listed.iter().copied().filter(known).filter_map(|listed| {
-                let record = listed.record.as_ref()?;
-                Some(Known { spec: &record.spec, wanted: self.wanted.contains(&listed.id) })
-            }))
+            let mut nearest = Nearest::default();
+            self.each(|listed| {
+                let record = listed.record.iter();
+                record.for_each(|record| nearest.add(&record.spec, self.is_wanted(&listed.id)));
+            });
+            nearest.complete()
         })
     }
 }
@@ -205,7 +262,7 @@ pub(crate) fn decide(
     match disk.tries(&run.id) {
         Some(tries) if decision.action.is_work() => {
             // A usable result is repeated only on request.
-            let asked = wishes.force || wishes.redo_given_up || disk.record(&run.id).is_some();
+            let asked = wishes.force || wishes.redo_given_up || disk.is_whole(&run.id);
             tried(decision, tries, retries, asked)
         }
         _ => decision,
@@ -297,11 +354,11 @@ const NEVER: &str = "never committed";
 
 /// Decides about a run by its result, or by its absence.
 fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
-    let Some(listed) = disk.get(&run.id) else {
+    let Some(brief) = disk.runs.get(&run.id) else {
         let said = disk.deleted(&run.id).map_or_else(|| NEVER.to_owned(), Deleted::said);
         return Decision::new(Action::New, said);
     };
-    let record = match (&listed.state, &listed.record) {
+    let said = match (&brief.state, &brief.said) {
         // It may be whole, so it is replaced only on request.
         (State::Unreadable(reason), _) if !wishes.force => {
             return Decision::new(Action::Pruned, format!("its result is kept but cannot be used: {reason}"));
@@ -309,24 +366,19 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
         (State::Unreadable(_), _) => return Decision::new(Action::Redo, "forced"),
         (State::Corrupt(reason), _) => return Decision::new(Action::Redo, format!("corrupt: {reason}")),
         (State::Whole, None) => return Decision::new(Action::Redo, "corrupt: run.json cannot be read"),
-        (State::Whole, Some(record)) => record,
+        (State::Whole, Some(said)) => said,
     };
-    if !describes(record, run) {
+    // Specs that differ only in their names have equal ids, too.
+    if said.id != Some(run.id) || !said.is_sound {
         return Decision::new(Action::Redo, "corrupt: the id in run.json does not match its contents");
     }
     if wishes.force {
         return Decision::new(Action::Redo, "forced");
     }
-    if wishes.redo_invalid && is_invalid(record) {
+    if wishes.redo_invalid && disk.record(&run.id).is_some_and(|record| is_invalid(&record)) {
         return Decision::new(Action::Redo, "its verdict is invalid");
     }
-    Decision::new(Action::Cached, format!("committed {:.19}Z", record.ended.to_string()))
-}
-
-/// Whether the record is that of the run. Equal specs have equal ids, and comparing is cheaper than
-/// hashing; specs that differ only in their names have equal ids, too.
-fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
-    record.id == run.id.to_string() && (record.spec == *run.spec || RunId::of(&record.spec) == run.id)
+    Decision::new(Action::Cached, format!("committed {:.19}Z", said.ended.to_string()))
 }
 
 /// Adds to a new run's decision what the results nearest to it show; `asked` is the number of runs to
@@ -336,7 +388,9 @@ pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, 
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }
-    decision.change = disk.nearest().find(&run.spec, asked);
+    if Nearest::may_compare(asked, disk.runs.len()) {
+        decision.change = disk.nearest().find(&run.spec);
+    }
     // Another id for an equal spec: only the version of the measurement differs, and the program sets it.
     if decision.change == Some(Change::Meaning) {
         decision.reason = "its result is from an older sweepline, whose numbers have another meaning".to_owned();
@@ -346,7 +400,6 @@ pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-    use std::sync::Arc;
 
     use proptest::prelude::*;
     use serde_json::json;
@@ -364,6 +417,17 @@ mod tests {
         });
         let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
         expand(&plan).expect("expands")
+    }
+
+    /// Returns a folder with these runs, for a plan.
+    fn disk_with(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
+        let disk = OnDisk::without_results(expansion);
+        let common = crate::store::Common::default();
+        let brief = |listed: &Listed| {
+            let id = ShortId::named(&listed.id).expect("a short id");
+            (id, Brief::of(listed, &common, disk.wanted.get(&id).map(|spec| &**spec)))
+        };
+        OnDisk { runs: Overview::of(listed.iter().map(brief)), given: listed, ..disk }
     }
 
     fn committed(run: &PlannedRun) -> Listed {
@@ -387,7 +451,7 @@ mod tests {
     fn what_is_on_disk_decides() {
         let plan = runs(&[5]);
         let run = &plan.runs[0];
-        let on_disk = |listed| OnDisk::new(listed, &plan);
+        let on_disk = |listed| disk_with(listed, &plan);
         let (none, force) = (Wishes::default(), Wishes { force: true, ..Wishes::default() });
         let redo = Wishes { redo_invalid: true, ..Wishes::default() };
         let whole = || on_disk(vec![committed(run)]);
@@ -406,7 +470,8 @@ mod tests {
         );
         assert_eq!(decided(run, &on_disk(vec![closed()]), force, true).0, Action::Redo);
         let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
-        let (action, reason) = decided(run, &on_disk(vec![]).with_deleted(vec![gone]), none, false);
+        let (action, reason) =
+            decided(run, &OnDisk { deleted: [(run.id.short(), gone)].into(), ..on_disk(vec![]) }, none, false);
         assert!(action == Action::New && reason.contains("deleted since"), "{reason}");
         let old = Listed { id: "0".repeat(16), ..committed(run) };
         let mut new = Decision::new(Action::New, NEVER);
@@ -441,7 +506,7 @@ mod tests {
         let force = Wishes { force: true, ..none };
         let says = |tries: &HashMap<String, Tries>, has_result: bool, (wishes, retries)| {
             let listed = if has_result { vec![committed(run)] } else { Vec::new() };
-            let disk = OnDisk::new(listed, &plan).with_tries(tries.clone());
+            let disk = OnDisk { tries: tries.clone(), ..disk_with(listed, &plan) };
             let Decision { action, reason, spoiled, afresh, .. } = decide(run, &disk, (wishes, retries), &|_| false);
             (action, reason, spoiled, afresh)
         };
@@ -470,7 +535,7 @@ mod tests {
         assert_eq!((action, afresh), (Action::Cached, false));
         assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
-        let disk = OnDisk::new(vec![corrupt], &plan).with_tries(given_up);
+        let disk = OnDisk { tries: given_up, ..disk_with(vec![corrupt], &plan) };
         let decision = decide(run, &disk, (none, 3), &|_| false);
         assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
     }
@@ -482,8 +547,8 @@ mod tests {
 
     /// Returns the changes between the nearest runs of `old` and the one new run of `new`.
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
-        let disk = OnDisk::new(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
-        let run = new.runs.iter().find(|run| disk.get(&run.id).is_none()).expect("a new run");
+        let disk = disk_with(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
+        let run = new.runs.iter().find(|run| !disk.has(&run.id)).expect("a new run");
         let mut decision = decide(run, &disk, (Wishes::default(), 3), &|_| false);
         explain(&mut decision, run, &disk, 1);
         decision.change
@@ -532,7 +597,7 @@ mod tests {
             let at = at % old.len();
             edited[at] = new;
             let (before, after) = (runs(&old), runs(&edited));
-            let disk = OnDisk::new(before.runs.iter().map(committed).collect(), &after);
+            let disk = disk_with(before.runs.iter().map(committed).collect(), &after);
             prop_assert_eq!(disk.orphans(|endpoint| endpoint == "e").len(), 1);
             prop_assert_eq!(disk.orphans(|endpoint| endpoint == "f").len(), 0);
             for run in &after.runs {

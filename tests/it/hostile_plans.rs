@@ -68,7 +68,7 @@ struct Taken {
 
 /// Waits for a child and returns its status and its peak memory from the kernel, in bytes.
 #[expect(unsafe_code, reason = "no safe call gives the memory that one child took")]
-fn wait(child: &Child) -> (ExitStatus, u64) {
+pub fn wait(child: &Child) -> (ExitStatus, u64) {
     let pid = libc::pid_t::try_from(child.id()).unwrap();
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

@@ -70,6 +70,7 @@ mod lengths;
 mod lint;
 mod live;
 mod machine;
+mod many_runs;
 mod margins;
 mod memory;
 mod mix;

@@ -151,9 +151,9 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
         one
     });
     let given_up = GivenUpRuns::of(&workspace.store, Some(plan), &left_out);
-    let has_outcome = |run: &PlannedRun| workspace.disk.record(&run.id).is_some() || given_up.get(run).is_some();
+    let has_outcome = |run: &PlannedRun| workspace.disk.is_whole(&run.id) || given_up.get(run).is_some();
     if !workspace.expansion.runs.iter().any(has_outcome) {
-        let there = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.get(&run.id)?.unusable());
+        let there = workspace.expansion.runs.iter().filter_map(|run| workspace.disk.unusable(&run.id));
         there.for_each(|error| left_out.name(error));
         left_out.nothing_left()?;
         return Err(no_results(&args.plan, &args.changes, &args.folder));

@@ -245,8 +245,10 @@ fn runs<'c, 'a>(
 }
 
 fn cost<'r>(side: &Side, runs: impl Iterator<Item = &'r PlannedRun>, folder: Option<&Folder>) -> Result<Cost, Failure> {
-    let listed = folder.map(|folder| Ok::<_, Failure>(folder.store()?.list()?)).transpose()?.unwrap_or_default();
-    let disk = OnDisk::new(listed, &side.expansion);
+    let disk = match folder {
+        Some(folder) => OnDisk::read(&folder.store()?, &side.expansion)?,
+        None => OnDisk::without_results(&side.expansion),
+    };
     let estimator = Estimator::of(&side.loaded.plan, &side.expansion, &disk);
     Ok(estimator.cost(runs, u16::MAX, &mut HashSet::new()))
 }

@@ -160,7 +160,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
 
 /// Reports how many of the runs have no result yet, besides those that were given up.
 fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs, given_up: usize) {
-    let missing = picked.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count().saturating_sub(given_up);
+    let missing = picked.iter().filter(|run| !workspace.disk.has(&run.id)).count().saturating_sub(given_up);
     if missing > 0 {
         let plan = quoted(&plan.to_string_lossy());
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());

@@ -14,8 +14,9 @@ use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
 use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
+use crate::cli::mixed_servers::Servers;
 use crate::cli::options::Folder;
-use crate::cli::{mixed_servers, stderr};
+use crate::cli::stderr;
 use crate::expand::PlannedRun;
 use crate::export::breakdown::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::charts::Charts;
@@ -29,19 +30,32 @@ use crate::export::{Sheet, curves, events, requests};
 use crate::plan::{Plan, Slo};
 use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
-use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
+use crate::store::{self, Listed, RunRecord, ShortId, State, Store, StoreError};
 
 /// Maximum number of requests that a workbook includes by default: the capacity of one sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run with the names under which it is exported.
+/// A committed run with the names under which it is exported. Its record is read when its rows are.
 struct Chosen {
     sweep: Option<String>,
-    record: RunRecord,
+    /// The full id.
+    id: String,
+    attempt: u32,
+    /// Number of its requests, if it lists them.
+    requests: Option<u64>,
     labels: RunLabels,
 }
 
 impl Chosen {
+    fn of(sweep: Option<String>, labels: RunLabels, record: &RunRecord) -> Chosen {
+        let requests = record.files.get(Table::Requests.file()).map(|file| file.rows);
+        Chosen { sweep, id: record.id.clone(), attempt: record.attempt, requests, labels }
+    }
+
+    fn record(&self, store: &Store) -> Result<RunRecord, StoreError> {
+        store.commit(&self.id, self.attempt)
+    }
+
     fn named(&self) -> Named {
         (self.sweep.clone(), self.labels.clone())
     }
@@ -72,18 +86,17 @@ impl<'a> Source<'a> {
     ) -> Result<Source<'a>, Failure> {
         folder.must_exist()?;
         let left_out = LeftOut::default();
+        let mut servers = Servers::default();
         let chosen = match planned {
-            Some((workspace, picked)) => of_plan(workspace, picked, (folder, &left_out)),
-            None => of_folder(&store.list()?, (folder, &left_out)),
+            Some((workspace, picked)) => of_plan(workspace, picked, (folder, &left_out), &mut servers),
+            None => of_folder(store.stream()?, (folder, &left_out), &mut servers),
         };
         let known = GivenUpRuns::of(store, planned.map(|(workspace, _)| workspace.plan()), &left_out);
         let given_up = match planned {
             Some((workspace, picked)) => given_up_of_plan(workspace, picked, &known),
             None => given_up_of_folder(&known, &chosen),
         };
-        mixed_servers::notes(chosen.iter().map(|run| &run.record))
-            .iter()
-            .for_each(|note| stderr::complain(&format!("note: {note}")));
+        servers.notes().iter().for_each(|note| stderr::complain(&format!("note: {note}")));
         let axes = run_row::axes(chosen.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels)));
         let plan = planned.map(|(workspace, _)| workspace.plan());
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
@@ -175,8 +188,7 @@ impl<'a> Source<'a> {
     }
 
     fn requests(&self) -> u64 {
-        let rows = |run: &Chosen| run.record.files.get(Table::Requests.file()).map(|file| file.rows);
-        self.chosen.iter().filter_map(rows).sum()
+        self.chosen.iter().filter_map(|run| run.requests).sum()
     }
 
     /// Returns the rows of runs or of classes.
@@ -184,12 +196,15 @@ impl<'a> Source<'a> {
         let (runs, classes) = self.rows.get_or_init(|| {
             let (mut runs, mut classes) = (Vec::new(), Vec::new());
             for run in &self.chosen {
-                let answered = answers::read(self.store, &run.record, self.plan);
-                let Some(mut answered) = self.left_out.take(answered) else { continue };
+                let read = run.record(self.store).and_then(|record| {
+                    let answered = answers::read(self.store, &record, self.plan)?;
+                    Ok((record, answered))
+                });
+                let Some((record, mut answered)) = self.left_out.take(read) else { continue };
                 answered.labels = run.labels.clone();
                 let sweep = run.sweep.clone();
-                classes.extend(class_rows((self.plan, sweep.clone()), &run.record, &answered));
-                runs.push(run_row((self.plan, sweep), &run.record, answered));
+                classes.extend(class_rows((self.plan, sweep.clone()), &record, &answered));
+                runs.push(run_row((self.plan, sweep), &record, answered));
             }
             (runs, classes)
         });
@@ -230,15 +245,16 @@ impl<'a> Source<'a> {
                 &self.axes,
                 self.plan_name(),
                 self.of_each(|run| {
-                    let rows = self.store.stream_requests(&run.record)?.map_while(|row| self.row(row));
-                    let events = self.store.stream_events(&run.record)?.map_while(|row| self.row(row));
+                    let record = run.record(self.store)?;
+                    let rows = self.store.stream_requests(&record)?.map_while(|row| self.row(row));
+                    let events = self.store.stream_events(&record)?.map_while(|row| self.row(row));
                     // Both files are sealed from one journal and have one order.
                     let rows = rows.zip(events).map(|(row, events)| (row, events.gaps_ns));
-                    Ok((run.named(), run.record.facts.clone(), rows))
+                    Ok((run.named(), record.facts, rows))
                 }),
             ),
             Rows::Events => events::sheet(self.of_each(|run| {
-                let rows = self.store.stream_events(&run.record)?;
+                let rows = self.store.stream_events(&run.record(self.store)?)?;
                 Ok((run.named(), rows.map_while(|row| self.row(row))))
             })),
         }
@@ -258,8 +274,9 @@ impl<'a> Source<'a> {
 
     /// Returns the parts of a run, measured.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
-        let read = self.store.read(&run.record)?;
-        Ok((run.named(), measure(&read, &run.record.facts)?))
+        let record = run.record(self.store)?;
+        let read = self.store.read(&record)?;
+        Ok((run.named(), measure(&read, &record.facts)?))
     }
 
     /// Returns a row that was read from a file with a correct digest.
@@ -272,11 +289,12 @@ impl<'a> Source<'a> {
     /// Returns the runs as in runs.parquet, each once.
     pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
-        let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
+        let runs = self.chosen.iter().filter(|run| seen.insert(run.id.clone()));
         let stored = |run: &Chosen| {
-            let answered = self.left_out.take(answers::read(self.store, &run.record, None))?;
-            let started = run.record.started.to_string();
-            Some(StoredRun { labels: run.record.labels(), started, metrics: answered.metrics })
+            let record = self.left_out.take(run.record(self.store))?;
+            let answered = self.left_out.take(answers::read(self.store, &record, None))?;
+            let started = record.started.to_string();
+            Some(StoredRun { labels: record.labels(), started, metrics: answered.metrics })
         };
         runs.filter_map(stored).collect()
     }
@@ -294,11 +312,17 @@ fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, Ro
     turns(run.rows(), facts).into_iter().map(|turn| Ok((Turn(turn), measure_turn(run, turn, facts)?))).collect()
 }
 
-fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
+fn of_plan(
+    workspace: &Workspace,
+    picked: &[&PlannedRun],
+    folder: (&Folder, &LeftOut),
+    servers: &mut Servers,
+) -> Vec<Chosen> {
     let named = |run: &PlannedRun| {
-        let record = usable(workspace.disk.get(&run.id)?, folder)?.clone();
-        let labels = as_planned(record.labels(), run);
-        Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
+        let listed = workspace.disk.has(&run.id).then(|| workspace.disk.listed(ShortId::of(&run.id))).flatten()?;
+        let record = usable(&listed, folder)?;
+        servers.add(record);
+        Some(Chosen::of(Some(run.sweep.to_string()), as_planned(record.labels(), run), record))
     };
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
@@ -306,7 +330,7 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &Lef
 /// Returns the selected runs that were given up and have no result.
 fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &GivenUpRuns) -> Vec<GivenUpRow> {
     let row = |run: &PlannedRun| {
-        let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
+        let found = known.get(run).filter(|_| !workspace.disk.is_whole(&run.id))?;
         let (plan, sweep) = (workspace.plan().name.clone(), run.sweep.to_string());
         Some(GivenUpRow {
             plan: Some(plan),
@@ -320,7 +344,7 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
 
 /// Returns the folder's runs that were given up and have no result.
 fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
-    let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
+    let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.id == found.id);
     known.all().into_iter().filter(|found| !has_result(found)).map(|found| given_up_row(found, None)).collect()
 }
 
@@ -340,9 +364,13 @@ fn limits(plan: &Plan) -> Option<String> {
     plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
 
-fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
-    let records = listed.iter().filter_map(|listed| usable(listed, folder)).cloned();
-    records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
+fn of_folder(listed: impl Iterator<Item = Listed>, folder: (&Folder, &LeftOut), servers: &mut Servers) -> Vec<Chosen> {
+    let chosen = listed.filter_map(|listed| {
+        let record = usable(&listed, folder)?;
+        servers.add(record);
+        Some(Chosen::of(None, record.labels(), record))
+    });
+    chosen.collect()
 }
 
 /// Returns the record of a run that can be exported. A run that cannot be exported is always reported. A

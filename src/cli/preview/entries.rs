@@ -231,7 +231,8 @@ impl Preview {
         if seen.whole {
             let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
             let orphans = workspace.disk.orphans(is_ours).into_iter();
-            runs.extend(orphans.filter(|record| !may_be_asked_for(workspace, record)).map(orphan));
+            let orphans = orphans.filter_map(|id| workspace.disk.listed(id)?.record);
+            runs.extend(orphans.filter(|record| !may_be_asked_for(workspace, record)).map(|record| orphan(&record)));
         }
         let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
         let is_to_do = |entry: &&Entry| entry.state.is_work();

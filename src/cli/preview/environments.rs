@@ -33,13 +33,13 @@ pub(crate) struct Differs {
 
 /// Returns the differences between `asked` servers and this machine on one side and `records`, the results
 /// of the plan, on the other.
-pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
+pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
     for record in records {
         let endpoint = &record.spec.endpoint.name;
         let ready = asked.iter().find(|asked| asked.endpoint == *endpoint && asked.is_ready());
-        let of_server = ready.map(|asked| of_server(record, asked)).unwrap_or_default();
+        let of_server = ready.map(|asked| of_server(&record, asked)).unwrap_or_default();
         let of_server = of_server.into_iter().map(|pair| (Some(endpoint.clone()), pair));
         let of_client = of_client(&record.environment, &here).into_iter().map(|pair| (None, pair));
         for (endpoint, (what, committed, now)) in of_server.chain(of_client).filter(|(_, (_, old, new))| old != new) {
@@ -67,8 +67,8 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
     let name = &run.spec.endpoint.name;
     let ready = asked.iter().find(|asked| asked.endpoint == *name && asked.is_ready());
-    let record = workspace.disk.record(&run.id).map(|record| &record.environment.fingerprint);
-    let (Some(asked), Some(was)) = (ready, record.filter(|was| was.version.is_some())) else { return };
+    let server = workspace.disk.said(&run.id).and_then(|said| said.server.as_deref());
+    let (Some(asked), Some(was)) = (ready, server.filter(|was| was.version.is_some())) else { return };
     let changed = changed(run, was, &asked.said);
     if !changed.is_empty() {
         let retries = plan.endpoints.get(name).map_or(0, Endpoint::retries);
@@ -86,7 +86,7 @@ pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndp
     let broken = |asked: &ProbedEndpoint| {
         let of_endpoint = runs().filter(|run| run.spec.endpoint.name == asked.endpoint);
         let first = of_endpoint
-            .filter_map(|run| Some((run, &workspace.disk.record(&run.id)?.environment.fingerprint)))
+            .filter_map(|run| Some((run, workspace.disk.said(&run.id)?.server.as_deref()?)))
             .find_map(|(run, was)| changed(run, was, &asked.said).into_iter().next());
         first.map(|changed| pin_broken(&asked.endpoint, &changed))
     };

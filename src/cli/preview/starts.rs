@@ -11,7 +11,6 @@ use crate::graph::build;
 use crate::report::format::{digits, duration};
 use crate::units::text::counted;
 
-use super::super::estimate::earlier_starts;
 use super::super::workspace::Workspace;
 
 /// The starts of one endpoint's servers.
@@ -50,7 +49,7 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
         // for every run.
         let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start || spec.endpoint.restarts());
         let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
-        let earlier = earlier_starts(&workspace.disk, endpoint);
+        let earlier = workspace.disk.history().starts(endpoint);
         Starts {
             endpoint: endpoint.to_owned(),
             starts,

@@ -15,7 +15,7 @@ use crate::report::calibration;
 use crate::report::format::plain;
 use crate::report::progress::Screen;
 use crate::server::client_environment;
-use crate::store::{RunRecord, Store};
+use crate::store::Store;
 use crate::sweep::Summary;
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::resume::{Action, Decision};
@@ -35,7 +35,7 @@ pub(super) fn conclude(
     let fresh = workspace.store.clone();
     let left_out = LeftOut::default();
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
-    pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
+    pruned.filter_map(|(run, _)| workspace.disk.unusable(&run.id)).for_each(|error| left_out.name(error));
     let shown = match answers::print_table(&fresh, workspace.plan(), &runs, (args.colour, &left_out)) {
         // A closed terminal receives no table, and the run was interrupted.
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
@@ -133,10 +133,10 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
 
 /// Returns the short ids of those of `work` whose result was not replaced, or that have none.
 fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
-    let attempt = |record: Option<&RunRecord>| record.map(|record| record.attempt);
     let is_left = |run: &&PlannedRun| {
         let now = fresh.run(&run.id.short()).ok().flatten();
-        attempt(now.and_then(|listed| listed.record).as_ref()) == attempt(workspace.disk.record(&run.id))
+        now.and_then(|listed| listed.record).map(|record| record.attempt)
+            == workspace.disk.said(&run.id).map(|said| said.attempt)
     };
     work.filter(is_left).map(|run| run.id.short()[..8].to_owned()).collect()
 }

@@ -51,6 +51,7 @@ pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
         preview::show(&workspace, &args.selection, wishes, view)?;
         return Ok(Exit::Done);
     }
+    workspace.disk.remember();
     workspace.budget_allows_a_run()?;
     if args.gate {
         gate::is_one(workspace.plan())?;

@@ -65,13 +65,20 @@ pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&
     if store.remote().is_none() {
         return runs.to_vec();
     }
-    let record = |run: &PlannedRun| store.run(&run.id.short()).ok().flatten()?.record;
-    let absent = |run: &PlannedRun| record(run).map_or(0, |record| store.absent_bytes(&record));
-    let absent: Vec<u64> = runs.iter().map(|run| absent(run)).collect();
-    if absent.iter().sum::<u64>() <= MOST_FETCHED {
+    let lacking: Vec<bool> = runs.iter().map(|run| store.lacks_rows(&run.id.short())).collect();
+    let mut absent = runs.iter().zip(&lacking).filter(|(_, lacks)| **lacks).map(|(run, _)| {
+        let record = store.run(&run.id.short()).ok().flatten().and_then(|listed| listed.record);
+        record.map_or(0, |record| store.absent_bytes(&record))
+    });
+    // Reads only as many records as it takes to exceed the limit.
+    let is_much = |sum: &mut u64, bytes: u64| {
+        *sum += bytes;
+        Some(*sum > MOST_FETCHED)
+    };
+    if !absent.by_ref().scan(0, is_much).any(|is_much| is_much) {
         return runs.to_vec();
     }
-    runs.iter().copied().zip(absent).filter(|(_, absent)| *absent == 0).map(|(run, _)| run).collect()
+    runs.iter().copied().zip(lacking).filter(|(_, lacks)| !lacks).map(|(run, _)| run).collect()
 }
 
 /// Returns a note on the number of runs missing from the table.

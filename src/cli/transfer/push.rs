@@ -23,8 +23,10 @@ pub(crate) fn run(args: PushArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     let objects = ObjectResults::open(&args.url)?;
     let plan = args.of_plan()?;
-    let mut listed = Store::open(&args.folder.results).list()?;
-    listed.retain(|run| plan.as_ref().is_none_or(|ids| ids.contains(&run.id)));
+    let is_asked = |run: &Listed| plan.as_ref().is_none_or(|ids| ids.contains(&run.id));
+    // Each record is read again when its run is sent.
+    let without_record = |run: Listed| is_asked(&run).then_some(Listed { record: None, ..run });
+    let listed = Store::open(&args.folder.results).survey(&without_record)?;
     let left_out: Vec<LeftOut> = listed.iter().filter_map(left_out).collect();
     let whole: Vec<&Listed> = listed.iter().filter(|run| run.state.problem().is_none()).collect();
     if !whole.is_empty() {

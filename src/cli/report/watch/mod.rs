@@ -147,7 +147,7 @@ fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report),
 }
 
 fn has_results(asked: &Asked) -> bool {
-    asked.folder.store().is_ok_and(|store| store.list().is_ok_and(|runs| !runs.is_empty()))
+    asked.folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs))
 }
 
 /// Returns when results, attempts and the plan last changed, as far as their folders show: a commit is a

@@ -1,0 +1,189 @@
+//! All committed runs with a quick check of each, in little memory.
+//!
+//! A run whose files are those that an earlier sweep read (`stamp`) is not read again (`index`). Stores below
+//! [`WORTH`] runs have no index.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::Store;
+use super::brief::{Brief, Common, ShortId};
+use super::error::StoreError;
+use super::folder::Folder;
+use super::index::Index;
+use super::inventory::{self, Entered};
+use super::list::{Listed, RUNS_A_THREAD, State};
+use super::parallel;
+use super::stamp::Folders;
+use crate::expand::{RunId, RunSpec};
+
+/// Number of runs from which an index pays.
+const WORTH: usize = 1_000;
+/// For how long a file must be unchanged before it is remembered: a clock ticks rarely on some file systems,
+/// and that of a file server may be behind.
+const SETTLED: Duration = Duration::from_secs(10);
+/// Number of runs read anew that are worth another index.
+const NEWS: usize = 100;
+
+/// When runs are remembered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// The smallest store with an index.
+    pub(super) worth: usize,
+    /// For how long a file must be unchanged.
+    pub(super) settled: Duration,
+    /// The number of runs read anew that are worth another index.
+    pub(super) news: usize,
+}
+
+impl Rules {
+    /// The rules; tests may ask for an index of everything. Never in builds without debug assertions.
+    fn now() -> Rules {
+        match cfg!(debug_assertions) && std::env::var_os("SWEEPLINE_INDEX_ALL").is_some() {
+            true => Rules { worth: 0, settled: Duration::ZERO, news: 1 },
+            false => Rules { worth: WORTH, settled: SETTLED, news: NEWS },
+        }
+    }
+}
+
+/// All committed runs of a results folder.
+#[derive(Debug, Default)]
+pub struct Overview {
+    runs: HashMap<ShortId, Brief>,
+    /// Number of runs whose record was read.
+    read: usize,
+    /// Whether to write another index.
+    is_news: bool,
+}
+
+impl Overview {
+    /// Returns an overview of these runs.
+    pub fn of(runs: impl IntoIterator<Item = (ShortId, Brief)>) -> Overview {
+        Overview { runs: runs.into_iter().collect(), read: 0, is_news: false }
+    }
+
+    /// Returns the run with this id, whole or not.
+    pub fn get(&self, id: &RunId) -> Option<&Brief> {
+        self.runs.get(&ShortId::of(id))
+    }
+
+    /// Returns every run, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (ShortId, &Brief)> {
+        self.runs.iter().map(|(id, brief)| (*id, brief))
+    }
+
+    /// Returns the number of runs.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether there is no run.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Returns for how many runs the record was read; the others are those of an earlier sweep.
+    pub fn read(&self) -> usize {
+        self.read
+    }
+}
+
+impl Store {
+    /// Returns all committed runs with a quick check of each; `planned` is the plan's spec of a run, if the
+    /// plan has it.
+    ///
+    /// Fails if the folder itself cannot be read; a problem of a run is its state.
+    pub fn overview<'p>(
+        &self,
+        planned: &(impl Fn(ShortId) -> Option<&'p RunSpec> + Sync),
+    ) -> Result<Overview, StoreError> {
+        self.overview_by(Rules::now(), planned)
+    }
+
+    pub(super) fn overview_by<'p>(
+        &self,
+        rules: Rules,
+        planned: &(impl Fn(ShortId) -> Option<&'p RunSpec> + Sync),
+    ) -> Result<Overview, StoreError> {
+        let began = SystemTime::now();
+        let common = Common::default();
+        let names = self.names()?;
+        let eye = Eye::open(self, rules, (&names, &common))?;
+        let read = AtomicUsize::new(0);
+        let one = |name: &String| {
+            let id = ShortId::named(name)?;
+            let stamp = eye.folders().and_then(|folders| folders.stamp(name));
+            if let Some((stamp, said)) = stamp.and_then(|(stamp, _)| Some((stamp, eye.index.get(id, stamp)?))) {
+                let (state, said) = (State::Whole, Some(said.clone()));
+                return Some((id, Brief { state, said, wants_entry: false, stamp: Some(stamp) }));
+            }
+            let listed = self.look(eye.inventory.as_ref(), name)?;
+            read.fetch_add(1, Ordering::Relaxed);
+            let stamp = stamp.filter(|(_, changed)| is_remembered(&listed, *changed, began, rules));
+            let brief = Brief::of(&listed, &common, planned(id));
+            Some((id, Brief { stamp: stamp.map(|(stamp, _)| stamp), ..brief }))
+        };
+        let runs: HashMap<ShortId, Brief> = parallel::filter_map(&names, RUNS_A_THREAD, &one).into_iter().collect();
+        let read = read.into_inner();
+        let is_news = eye.folders().is_some() && read >= rules.news;
+        Ok(Overview { runs, read, is_news })
+    }
+
+    /// Remembers an overview for later ones. Best effort.
+    pub fn remember(&self, overview: &Overview) {
+        if overview.is_news {
+            let runs = overview.runs.values().filter_map(|brief| Some((brief.stamp?, brief.said.as_ref()?)));
+            Index::write(&self.layout, runs);
+        }
+    }
+
+    /// Applies `work` to each of these runs that may need attention: all but those that an earlier sweep found
+    /// whole and entered.
+    pub(super) fn unsettled<R: Send>(
+        &self,
+        names: &[String],
+        work: &(impl Fn(Listed) -> Option<R> + Sync),
+    ) -> Result<Vec<R>, StoreError> {
+        let common = Common::default();
+        let eye = Eye::open(self, Rules::now(), (names, &common))?;
+        let is_known = |name: &str| {
+            let (id, stamp) = (ShortId::named(name)?, eye.folders()?.stamp(name)?.0);
+            eye.index.get(id, stamp).map(drop)
+        };
+        let one = |name: &String| match is_known(name) {
+            Some(()) => None,
+            None => self.look(eye.inventory.as_ref(), name).and_then(work),
+        };
+        Ok(parallel::filter_map(names, RUNS_A_THREAD, &one))
+    }
+}
+
+/// The means to look at many runs.
+struct Eye {
+    inventory: Option<Folder>,
+    /// `runs/`, if runs are remembered.
+    runs: Option<Folder>,
+    index: Index,
+}
+
+impl Eye {
+    fn open(store: &Store, rules: Rules, (names, common): (&[String], &Common)) -> Result<Eye, StoreError> {
+        let inventory = inventory::folder(&store.layout)?;
+        let runs = (names.len() >= rules.worth).then(|| Folder::open(&store.layout.runs()).ok()).flatten();
+        let index = runs.as_ref().map(|_| Index::read(&store.layout, common)).unwrap_or_default();
+        Ok(Eye { inventory, runs, index })
+    }
+
+    fn folders(&self) -> Option<Folders<'_>> {
+        Some(Folders { runs: self.runs.as_ref()?, inventory: self.inventory.as_ref()? })
+    }
+}
+
+/// Whether a run may be remembered: nothing is wrong with it, and its files, last changed at this second, are
+/// old enough.
+fn is_remembered(listed: &Listed, changed: i64, began: SystemTime, rules: Rules) -> bool {
+    let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let is_old = i128::from(changed) + i128::from(rules.settled.as_secs()) <= i128::from(began.as_secs());
+    is_old && listed.state == State::Whole && listed.entered == Entered::Same
+}

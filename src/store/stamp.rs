@@ -1,0 +1,73 @@
+//! Identifies the files of a run without reading them, as `make` and git do: a file that was not written
+//! since has the same number, size and times.
+//!
+//! The time of the last change cannot be set by a program, so a file that is written again has another
+//! stamp, except within the resolution of the clock. Therefore only files that have been unchanged for a
+//! while are ever remembered (`overview`).
+
+use rustix::fs::{FileType, Stat};
+use sha2::{Digest, Sha256};
+
+use super::folder::Folder;
+use super::layout::RUN_JSON;
+use super::remote::SHARED;
+use crate::rows::Table;
+
+/// Identifies the `run.json` of a run, its entry in the inventory, and the sizes of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp(pub(super) [u8; 16]);
+
+/// The open folders of a store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Folders<'a> {
+    /// `runs/`.
+    pub(super) runs: &'a Folder,
+    /// `inventory/`.
+    pub(super) inventory: &'a Folder,
+}
+
+impl Folders<'_> {
+    /// Returns the stamp of the run `id` (short), and when its files were last changed, in seconds; `None` if
+    /// any of them is missing or cannot be looked at.
+    pub(super) fn stamp(self, id: &str) -> Option<(Stamp, i64)> {
+        let mut hasher = Sha256::new();
+        let record = self.runs.look(&format!("{id}/{RUN_JSON}")).ok()??;
+        let entry = self.inventory.look(&format!("{id}.json")).ok()??;
+        for file in [&record, &entry] {
+            identity(file)?.iter().for_each(|number| hasher.update(number.to_le_bytes()));
+        }
+        let mut is_partial = false;
+        for table in Table::ALL {
+            let size = match self.runs.look(&format!("{id}/{}", table.file())).ok()? {
+                Some(file) => i128::from(regular(&file)?.st_size),
+                None => -1,
+            };
+            is_partial |= size < 0;
+            hasher.update(size.to_le_bytes());
+        }
+        // Files may be absent if they are in the shared results.
+        let is_copy = is_partial && self.runs.look(&format!("{id}/{SHARED}")).ok()?.is_some();
+        hasher.update([u8::from(is_copy)]);
+        let digest = hasher.finalize();
+        let newest = record.st_ctime.max(entry.st_ctime);
+        Some((Stamp(digest[..16].try_into().ok()?), newest as i64))
+    }
+}
+
+fn regular(file: &Stat) -> Option<&Stat> {
+    (FileType::from_raw_mode(file.st_mode) == FileType::RegularFile).then_some(file)
+}
+
+/// Returns the numbers that another file, or another content, does not have.
+fn identity(file: &Stat) -> Option<[i128; 7]> {
+    let file = regular(file)?;
+    Some([
+        file.st_dev.into(),
+        file.st_ino.into(),
+        file.st_size.into(),
+        file.st_mtime.into(),
+        file.st_mtime_nsec.into(),
+        file.st_ctime.into(),
+        file.st_ctime_nsec.into(),
+    ])
+}

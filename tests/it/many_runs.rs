@@ -1,0 +1,146 @@
+//! A store of many runs: commands hold a small part of each, however large its record is, and see every change.
+
+use std::fs::File;
+use std::path::Path;
+
+use sweepline::expand::{PlannedRun, expand};
+use sweepline::plan;
+use sweepline::rows::{Environment, Facts, Outcome, Phase, Record, RequestRow, Windows};
+use sweepline::store::{Commit, Store, Writer};
+
+use super::hostile_plans::wait;
+use super::lab::Lab;
+
+const PLAN: &str = "sweepline: 1
+name: many
+endpoints: { demo: { engine: mock } }
+models: { m: { id: tiny } }
+sweeps:
+  s: { matrix: { endpoint: demo, model: m, scenario: B1, qps: { from: 1, to: 160, step: 1 } } }
+";
+
+/// Runs in the store at first, and later.
+const SIZES: [usize; 2] = [24, 160];
+/// Bytes of a record.
+const RECORD: usize = 256 * 1024;
+/// Growth of memory from the first store to the second. Their records differ by twice as much.
+const MOST_GROWTH: u64 = ((SIZES[1] - SIZES[0]) * RECORD / 2) as u64;
+
+/// Commits a run whose server listed very many models.
+fn commit(writer: &Writer, run: &PlannedRun) {
+    let row = RequestRow {
+        released_ns: Some(0),
+        sent_ns: Some(10),
+        ended_ns: Some(20),
+        outcome: Outcome::Ok,
+        ..RequestRow::wanted(0, Phase::Measure, 0)
+    };
+    let windows =
+        Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 1_000_000_000, end_ns: 1_000_000_000 };
+    let attempt = writer.begin(&run.id.to_string(), &run.spec).unwrap();
+    let mut journal = attempt.journal().unwrap();
+    journal.append(&[Record { row, gaps_ns: Vec::new() }]).unwrap();
+    journal.finish().unwrap();
+    attempt.samples().unwrap().finish().unwrap();
+    let models = (0..RECORD / 64).map(|at| format!("{at:060}")).collect();
+    let commit = Commit {
+        environment: Environment { models, ..Environment::default() },
+        facts: Facts { windows, scheduled: 1, scheduled_in_window: 1, ..Facts::default() },
+        generator_digest: "0".repeat(64),
+        samples: 0,
+        texts: None,
+        reason: None,
+    };
+    attempt.commit(commit).unwrap();
+}
+
+/// Commits some runs of the plan, several at a time: each waits for the disk.
+fn commit_all(lab: &Lab, runs: &[PlannedRun]) {
+    let writer = Store::lock(lab.results()).unwrap();
+    std::thread::scope(|scope| {
+        for part in runs.chunks(runs.len().div_ceil(8)) {
+            scope.spawn(|| part.iter().for_each(|run| commit(&writer, run)));
+        }
+    });
+}
+
+fn planned(lab: &Lab) -> Vec<PlannedRun> {
+    let loaded = plan::load(&lab.write("plan.yaml", PLAN)).unwrap();
+    expand(&loaded.plan).unwrap().runs
+}
+
+/// The memory that a command takes at most, in bytes.
+fn peak(lab: &Lab, args: &[&str]) -> u64 {
+    let into = |name: &str| File::create(lab.path().join(name)).unwrap();
+    let child = lab.command(args).stdout(into("out")).stderr(into("err")).spawn().unwrap();
+    let (status, peak) = wait(&child);
+    let said = std::fs::read_to_string(lab.path().join("err")).unwrap();
+    assert!(status.success(), "{args:?}: {status}\n{said}");
+    peak
+}
+
+#[timed_test]
+fn memory_does_not_depend_on_the_size_of_records() {
+    let lab = Lab::new();
+    let runs = planned(&lab);
+    let prefix = &runs[0].id.short()[..8];
+    let commands: [&[&str]; 5] = [
+        &["preview", "plan.yaml"],
+        &["list"],
+        &["list", "--format", "json"],
+        &["why", prefix, "--plan", "plan.yaml"],
+        &["export", "--columns", "run_id", "-o", "runs.csv"],
+    ];
+    let mut peaks = Vec::new();
+    let mut there = 0;
+    for size in SIZES {
+        commit_all(&lab, &runs[there..size]);
+        there = size;
+        peaks.push(commands.map(|args| peak(&lab, args)));
+    }
+    for ((args, before), after) in commands.iter().zip(peaks[0]).zip(peaks[1]) {
+        println!("{args:?}: {} MiB, then {} MiB", before >> 20, after >> 20);
+        assert!(after < before + MOST_GROWTH, "{args:?}: from {before} to {after} bytes");
+    }
+    assert_eq!(lab.ok(&["list", "--format", "json"]).json()["runs"].as_array().unwrap().len(), SIZES[1]);
+}
+
+/// Damages a file of a run: the program has to see each, although it remembers the run.
+const DAMAGES: [(&str, fn(&Path), &str); 3] = [
+    ("run.json", |path| flip_a_bit(path), "corrupt: run.json is damaged"),
+    ("requests.parquet", |path| std::fs::remove_file(path).unwrap(), "corrupt: requests.parquet is missing"),
+    ("", |path| std::fs::remove_dir_all(path).unwrap(), "deleted since"),
+];
+
+fn flip_a_bit(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[timed_test]
+fn a_run_that_changed_is_seen_among_those_that_are_remembered() {
+    let lab = Lab::new();
+    let runs = planned(&lab);
+    commit_all(&lab, &runs[..4]);
+    let command = |args: &[&str]| {
+        let output = lab.command(args).env("SWEEPLINE_INDEX_ALL", "1").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let only = ["--only", "qps <= 4"];
+    let (_, said) = command(&[&["run", "plan.yaml"], &only[..]].concat());
+    assert!(said.contains("nothing to do; the results of all 4 runs are in"), "{said}");
+    let index = lab.results().join("derived/runs.index");
+    assert!(index.exists(), "{said}");
+    let before = std::fs::read(&index).unwrap();
+    for ((file, damage, told), run) in DAMAGES.into_iter().zip(&runs) {
+        damage(&lab.results().join("runs").join(run.id.short()).join(file));
+        let (_, said) = command(&["why", &run.id.short(), "--plan", "plan.yaml"]);
+        assert!(said.contains(told), "{said}");
+    }
+    let (_, said) = command(&[&["preview", "plan.yaml", "--format", "json"], &only[..]].concat());
+    let preview: serde_json::Value = serde_json::from_str(&said[..=said.rfind('}').unwrap()]).unwrap();
+    let states = &preview["totals"]["states"];
+    assert_eq!([&states["cached"], &states["redo"], &states["new"]], [1, 2, 1], "{states}");
+    assert_eq!(std::fs::read(&index).unwrap(), before, "`preview` and `why` write nothing");
+}
