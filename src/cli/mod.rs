@@ -169,14 +169,13 @@ pub enum Command {
     Capacity(capacity::CapacityArgs),
     /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),
-    /// Find out why a server is slow: symptoms, likely causes, and decode speed next to the
-    /// memory-bandwidth limit
+    /// Find out why a server is slow: its symptoms and their likely causes
     Diagnose(diagnose::DiagnoseArgs),
     /// Inspect, convert and sample data sets and traces, or make anonymous profiles of them
     Dataset(dataset::DatasetArgs),
     /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
-    /// Measure the load generator's own error on this machine, and the highest load at which it stays small
+    /// Measure the load generator's own error on this machine, by load
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),

@@ -246,7 +246,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     honest(&lab.measured(&["run", "yes.yaml"]));
     // It is undecided whether the objective holds in such a short window.
     let ended = lab.run(&["run", "yes.yaml", "--gate"]);
-    let kept = "kept\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
+    let kept = "conditions met\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.stderr.contains(kept) && ended.stderr.contains(", at most 2s: yes"), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 4, "the gate lets it through");
 }
