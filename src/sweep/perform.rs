@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -213,7 +214,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Err(reason) => {
             if let Some(detail) = launched.as_ref().and_then(|(watch, _)| watch.death()) {
                 let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None };
-                return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
+                let error = with_death(EngineError::Spoiled(spoiled), None, &stop);
+                return Err(abandon(attempt, error, retries));
             }
             attempt.fail(&reason).map_err(RunError::Store)?;
             return Err(RunError::Failed(reason));
@@ -258,6 +260,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         }
     };
     let texts = texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>);
+    let halted = stop.clone();
     let finished = if starts.len() > 1 {
         let of_endpoint = (&hooks.endpoint, &target, hooks.folder.as_path());
         let redact = target.clone();
@@ -296,7 +299,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooked = hooking.after(&mut hook_runs);
     let finished = match finished {
         Ok(finished) => finished,
-        Err(error) => return Err(abandon(attempt, with_death(error, watch), retries)),
+        Err(error) => return Err(abandon(attempt, with_death(error, watch, &halted), retries)),
     };
     let start = environment.server_start.clone().filter(|_| run.spec.start);
     if let (Some(before), Some(now)) = (&said.version, other_version(&question, &said)) {
@@ -376,15 +379,30 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }
 
-/// Adds how a launched server ended, if it ended during the run.
-fn with_death(error: EngineError, watch: Option<ServerWatch>) -> EngineError {
+/// Adds how a launched server ended, if it ended during the run. If the sweep is stopped too, the run was
+/// interrupted.
+fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Receiver<bool>) -> EngineError {
     match error {
         EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::ServerDied => {
+            if is_stopped_soon(stop) {
+                return EngineError::Stopped;
+            }
             let detail = watch.and_then(|watch| watch.death()).unwrap_or(spoiled.detail);
             EngineError::Spoiled(Spoiled { detail, ..spoiled })
         }
         other => other,
     }
+}
+
+/// Returns whether the sweep is stopped now or in a moment. Slurm ends a preempted job by a signal to all of
+/// its processes: the server may end before this process has noticed the signal.
+fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
+    const MOMENT: Duration = Duration::from_secs(1);
+    let until = Instant::now() + MOMENT;
+    while !*stop.borrow() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    *stop.borrow()
 }
 
 /// Abandons the attempt with its reason.

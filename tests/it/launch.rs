@@ -521,6 +521,29 @@ fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
     nothing_left(&lab);
 }
 
+#[timed_test]
+fn a_signal_to_all_processes_of_a_job_interrupts_the_run_and_spoils_nothing() {
+    let lab = lab(&plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 20s"));
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let mut running = Running::start(command.env(MARK, lab.path()));
+    begun(&lab, &mut running);
+    // A cluster that preempts a job signals all of its processes; here the sweep is the last one to notice.
+    for process in [processes(&lab, "supervise"), processes(&lab, "mock")].concat() {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(process).unwrap(), Signal::TERM).unwrap();
+    }
+    wait_for("the end of the server", || processes(&lab, "mock").is_empty().then_some(()));
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}{}", ended.stdout, ended.stderr);
+    let attempts: Vec<_> =
+        fs::read_dir(lab.results().join("attempts")).unwrap().map(|one| one.unwrap().path()).collect();
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
+    let attempt: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(attempts[0].join("attempt.json")).unwrap()).unwrap();
+    assert!(attempt["spoiled"].is_null() && attempt["failure"] == "interrupted", "{attempt:#}");
+    nothing_left(&lab);
+}
+
 #[test]
 fn keys_in_plain_words_and_one_server_under_two_names_are_mistakes() {
     let key = "sk-0123456789abcdef0123";

@@ -22,7 +22,7 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
     if wanted.is_empty() {
         return Ok(Document { folder: None, elements: batch.told(|_| None), files: Vec::new() });
     }
-    let plan = explicit(&batch.workspace.loaded.plan);
+    let plan = spelled_out(&batch.workspace.loaded.plan);
     let text = text_of_plan(batch, &plan)?;
     let submissions = batch.workspace.store.layout().submissions();
     // Every manifest is generated before anything is written.
@@ -45,13 +45,23 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
         return Ok(Document { folder: Some(folder), elements: batch.told(|_| None), files });
     }
     kubectl::apply(&folder.join(&files[0].name)).map_err(Failure::Usage)?;
-    for element in record.elements.iter_mut().filter(|element| element.waits_for.is_empty()) {
-        kubectl::apply(&element.file).map_err(Failure::Usage)?;
-        element.is_handed_over = true;
-    }
-    record.write(&folder).map_err(unexpected)?;
+    hand_over(&mut record, &folder)?;
     let job = |at: usize| batch.is_wanted(at).then(|| shared.name(Some(at)));
     Ok(Document { folder: Some(folder), elements: batch.told(job), files })
+}
+
+/// Applies the Jobs without dependencies, and writes the record. If one is refused, the record has it and
+/// those before it: whether the server has it is unknown if only its response was lost.
+fn hand_over(record: &mut Submission, folder: &Path) -> Result<(), Failure> {
+    let mut so_far = Submission { elements: Vec::new(), ..record.clone() };
+    for element in record.elements.iter_mut().filter(|element| element.waits_for.is_empty()) {
+        let applied = kubectl::apply(&element.file);
+        element.is_handed_over = true;
+        so_far.elements.push(element.clone());
+        so_far.write(folder).map_err(unexpected)?;
+        applied.map_err(|error| Failure::Usage(format!("{error}; submit again for the other jobs")))?;
+    }
+    record.write(folder).map_err(unexpected)
 }
 
 /// Returns six digits of the digest of the ids of all open runs.
@@ -63,6 +73,18 @@ fn digest(batch: &Batch) -> String {
 
 fn unexpected(error: std::io::Error) -> Failure {
     Failure::Unexpected(anyhow::Error::new(error).context("cannot write the manifests"))
+}
+
+/// Returns the plan with all values spelled out, except the resources of its endpoints: on one machine
+/// launched servers share one and take turns; here each has a job, unless the plan says otherwise.
+fn spelled_out(plan: &Plan) -> Plan {
+    let mut all = explicit(plan);
+    for (name, endpoint) in &mut all.endpoints {
+        if let Some(written) = plan.endpoints.get(name) {
+            endpoint.resource.clone_from(&written.resource);
+        }
+    }
+    all
 }
 
 /// Returns the plan with all values spelled out: a pod reads no other file.
@@ -116,8 +138,8 @@ fn submitted(batch: &Batch, shared: &Shared, at: usize, waits: &BTreeMap<usize, 
     }
 }
 
-/// Submits the jobs whose dependencies have all ended, and successfully if required. Returns whether
-/// there were any.
+/// Submits the jobs whose dependencies have all ended, and cancels those that need the result of one that
+/// failed. Returns whether there were any.
 pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -> Result<bool, Failure> {
     let of = |name: &String| jobs.iter().find(|job| job.element.job == *name);
     let has_ended = |name: &String| of(name).is_none_or(|job| !job.is_live());
@@ -126,11 +148,17 @@ pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -
     for (folder, submission) in submissions.iter_mut().filter(|(_, submission)| submission.on == Cluster::Kubernetes) {
         for element in &mut submission.elements {
             let is_held = !element.is_handed_over && !element.is_cancelled;
-            if is_held && element.waits_for.iter().all(has_ended) && element.needs.iter().all(is_well) {
+            if !is_held || !element.waits_for.iter().all(has_ended) {
+                continue;
+            }
+            if element.needs.iter().all(is_well) {
                 kubectl::apply(&element.file).map_err(Failure::Usage)?;
                 element.is_handed_over = true;
-                any = true;
+            } else {
+                // As by Slurm: the next `submit` makes a new job, behind a new one of what it needs.
+                element.is_cancelled = true;
             }
+            any = true;
         }
         submission.write(folder).map_err(unexpected)?;
     }

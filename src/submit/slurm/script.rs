@@ -163,9 +163,11 @@ case $code in
   0 | 3) exit 0 ;;
   # 6: something is missing that may exist at the next try. 130, 143: stopped before it was done.
   6 | 130 | 143)
-    state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)
+    # Not $SLURM_JOB_ID: for the last element of an array it is the whole array.
+    job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    state=$(squeue --noheader --jobs="$job" --format=%T)
     if [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt {restarts} ]; then
-      scontrol requeue "$SLURM_JOB_ID"
+      scontrol requeue "$job"
     fi
     ;;
 esac
