@@ -73,8 +73,8 @@ mod tests {
     use crate::plan::Validity;
     use crate::rows::{Pauses, Standstill, Windows};
 
-    /// Returns the verdict on a run of two workers, after a change of its facts, and with every `late`-th request of the
-    /// second one sent 3 ms late.
+    /// Returns the verdict on a run of two workers, after a change of its facts; every `late`-th request of the second
+    /// one is sent 3 ms late.
     fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
         let (mut records, mut facts) = Run { seconds: 20.0, ..Run::open(100.0) }.make();
         for (number, record) in (0..).zip(&mut records) {

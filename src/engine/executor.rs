@@ -44,10 +44,6 @@ const SPIN_LEAD_NS: u64 = 200_000;
 /// tenth of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
-/// How often a process that sends a share of the load looks for the end of the run, when all its requests of
-/// the window have ended.
-const LOOK_FOR_THE_END_NS: u64 = 1_000_000;
-
 /// How long a slot of a closed loop waits after a failure while the server is checked for an outage.
 const HELD_BACK_NS: u64 = 200_000_000;
 
@@ -207,7 +203,10 @@ impl Executor {
                 tokio::task::yield_now().await;
             }
             let border = self.phases.next_border(now);
-            let due = [self.pacer.next_due(), border, self.next_look_for_the_end(now)].into_iter().flatten().min();
+            let due = [self.pacer.next_due(), border, self.ending.as_ref().and_then(|ending| ending.next_look(now))]
+                .into_iter()
+                .flatten()
+                .min();
             match self.wait(stopped.as_mut(), &mut timer, &mut looks, due, now).await? {
                 Event::Stopped => return Err(EngineError::Stopped),
                 Event::Due => {}
@@ -310,19 +309,7 @@ impl Executor {
         if now >= end && all_measured {
             ending.measured();
         }
-        now >= self.phases.deadline().min(ending.finish.at())
-    }
-
-    /// Returns when to look again whether all processes that share the load have measured.
-    fn next_look_for_the_end(&self, now: u64) -> Option<u64> {
-        let ending = self.ending.as_ref().filter(|ending| ending.is_measured)?;
-        Some(ending.finish.at().min(now + LOOK_FOR_THE_END_NS))
-    }
-
-    /// Returns the instant of the end of a run that is over at `now`: the same in all processes that share
-    /// the load, so that every request due before it is recorded, and none after it.
-    fn end_at(&self, now: u64) -> u64 {
-        self.ending.as_ref().map_or(now, |ending| now.min(self.phases.deadline().min(ending.finish.at())))
+        now >= ending.end(self.phases.deadline())
     }
 
     async fn launch(&mut self, start: Start) -> Result<(), EngineError> {
@@ -472,7 +459,8 @@ impl Executor {
 
     /// Cancels requests in flight and records those that never started.
     async fn finish(&mut self) -> Result<u64, EngineError> {
-        let end = self.end_at(self.common.clock.now());
+        let now = self.common.clock.now();
+        let end = self.ending.as_ref().map_or(now, |ending| now.min(ending.end(self.phases.deadline())));
         self.tell(end);
         self.common.cut.now();
         while self.counts.in_flight > 0 {

@@ -59,6 +59,9 @@ impl Finish {
     }
 }
 
+/// How often a process whose requests of the window have all ended looks for the end of the run.
+const LOOK_NS: u64 = 1_000_000;
+
 /// What the executor needs of a part.
 pub(crate) struct Ending {
     pub(crate) finish: Finish,
@@ -68,6 +71,17 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// Returns when the run ends that ends at `deadline` at the latest: the same instant in all processes that
+    /// share the load, so that every request due before it is recorded.
+    pub(crate) fn end(&self, deadline: u64) -> u64 {
+        deadline.min(self.finish.at())
+    }
+
+    /// Returns when to look again whether all processes have measured, for one that has.
+    pub(crate) fn next_look(&self, now: u64) -> Option<u64> {
+        self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
+    }
+
     /// Reports, once, that all requests of the window have ended.
     pub(crate) fn measured(&mut self) {
         if !std::mem::replace(&mut self.is_measured, true) {

@@ -31,7 +31,7 @@ fn undivided(load: &Load, phases: &Phases, content: &Content) -> Option<(&'stati
     match load {
         Load::Open { cap: Some(_), .. } => Some((
             "the cap on requests in flight (`batch_size` beside `qps`) needs the responses of all of them",
-            "leave out the cap",
+            "remove the cap",
         )),
         Load::Open { .. } if talks && content.talk.sessions == Sessions::Pooled => Some((
             "an arrival continues the conversation that has waited longest, whichever worker leads it",

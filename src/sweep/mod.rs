@@ -20,6 +20,7 @@ pub(crate) mod resume;
 mod scheduler;
 mod secrets;
 mod settle;
+mod shared_load;
 mod telemetry;
 mod tokenizers;
 pub mod worker;

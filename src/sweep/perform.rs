@@ -37,9 +37,9 @@ use super::gpus::gpus_of;
 use super::hooks::{HookFailure, Hooking, RunHooks};
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
+use super::shared_load;
 use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
-use super::worker;
 
 /// Starts an embedded server.
 pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
@@ -264,7 +264,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let finished = if starts.len() > 1 {
         let of_endpoint = (&hooks.endpoint, &target, hooks.folder.as_path());
         let redact = target.clone();
-        let load = worker::order((&run, &attempt), of_endpoint, ready, &tokenizers).map(|order| Load {
+        let load = shared_load::order((&run, &attempt), of_endpoint, ready, &tokenizers).map(|order| Load {
             order,
             starts,
             sink: Box::new(sink),
@@ -280,7 +280,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         let job = Job {
             spec: Arc::clone(&run.spec),
             target: target.clone(),
-            id_prefix: worker::id_prefix(&run, &attempt),
+            id_prefix: shared_load::id_prefix(&run, &attempt),
             nonce_key: NonceKey::new(attempt.nonce_seed()),
             tokenizer,
             trace: Trace::of(&run.spec),

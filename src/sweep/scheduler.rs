@@ -35,8 +35,8 @@ use super::live::Live;
 use super::perform::{self, Order, RunError};
 use super::ready::{ProbeOutcome, Waiting};
 use super::settle::Settle;
+use super::shared_load;
 use super::tokenizers::Tokenizers;
-use super::worker;
 use ended::EarlyEnds;
 pub(crate) use ended::{EndsOf, OverBudget};
 pub(crate) use pools::Choices;
@@ -459,7 +459,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let order = Order {
             hooks: RunHooks { endpoint: endpoint.clone(), folder, is_first, is_last },
             ready: endpoint.ready_path(),
-            starts: worker::starts(self.sweep.plan, &run),
+            starts: shared_load::starts(self.sweep.plan, &run),
             run,
             attempt,
             target,

@@ -275,7 +275,7 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     let cell = "endpoint: [a], model: [m]";
     let window = "measure: 700ms";
     let told = refused(&format!("  x: {{ matrix: {{ {cell}, scenario: [s], qps: [5], batch_size: [4] }} }}\n"), window);
-    assert!(told.contains("leave out the cap"), "{told}");
+    assert!(told.contains("remove the cap"), "{told}");
     let told = refused(&format!("  x: {{ matrix: {{ {cell}, scenario: [talk], qps: [5] }} }}\n"), window);
     assert!(told.contains("sessions: open"), "{told}");
     let counts = "measure: { for: 700ms, min_requests: 9 }";
@@ -293,13 +293,15 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     assert!(ended.stderr.contains("`start` has 2 commands for 3 workers"), "{ended:?}");
 }
 
+/// Prompts that differ much in length, and one token of output.
+const LENGTHS: &str = "lengths: { prompt: { lognormal: { median: 200, sigma: 1, min: 16, max: 4000 } }, output: 1 }";
+
 /// The 95 % interval of the 99th percentile of the time to first token, by the ranks of a binomial count, in ns.
 fn p99(workers: u32) -> [u64; 2] {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--slots", "512", "--prefill", "0.1ms/token"]);
     let text = plan(&server, "", "  open: { matrix: { endpoint: [a], model: [m], scenario: [s], qps: [200] } }\n");
-    let text =
-        text.replace("measure: 700ms", "measure: 3s").replace("output_tokens: 8", "output_tokens: 1, lengths: chat");
+    let text = text.replace("measure: 700ms", "measure: 3s").replace("output_tokens: 8", LENGTHS);
     lab.write("plan.yaml", &text);
     measured(&lab.run(&["run", "plan.yaml", "--workers", &workers.to_string()]));
     let run = lab.only_run();
@@ -353,7 +355,9 @@ fn a_worker_needs_none_of_the_files_of_the_plan() {
         bytewise(&lab);
         let said = |k: usize| json!({ "conversations": [{ "from": "human", "value": format!("Question {k}?") }, { "from": "gpt", "value": "Yes." }] });
         lab.write("talks.json", &Value::Array((0..50).map(said).collect()).to_string());
-        let line = |k: usize| format!("{{\"timestamp\": {}, \"input_length\": 40, \"output_length\": 3}}\n", 15 * k);
+        let line = |k: usize| {
+            format!("{{\"timestamp\": {}, \"input_length\": 40, \"output_length\": 3, \"hash_ids\": [{k}]}}\n", 15 * k)
+        };
         lab.write("trace.jsonl", &(0..200).map(line).collect::<String>());
         let sweeps = "  \
   texts: { matrix: { endpoint: [a], model: [m], scenario: [texts], batch_size: [4] } }
