@@ -9,7 +9,7 @@
 
 pub use sweepline_analysis::analysis;
 pub use sweepline_core::{
-    dataset, engine, expand, graph, metrics, plan, protocol, rows, server, store, telemetry, units, workload,
+    dataset, engine, expand, graph, metrics, plan, protocol, rows, server, store, telemetry, tls, units, workload,
 };
 pub use sweepline_mock::mock;
 

@@ -19,6 +19,7 @@ use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::report::screen_columns;
 use crate::rows::Table;
+use crate::server::own_program;
 use crate::store::{RUN_JSON, Store};
 use crate::units::text::hex;
 
@@ -52,7 +53,7 @@ impl Memory {
         };
         put(env!("CARGO_PKG_VERSION"));
         put(&ANALYSIS.to_string());
-        put(&stamp(&std::env::current_exe().ok()?)?);
+        put(&stamp(&own_program().ok()?)?);
         put(&serde_json::to_string(plan).ok()?);
         put(if colour { "colour" } else { "plain" });
         put(&screen_columns().to_string());

@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::own_program::own_program;
 use crate::plan::MockFigures;
 
 /// Variables that a program may need to start, or to report an error; none of them contains a secret.
@@ -58,7 +59,7 @@ impl Embedded {
 
     fn spawn(figures: &MockFigures, log: Option<&Path>) -> Result<Embedded, EmbeddedError> {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
-        let program = std::env::current_exe().map_err(wrong)?;
+        let program = own_program().map_err(wrong)?;
         let mut child = Command::new(program)
             // It needs nothing from the environment, which contains keys.
             .env_clear()

@@ -125,6 +125,9 @@ pub fn run_command(
     };
     let mut child = match started.stdin(Stdio::null()).stdout(writer).stderr(errors).spawn() {
         Ok(child) => child,
+        Err(_) if !Path::new("/dev/null").exists() => {
+            return Ok(HookEnd::failed("cannot start it: this system has no /dev/null; mount /dev".to_owned(), start));
+        }
         Err(error) => return Ok(not_started(error)),
     };
     // It also holds the write ends of the pipe.

@@ -10,6 +10,7 @@ mod hook;
 mod host;
 mod idle;
 pub mod launch;
+mod own_program;
 mod probe;
 mod ready;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use gpus::{Gpus, gpus};
 pub use hook::{HookEnd, HookLimits, HookStopped, run_command, send_request};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
+pub use own_program::own_program;
 pub use probe::{Found, IS_IT_THERE, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
 pub use round_trip::measure_way;

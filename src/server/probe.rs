@@ -12,6 +12,7 @@ use super::self_description::SelfDescription;
 use super::way::Way;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
+use crate::tls;
 use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
@@ -354,7 +355,7 @@ pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
 
 /// Builds a client that keeps this many connections for its next requests.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
-    let builder = Client::builder();
+    let builder = tls::client();
     // Without it, reqwest uses the result of ALPN, and HTTP/1.1 without TLS.
     let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
     builder
@@ -520,5 +521,5 @@ pub(super) fn words(error: &reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    tls::in_words(cause.to_string())
 }

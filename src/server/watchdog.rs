@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::own_program::own_program;
+
 /// The hidden command that runs the program as a watchdog.
 const WATCH: [&str; 2] = ["supervise", "--group"];
 
@@ -18,7 +20,7 @@ impl Watchdog {
     /// Watches the group that `group` leads; `None` if no process starts, in which case killing sweepline
     /// leaves the group running.
     pub(super) fn over(group: u32) -> Option<Watchdog> {
-        let own = std::env::current_exe().ok()?;
+        let own = own_program().ok()?;
         let started = Command::new(own)
             .args(WATCH)
             .arg(group.to_string())

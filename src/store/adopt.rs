@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use super::commit::take_place;
 use super::disk::{self, Sync};
 use super::error::{Doing, StoreError};
@@ -29,13 +32,19 @@ pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> 
 pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     let is_left = |name: &&String| {
         let process = name.strip_prefix(FETCHED).and_then(|name| name.split_once('.')).map(|(_, process)| process);
-        process.is_some_and(|process| !Path::new("/proc").join(process).exists())
+        process.is_some_and(|process| !is_alive(process))
     };
     for name in disk::names(&layout.attempts())?.iter().filter(is_left) {
         let dir = layout.attempts().join(name);
         fs::remove_dir_all(&dir).map_err(StoreError::on(Doing::Remove, &dir))?;
     }
     Ok(())
+}
+
+/// Whether a process with this number exists. Also true if it belongs to another user.
+fn is_alive(process: &str) -> bool {
+    let pid = process.parse().ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Makes the checked files in `dir` the committed run of their `run.json`. An unusable run in its place

@@ -5,6 +5,7 @@ use reqwest::{Client, RequestBuilder, Response};
 
 use super::gap::Gap;
 use super::text::has_end;
+use crate::tls;
 
 /// The largest page that is read, in bytes.
 pub const LARGEST_PAGE: usize = 16 << 20;
@@ -31,7 +32,7 @@ pub struct Page {
 /// # Errors
 /// The system's certificates cannot be read.
 pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
-    let builder = Client::builder();
+    let builder = tls::client();
     let builder = if http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
     builder
         .no_proxy()

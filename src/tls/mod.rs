@@ -1,5 +1,9 @@
-//! TLS for measured connections and the probe: the system's certificates, unless a plan explicitly
-//! accepts any.
+//! TLS for measured connections and all other clients: the system's certificates (`roots`), unless a plan
+//! explicitly accepts any.
+
+mod roots;
+
+pub use roots::{client, in_words, spare_roots};
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustls_platform_verifier::Verifier;
 use tokio_rustls::TlsConnector;
 
 /// HTTP/2 in ALPN.
@@ -22,12 +26,13 @@ pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
-    let mut config = if insecure {
-        let verifier = Arc::new(AnyCertificate(provider));
-        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+    let verifier: Arc<dyn ServerCertVerifier> = if insecure {
+        Arc::new(AnyCertificate(provider))
     } else {
-        builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
+        let verifier = Verifier::new_with_extra_roots(spare_roots().iter().cloned(), Arc::new(provider));
+        Arc::new(verifier.map_err(|error| io::Error::other(in_words(error.to_string())))?)
     };
+    let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
     config.alpn_protocols = vec![if http2 { HTTP2.to_vec() } else { b"http/1.1".to_vec() }];
     Ok(TlsConnector::from(Arc::new(config)))
 }

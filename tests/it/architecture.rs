@@ -14,14 +14,14 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ("explain", &[]),
     ("import", &["plan", "protocol"]),
     ("rows", &[]),
-    ("telemetry", &["rows"]),
+    ("telemetry", &["rows", "tls"]),
     ("mock", &[]),
     ("expand", &["plan", "protocol"]),
     ("workload", &["plan", "dataset", "protocol"]),
     ("server", &["plan", "protocol", "rows", "telemetry", "tls"]),
     ("graph", &["expand"]),
     ("engine", &["expand", "workload", "rows", "plan", "protocol", "tls"]),
-    ("store", &["expand", "rows"]),
+    ("store", &["expand", "rows", "tls"]),
     ("analysis", &["plan", "rows", "metrics", "telemetry"]),
     ("lint", &["plan", "protocol", "expand", "workload", "analysis", "metrics"]),
     (
@@ -42,7 +42,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
     ),
     ("submit", &["plan", "expand", "store"]),
     ("export", &["plan", "expand", "store", "rows", "analysis", "metrics"]),
-    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics", "telemetry"]),
+    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics", "telemetry", "tls"]),
     (
         "cli",
         &[

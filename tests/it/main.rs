@@ -11,6 +11,7 @@ mod broken;
 mod browser;
 mod calibrate;
 mod capacity;
+mod certificates;
 mod claims;
 mod classes;
 mod clusters;

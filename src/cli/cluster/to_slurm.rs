@@ -7,6 +7,7 @@ use super::batch::{Batch, Document, OneFile};
 use super::paths::whole;
 use crate::cli::failure::Failure;
 use crate::report::format::plain;
+use crate::server::own_program;
 use crate::submit::Wait;
 use crate::submit::record::{Submitted, next_folder};
 use crate::submit::slurm::{self, Array, Call, arrays, hold_back};
@@ -59,7 +60,7 @@ pub(super) fn submit(batch: &Batch) -> Result<Document, Failure> {
 }
 
 fn call(batch: &Batch, submission: PathBuf) -> Result<Call, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::Unexpected(error.into()))?;
+    let program = own_program().map_err(|error| Failure::Unexpected(error.into()))?;
     let folder = std::env::current_dir().map_err(|error| Failure::Unexpected(error.into()))?;
     Ok(Call {
         program,

@@ -15,6 +15,7 @@ use super::log;
 use super::order::{LaunchOrder, Order, Said};
 use super::processes;
 use crate::rows::LAST_LINES;
+use crate::server::own_program::own_program;
 use crate::units::Nanos;
 
 /// The hidden command that runs the program as a supervisor.
@@ -45,6 +46,14 @@ pub enum LaunchError {
         /// The reason.
         reason: String,
     },
+    /// The system shows no processes, or commands have no input: a bare chroot.
+    #[error("cannot start `{program}`: this system has no {missing}, which servers need; mount /proc and /dev")]
+    BareSystem {
+        /// The program as written in the plan.
+        program: String,
+        /// The file that does not exist.
+        missing: &'static str,
+    },
     /// Another process listens on the server's address.
     #[error("port {port} is taken: another process listens on {address}; stop it, or write port: auto")]
     PortTaken {
@@ -71,7 +80,11 @@ pub enum LaunchError {
 impl LaunchError {
     /// Whether the plan or the machine must be changed first, so that trying again does not help.
     pub fn is_final(&self) -> bool {
-        matches!(self, LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } | LaunchError::PortTaken { .. })
+        match self {
+            LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } => true,
+            LaunchError::BareSystem { .. } | LaunchError::PortTaken { .. } => true,
+            LaunchError::Ended { .. } | LaunchError::Supervisor(_) => false,
+        }
     }
 }
 
@@ -103,11 +116,14 @@ impl Launched {
     pub fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         let program = order.command.first().cloned().unwrap_or_default();
         find_program(&program, &order.folder, order.env.get("PATH").map(String::as_str))?;
+        if let Some(missing) = missing_file() {
+            return Err(LaunchError::BareSystem { program, missing });
+        }
         let wrong = |error: std::io::Error| LaunchError::Supervisor(error.to_string());
         std::fs::create_dir_all(&order.servers).map_err(wrong)?;
         let order = Order::new(order);
         let log = order.log.clone();
-        let own = std::env::current_exe().map_err(wrong)?;
+        let own = own_program().map_err(wrong)?;
         let mut supervisor = Command::new(own)
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
@@ -312,6 +328,13 @@ pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<
         true => Ok(()),
         false => Err(no(" in PATH".to_owned())),
     }
+}
+
+/// Returns a file that this system lacks and every launched server needs: a server's processes are found
+/// in `/proc`, and `/dev/null` is their input.
+fn missing_file() -> Option<&'static str> {
+    let needed: &[&str] = if cfg!(target_os = "linux") { &["/proc/self/stat", "/dev/null"] } else { &["/dev/null"] };
+    needed.iter().copied().find(|path| !Path::new(path).exists())
 }
 
 /// Returns a port that is currently free on the loopback interface.

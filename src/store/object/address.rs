@@ -8,10 +8,11 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
+use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
 use super::error::ObjectError;
+use crate::tls;
 
 /// Maximum duration of one request.
 const REQUEST: Duration = Duration::from_secs(120);
@@ -56,7 +57,9 @@ fn s3(url: &str) -> AmazonS3Builder {
 }
 
 fn client(is_plain: bool) -> ClientOptions {
-    ClientOptions::new().with_allow_http(is_plain).with_timeout(REQUEST)
+    let options = ClientOptions::new().with_allow_http(is_plain).with_timeout(REQUEST);
+    let spare = tls::spare_roots().iter().filter_map(|root| Certificate::from_der(root).ok());
+    spare.fold(options, ClientOptions::with_root_certificate)
 }
 
 fn retries() -> RetryConfig {

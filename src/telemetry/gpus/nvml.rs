@@ -9,6 +9,10 @@ use super::super::gap::Gap;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
+/// Why the static binary cannot use it: only a program with a dynamic loader loads libraries.
+const STATIC: &str = "nvml: this is the static binary, which cannot load libnvidia-ml.so.1: use nvidia-smi, or install \
+                      the wheel for glibc";
+
 /// The NVML library.
 pub(super) struct ByNvml(Nvml);
 
@@ -16,6 +20,9 @@ impl ByNvml {
     /// Loads the library.
     pub(super) fn open() -> Result<ByNvml, Gap> {
         let none = |error: NvmlError| Gap { kind: "no_gpu", why: format!("nvml: {error}") };
+        if cfg!(target_feature = "crt-static") {
+            return Err(Gap { kind: "no_gpu", why: STATIC.to_owned() });
+        }
         Nvml::init().map(ByNvml).map_err(none)
     }
 

@@ -13,6 +13,7 @@ use super::settings::{Protocol, Settings};
 use super::span::{Attribute, Batch, Span, now};
 use super::told::Told;
 use super::tree::Tree;
+use crate::tls;
 
 /// How long the end of a command waits for the collector to take spans.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -55,7 +56,7 @@ impl Exporter {
     /// If the system's certificates cannot be read.
     pub(super) fn new(settings: Settings, complain: fn(&str)) -> reqwest::Result<Exporter> {
         let Settings { url, named_by, protocol, headers, timeout, resource, .. } = settings;
-        let client = Client::builder()
+        let client = tls::client()
             .retry(reqwest::retry::never())
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))

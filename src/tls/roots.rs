@@ -1,0 +1,61 @@
+//! Root certificates: the system's, and on a system without any those of Mozilla, as of the build.
+//!
+//! Without a certificate no client can be built, not even one for plain HTTP. Containers of GPU images and a
+//! chroot often have none.
+
+use std::env;
+use std::sync::OnceLock;
+
+use reqwest::{Certificate, Client, ClientBuilder};
+use rustls::pki_types::CertificateDer;
+use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+/// Variables that name other certificates than the system's.
+const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Returns Mozilla's root certificates if the system has none, otherwise nothing. If `SSL_CERT_FILE` or
+/// `SSL_CERT_DIR` is set, it decides alone: an empty or missing file is an error where TLS is used.
+pub fn spare_roots() -> &'static [CertificateDer<'static>] {
+    static HAS_NONE: OnceLock<bool> = OnceLock::new();
+    let is_chosen = || CHOSEN.iter().any(|name| env::var_os(name).is_some());
+    match HAS_NONE.get_or_init(|| !is_chosen() && rustls_native_certs::load_native_certs().certs.is_empty()) {
+        true => TLS_SERVER_ROOT_CERTS,
+        false => &[],
+    }
+}
+
+/// Returns the builder of a client that trusts the system's roots, or the spare ones.
+pub fn client() -> ClientBuilder {
+    let spare = spare_roots().iter().filter_map(|root| Certificate::from_der(root).ok());
+    Client::builder().tls_certs_merge(spare)
+}
+
+/// Returns the reason of an error of TLS, with the remedy if there are no roots.
+pub fn in_words(reason: String) -> String {
+    match reason.contains("No CA certificates were loaded") {
+        true => format!("{} names no readable certificate: correct it or unset it", chosen()),
+        false => reason,
+    }
+}
+
+/// Returns the names of the variables that are set.
+fn chosen() -> String {
+    CHOSEN.into_iter().filter(|name| env::var_os(name).is_some()).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::RootCertStore;
+
+    use super::*;
+
+    #[test]
+    fn every_spare_root_can_be_trusted() {
+        let mut store = RootCertStore::empty();
+        for root in TLS_SERVER_ROOT_CERTS {
+            store.add(root.clone()).unwrap();
+            Certificate::from_der(root).unwrap();
+        }
+        assert!(store.len() > 100, "{} roots", store.len());
+    }
+}

@@ -1,0 +1,18 @@
+//! Root certificates that the user chose and that cannot be read. A system without any is tried in a chroot, by
+//! `.ci/release-check`.
+
+use super::lab::Lab;
+
+#[timed_test]
+fn a_file_of_certificates_that_cannot_be_read_is_named() {
+    let lab = Lab::new();
+    let nowhere = lab.path().join("nowhere.pem");
+    for address in ["https://127.0.0.1:1", "http://127.0.0.1:1"] {
+        let mut command = lab.command(&["new", "--url", address, "-o", "new.yaml"]);
+        let output = command.env("SSL_CERT_FILE", &nowhere).env_remove("SSL_CERT_DIR").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{said}");
+        let remedy = "SSL_CERT_FILE names no readable certificate: correct it or unset it";
+        assert!(said.contains(remedy), "{address}: {said}");
+    }
+}
