@@ -1,37 +1,39 @@
 //! The path of this program, which starts itself again: as the embedded mock, as a supervisor, as a job.
 
+use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the path of this program. Linux states it in `/proc`; without `/proc`, as in a bare chroot, it is
 /// the path by which the program was started.
 pub fn own_program() -> io::Result<PathBuf> {
-    std::env::current_exe().or_else(|error| started_by().unwrap_or(Err(error)))
+    std::env::current_exe().or_else(|error| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::args_os().next().and_then(|name| started_by(Path::new(&name), &path)).ok_or(error)
+    })
 }
 
-/// Returns the path that the kernel recorded when it started this process. It may be relative to the
-/// current folder, which the program never changes.
-#[cfg(target_os = "linux")]
-fn started_by() -> Option<io::Result<PathBuf>> {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-
-    let path = rustix::param::linux_execfn();
-    (!path.is_empty()).then(|| std::path::absolute(OsStr::from_bytes(path.to_bytes())))
+/// Returns the file that a name starts: itself if it has a folder, relative to the current one, which the
+/// program never changes; otherwise the first one in a folder of `PATH`.
+fn started_by(name: &Path, path: &OsStr) -> Option<PathBuf> {
+    if name.parent().is_some_and(|folder| folder != Path::new("")) {
+        return std::path::absolute(name).ok();
+    }
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-#[cfg(not(target_os = "linux"))]
-fn started_by() -> Option<io::Result<PathBuf>> {
-    None
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_lead_to_the_same_file() {
-        let started = started_by().unwrap().unwrap();
-        assert_eq!(started.canonicalize().unwrap(), own_program().unwrap().canonicalize().unwrap());
+    fn a_name_leads_to_the_file_that_it_starts() {
+        let own = own_program().unwrap();
+        let (folder, name) = (own.parent().unwrap().as_os_str(), Path::new(own.file_name().unwrap()));
+        assert_eq!(started_by(&own, OsStr::new("")), Some(own.clone()));
+        let path = std::env::join_paths([OsStr::new("/nowhere"), folder]).unwrap();
+        assert_eq!(started_by(name, &path), Some(own.clone()));
+        assert_eq!(started_by(name, OsStr::new("/nowhere")), None);
+        assert_eq!(started_by(Path::new("./some"), &path), Some(std::env::current_dir().unwrap().join("some")));
     }
 }

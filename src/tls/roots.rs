@@ -32,7 +32,7 @@ pub fn client() -> ClientBuilder {
 
 /// Returns the reason of an error of TLS, with the remedy if there are no roots.
 pub fn in_words(reason: String) -> String {
-    match reason.starts_with("No CA certificates were loaded") {
+    match reason.contains("No CA certificates were loaded") {
         true => format!("{} names no readable certificate: correct it or unset it", chosen()),
         false => reason,
     }

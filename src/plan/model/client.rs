@@ -115,7 +115,7 @@ impl Workers {
         matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
     }
 
-    /// Changes the number of processes; commands beyond it are left out.
+    /// Changes the number of processes; commands beyond it are ignored.
     pub(crate) fn set_count(&mut self, count: u32) {
         self.count = count;
         self.start.truncate(count.max(1) as usize);
