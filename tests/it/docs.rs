@@ -24,7 +24,14 @@ fn pages() -> Vec<(PathBuf, String)> {
 /// Returns the words of a shell line up to another command, a redirection or a comment; `None` if it
 /// contains no command of sweepline.
 fn command(line: &str) -> Option<Vec<String>> {
-    let line = line.trim().trim_start_matches("$ ");
+    let mut line = line.trim();
+    let is_variable = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    // A prompt, and variables of the command.
+    while let Some((_, rest)) = line.split_once(' ').filter(|(word, _)| word.ends_with('$') || is_variable(word)) {
+        line = rest;
+    }
     let called = ["sweepline ", "cargo run --release -- ", "target/release/sweepline "];
     let rest = called.iter().find_map(|called| line.strip_prefix(called))?;
     let words = shell_words(rest);

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::lab::Lab;
 
-/// Returns the first two code blocks under a title.
-fn blocks(title: &str) -> [String; 2] {
+/// Returns the first two code blocks under a heading.
+fn blocks(heading: &str) -> [String; 2] {
     let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/COMING_FROM.md")).unwrap();
-    let page = docs.split(&format!("\n## {title}\n")).nth(1).unwrap().split("\n## ").next().unwrap().to_owned();
+    let page = docs.split(&format!("\n{heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap().to_owned();
     let mut blocks: Vec<String> = Vec::new();
     let mut is_inside = false;
     for line in page.lines() {
@@ -42,16 +42,24 @@ fn missing(part: &Value, whole: &Value, at: &str, found: &mut Vec<String>) {
 
 #[timed_test]
 fn what_the_docs_show_of_a_tool_becomes_the_plan_beside_it() {
-    for (title, file) in [("AIPerf and genai-perf", "bench.sh"), ("inference-perf", "config.yaml")] {
+    for (heading, file) in [
+        ("## vLLM", "bench.sh"),
+        ("### vllm bench sweep", "sweep.sh"),
+        ("## AIPerf and genai-perf", "bench.sh"),
+        ("## inference-perf", "config.yaml"),
+    ] {
         let lab = Lab::new();
-        let [source, plan] = blocks(title);
+        let [source, plan] = blocks(heading);
+        // A script may show a file that it names: `# serve.json: […]`.
+        let named = source.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
+        named.for_each(|(name, text)| drop(lab.write(name, text)));
         lab.write(file, &source);
         lab.ok(&["import", file, "-o", "plan.yaml"]);
         lab.ok(&["check", "plan.yaml"]);
         let read = |text: &str| -> Value { serde_yaml::from_str(text).unwrap() };
         let (said, made) = (read(&plan), read(&std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap()));
         let mut found = Vec::new();
-        missing(&said, &made, title, &mut found);
+        missing(&said, &made, heading, &mut found);
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }

@@ -28,6 +28,10 @@ def parquet(table):
     return f"read_parquet('{folder}/results/runs/*/{table}.parquet')"
 
 
+# The query of TELEMETRY; these runs have no telemetry.
+assert query(sys.argv[2].replace("results/", f"{folder}/results/")) == []
+
+
 def same(a, b, what):
     """Equal to 1e-9 of the value; null and empty are the same."""
     a, b = (None if value in ("", None) else float(value) for value in (a, b))

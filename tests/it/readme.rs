@@ -2,41 +2,15 @@
 //! the program.
 
 use super::lab::{Lab, without_time};
+use super::pages::shape;
 
 fn readme() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
 }
 
-/// Returns a line without the parts that vary between runs: figures, and the program's path.
-fn shape(line: &str) -> String {
-    let words = line.split_whitespace().map(|word| match word {
-        _ if word.ends_with("/sweepline") => "sweepline".to_owned(),
-        _ if is_id(word.trim_end_matches([')', ';'])) => "<id>".to_owned(),
-        _ => {
-            let mut figures = String::new();
-            for c in word.chars() {
-                match c {
-                    '0'..='9' | '.' | '*' if figures.ends_with('#') => {}
-                    '0'..='9' => figures.push('#'),
-                    _ => figures.push(c),
-                }
-            }
-            figures
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-fn is_id(word: &str) -> bool {
-    word.chars().all(|c| c.is_ascii_hexdigit()) && word.len() == 8
-}
-
-/// Returns the indented block of the README that starts with `start`.
+/// Returns the block of the README that starts with `start`.
 fn block(start: &str) -> Vec<String> {
-    let readme = readme();
-    let lines = readme.lines().skip_while(|line| !line.starts_with(&format!("    {start}")));
-    let block = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
-    block.map(|line| line.trim_start_matches("    ").to_owned()).collect()
+    super::pages::block("README.md", start).lines
 }
 
 #[timed_test]
@@ -114,7 +88,7 @@ fn its_cause_of_a_slow_run_is_what_diagnose_says() {
     // Lines wrap elsewhere if figures are shorter, so the words are compared.
     let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
-    let told = words(&block("  seen: requests wait").join(" "));
+    let told = words(&block("seen: requests wait").join(" "));
     assert!(told.contains("in the server's queue (# %); # requests wait there; at most # run (run <id>"), "{told}");
     assert!(said.contains(&told), "{told}\n{said}");
 }

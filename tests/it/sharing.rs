@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::lab::{Ended, Lab, Running};
+use super::pages::{Figures, block, missing};
 use super::s3::{Fault, S3};
 use super::sweeps::{files, honest, lab, names, planned};
 
@@ -142,7 +143,9 @@ fn a_store_that_lets_every_writer_win_is_refused_by_name() {
     for args in [&["push", URL][..], &["run", "plan.yaml", "--results", URL]] {
         let refused = at(&s3, &lab, args);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("s3://bench/chat ignores \"create if absent\""), "{}", refused.stderr);
+        let refusal = block("docs/SHARING.md", "error: s3://bench/x ignores ");
+        let lines = missing(&refusal, &refused.stderr.replace(URL, "s3://bench/x"), Figures::Vary);
+        assert!(lines.is_empty(), "{}: {lines:#?}", refused.stderr);
     }
     assert!(s3.keys("chat/runs/").is_empty(), "no request was sent");
 }

@@ -30,7 +30,7 @@ fn root() -> &'static Path {
 }
 
 /// The files below a folder with this extension.
-fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
@@ -67,7 +67,7 @@ fn doc_lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// String literals of Rust source, with the line in which each begins; comments and tests are not read.
-fn literals(source: &str) -> Vec<(usize, String)> {
+pub fn literals(source: &str) -> Vec<(usize, String)> {
     let end = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
     let text: Vec<char> = source[..end].chars().collect();
     let (mut found, mut at, mut line) = (Vec::new(), 0, 1);
