@@ -15,7 +15,9 @@ use super::sweeps::honest;
 type Name = (&'static str, &'static str);
 
 /// What prints outputs again, and these outputs.
-const PRINTED: [(fn() -> String, &[(Name, Figures)]); 9] = [
+type Printed = (fn() -> String, &'static [(Name, Figures)]);
+
+const PRINTED: [Printed; 9] = [
     (an_edit, &[(("README.md", "new     1 run "), Exact), (("README.md", "192 requests · "), Vary)]),
     (
         a_first_plan,
