@@ -77,7 +77,7 @@ mod tests {
     /// one is sent 3 ms late.
     fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
         let (mut records, mut facts) = Run { seconds: 50.0, ..Run::open(40.0) }.make();
-        for (number, record) in (0..).zip(&mut records) {
+        for (number, record) in (0u64..).zip(&mut records) {
             record.row.request = number;
             if number % 2 == 1 && (number / 2).is_multiple_of(late) {
                 record.row.sent_ns = record.row.sent_ns.map(|sent| sent + 3_000_000);
