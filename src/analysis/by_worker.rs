@@ -76,10 +76,10 @@ mod tests {
     /// Returns the verdict on a run of two workers, after a change of its facts; every `late`-th request of the second
     /// one is sent 3 ms late.
     fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
-        let (mut records, mut facts) = Run { seconds: 20.0, ..Run::open(100.0) }.make();
-        for (number, record) in (0..).zip(&mut records) {
+        let (mut records, mut facts) = Run { seconds: 50.0, ..Run::open(40.0) }.make();
+        for (number, record) in (0u64..).zip(&mut records) {
             record.row.request = number;
-            if number % 2 == 1 && number / 2 % late == 0 {
+            if number % 2 == 1 && (number / 2).is_multiple_of(late) {
                 record.row.sent_ns = record.row.sent_ns.map(|sent| sent + 3_000_000);
             }
         }
@@ -104,14 +104,15 @@ mod tests {
 
     #[test]
     fn one_bad_client_is_not_diluted_by_good_ones() {
-        assert_eq!(judged(u64::MAX, |_| {}), [], "two good clients");
+        let clean = judged(u64::MAX, |_| {});
+        assert!(clean.is_empty(), "two good clients: {clean:?}");
         // 1.5 % of its requests are late, and 0.8 % of all.
         let found = judged(66, |_| {});
         let [(name, state, text)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((*name, *state), ("client_late", State::Suspect));
         assert!(text.starts_with("worker 2 (h): 1.") && text.contains(" of requests ("), "{text}");
         let paused = judged(u64::MAX, |facts| {
-            let stopped = Standstill { count: 1, in_window_ns: 2_000_000_000, longest_ns: 2_000_000_000 };
+            let stopped = Standstill { count: 1, in_window_ns: 4_000_000_000, longest_ns: 4_000_000_000 };
             facts.workers[1].pauses = Some(Pauses { stopped, ..Pauses::default() });
         });
         let [(name, state, text)] = &paused[..] else { panic!("{paused:?}") };
