@@ -379,7 +379,8 @@ pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> 
 /// Runs in the order in which the plan lists their values, not in the shuffled order of execution.
 pub(crate) fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
-    sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));
+    let place = |run: &'a PlannedRun| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank(), run.repeat);
+    sorted.sort_by(|a, b| place(a).cmp(&place(b)));
     sorted
 }
 

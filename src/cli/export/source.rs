@@ -53,7 +53,7 @@ impl Chosen {
     }
 
     fn record(&self, store: &Store) -> Result<RunRecord, StoreError> {
-        store.commit(&self.id, self.attempt)
+        store.record_of(&self.id, self.attempt)
     }
 
     fn named(&self) -> Named {
