@@ -205,6 +205,28 @@ def faults(ids):
             wait_for("two idle nodes", lambda: idle(slurm))
     finally:
         slurm.close()
+    for fault in wanted(forgotten):
+        fault(ids)
+
+
+def forgotten(ids):
+    """Jobs that the queue has forgotten still have their true end, from a real accounting."""
+    slurm = Slurm(accounting=True, min_job_age=2)
+    try:
+        began = time.monotonic()
+        lab = Lab(slurm.env, **LONG)
+        begun(lab)
+        job = next(one["job"] for one in lab.status() if one["name"] == "b")
+        slurm.call("scancel", job)
+        wait_for("an empty queue", lambda: not slurm.call("squeue", "-h", "-a", "-t", "all"), 180)
+        told = {one["name"]: (one["state"], one["queue"]) for one in lab.status()}
+        same("states", told, {"a: first": ("done", "COMPLETED"), "b": ("cancelled", "CANCELLED"), "a: second": ("done", "COMPLETED")})
+        lab.submit("slurm")
+        lab.until("done")
+        lab.whole(ids, 1)
+        say(f"slurm: sacct tells how jobs ended that the queue has forgotten ({time.monotonic() - began:.0f} s)")
+    finally:
+        slurm.close()
 
 
 def idle(slurm):

@@ -37,6 +37,9 @@ pub(super) struct Document<'a> {
     deleted: Vec<OneDeleted<'a>>,
     /// The problem of the inventory as a whole; null if there is none.
     inventory: Option<&'a str>,
+    /// Results on object storage: packs (`packs/DIGEST.json`) whose content does not match their name. Readers
+    /// skip them.
+    damaged_packs: &'a [String],
 }
 
 /// One run.
@@ -68,12 +71,13 @@ struct OneDeleted<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn of(verified: &'a Verified) -> Document<'a> {
+    fn of(verified: &'a Verified, packs: &'a [String]) -> Document<'a> {
         Document {
             runs: verified.runs.iter().map(OneRun::of).collect(),
             not_covered: not_covered(verified),
             deleted: verified.deleted.iter().map(OneDeleted::of).collect(),
             inventory: verified.inventory.as_deref(),
+            damaged_packs: packs,
         }
     }
 }
@@ -119,17 +123,18 @@ pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     }
     let store = args.folder.whole_store()?;
     let verified = store.verify()?;
+    let packs = store.remote().map_or(Ok(Vec::new()), |remote| remote.damaged())?;
     match args.format {
-        TextOrJson::Text => output::print(&text(&store, &verified, &args.folder)?)?,
-        TextOrJson::Json => output::json(&Document::of(&verified))?,
+        TextOrJson::Text => output::print(&text(&store, (&verified, &packs), &args.folder)?)?,
+        TextOrJson::Json => output::json(&Document::of(&verified, &packs))?,
     }
     let is_good = |report: &RunReport| report.is_whole() && report.entered.problem().is_none();
     let all_good = verified.inventory.is_none() && verified.deleted.is_empty() && verified.runs.iter().all(is_good);
-    Ok(if all_good { Exit::Done } else { Exit::Store })
+    Ok(if all_good && packs.is_empty() { Exit::Done } else { Exit::Store })
 }
 
 /// Returns the problems, line by line, and their remedies.
-fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, Failure> {
+fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folder) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for report in &verified.runs {
         let of_files = report.files.iter().filter_map(|file| Some((file.name.as_str(), file.problem.as_ref()?)));
@@ -141,6 +146,8 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
         lines.push(format!("{} {name}{}", deleted.id, plain(&deleted.said())));
     }
     lines.extend(verified.inventory.as_deref().map(plain));
+    let no_pack = "its content does not match its name; remove it: its runs are read one by one";
+    lines.extend(packs.iter().map(|key| format!("{}: {no_pack}", plain(key))));
     let bad = verified.runs.iter().filter(|report| report.is_damaged()).count();
     let closed = verified.runs.iter().filter(|report| report.is_closed()).count();
     let entries = verified.runs.iter().filter(|report| report.entered.problem().is_some()).count();

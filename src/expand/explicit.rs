@@ -3,7 +3,7 @@
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::phases::{DrainMode, FILL, Fill, MEASURE, STABILIZE};
-use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table, Workers};
+use crate::plan::{Drain, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table, Workers};
 use crate::units::Nanos;
 
 use super::resolve::{AT_MOST, DRAIN};
@@ -37,7 +37,7 @@ pub fn explicit(plan: &Plan) -> Plan {
     for (name, endpoint) in &mut plan.endpoints {
         endpoint.errors.get_or_insert_default();
         endpoint.resource.get_or_insert_with(|| resources[name].clone());
-        if endpoint.engine == Engine::Mock && endpoint.url.is_none() {
+        if endpoint.is_embedded() {
             endpoint.mock.get_or_insert_default();
         }
     }

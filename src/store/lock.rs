@@ -102,17 +102,17 @@ impl Writer {
         &self.recovered
     }
 
-    /// Takes the run `id` (full or short) for this process if results are shared; in an ordinary folder
-    /// every run is open.
-    pub fn claim(&self, id: &str) -> Result<Standing, StoreError> {
+    /// Takes the run `id` (full or short) for this process if results are shared, and before it the server
+    /// that workers share; in an ordinary folder every run is open.
+    pub fn claim(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
-        remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id)))
+        remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id), server))
     }
 
     /// Returns the state of the run `id`, without taking it.
-    pub fn look(&self, id: &str) -> Result<Standing, StoreError> {
+    pub fn look(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
-        remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id)))
+        remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id), server))
     }
 
     /// Gives back the runs that were taken and not committed.

@@ -21,7 +21,7 @@ pub(crate) const SHARED: &str = ".shared";
 pub enum Standing {
     /// It is not committed, and no other worker is measuring it.
     Open,
-    /// Another worker is measuring it.
+    /// Another worker is measuring it, or has its server.
     Taken,
     /// It is committed, and its `run.json` is now in the folder.
     Committed,
@@ -47,14 +47,18 @@ pub trait Remote: Debug + Send + Sync {
     /// folder.
     fn commit(&self, layout: &Layout, id: &str) -> Result<(), StoreError>;
 
-    /// Takes a run (short id) for this process, if it is open; it stays taken until it is committed,
-    /// `release` is called, or the process ends.
-    fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError>;
+    /// Takes a run (short id) for this process, if it is open, and before it the server that it needs, if
+    /// that is shared by workers. A run stays taken until it is committed; both are given back by `release`,
+    /// or when the process ends. The run of a server that another worker has is `Taken`.
+    fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
     /// Returns the state of a run, without taking it.
-    fn look(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError>;
+    fn look(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
-    /// Gives back every run that this process took and did not commit.
+    /// Returns what is damaged there apart from runs: names of objects. Nothing depends on them.
+    fn damaged(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Gives back every run that this process took and did not commit, and every server.
     fn release(&self);
 }
 

@@ -176,7 +176,12 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let kubectl = lab.write("bin/kubectl", KUBECTL);
     std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
-    let endpoints = format!("  a: {{ engine: mock, {pod} }}\n  b: {{ engine: mock, {pod} }}");
+    // Servers that are launched on one machine take turns; each has a job of its own here.
+    let launched = |name: &str| {
+        let command = format!("[{}, mock, --port, '{{{{ port }}}}']", env!("CARGO_BIN_EXE_sweepline"));
+        format!("  {name}: {{ engine: mock, launch: {{ command: {command}, port: auto }}, {pod} }}\n")
+    };
+    let endpoints = launched("a") + launched("b").trim_end();
     let sweeps = "sweeps:\n  one: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }\n  \
                   two: { after: one, matrix: { endpoint: [a], model: [m], scenario: [s], batch_size: [2] } }\n";
     lab.write("plan.yaml", &plan(&endpoints, sweeps));
@@ -252,4 +257,118 @@ fn run_pod(lab: &Lab, at: usize) {
         |arg: &Value| arg.as_str().unwrap().replace("/sweepline/plan", "pod").replace("/sweepline/results", "there");
     let args: Vec<String> = args.iter().map(mounted).collect();
     lab.measured(&args.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// Makes a program that stands in for one of a cluster.
+fn stand_in(lab: &Lab, name: &str, script: &str) {
+    let path = lab.write(&format!("bin/{name}"), script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the program with the stand-ins; returns its document.
+fn with_stand_ins(lab: &Lab, args: &[&str]) -> Value {
+    let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let output = lab.command(&[args, &["--format", "json"]].concat()).env("PATH", path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Returns the state of each element, and what the cluster says of its job.
+fn states(document: &Value) -> Vec<(&str, Option<&str>)> {
+    let elements = document["elements"].as_array().unwrap().iter();
+    elements.map(|one| (one["state"].as_str().unwrap(), one["queue"].as_str())).collect()
+}
+
+#[timed_test]
+fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
+    let lab = Lab::new();
+    let endpoints = "  a: { engine: mock }\n  b: { engine: mock }\n  c: { engine: mock }";
+    let sweeps = "sweeps:\n  s: { matrix: { endpoint: [a, b, c], model: [m], scenario: [s], batch_size: [1] } }\n";
+    lab.write("plan.yaml", &plan(endpoints, sweeps));
+    stand_in(&lab, "sbatch", "#!/bin/sh\necho 12\n");
+    stand_in(&lab, "squeue", "#!/bin/sh\ncat \"$(dirname \"$0\")/listed\" 2> /dev/null\nexit 0\n");
+    stand_in(&lab, "sacct", "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/asked\"\ncat \"$(dirname \"$0\")/ended\"\n");
+    lab.write("bin/listed", "12|0|PENDING|Priority|\n12|1|RUNNING|None|n1\n12|2|RUNNING|None|n2\n");
+    with_stand_ins(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
+    let look = || with_stand_ins(&lab, &["status", "plan.yaml"]);
+    let live = [("queued", Some("PENDING (Priority)")), ("running", Some("RUNNING")), ("running", Some("RUNNING"))];
+    assert_eq!(states(&look()), live);
+    assert!(!lab.path().join("bin/asked").exists(), "the queue knows them all");
+    lab.write("bin/listed", "");
+    let name = "sweepline-parts";
+    lab.write(
+        "bin/ended",
+        &format!(
+            "12_0|{name}|CANCELLED by 0|0:0|None assigned\n12_1|{name}|TIMEOUT|0:15|n1\n12_2|other|COMPLETED|0:0|n2\n"
+        ),
+    );
+    let ended = [("cancelled", Some("CANCELLED")), ("failed", Some("TIMEOUT (signal 15)")), ("failed", None)];
+    assert_eq!(states(&look()), ended);
+    assert!(std::fs::read_to_string(lab.path().join("bin/asked")).unwrap().contains("--jobs=12 "));
+    // Without accounting, their end stays unknown.
+    stand_in(&lab, "sacct", "#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n");
+    assert_eq!(states(&look()), [("failed", None); 3]);
+}
+
+#[timed_test]
+fn kubernetes_cancels_what_needs_the_result_of_a_failed_job() {
+    let lab = Lab::new();
+    stand_in(&lab, "kubectl", KUBECTL);
+    let pod = "resources: { kubernetes: { image: i, claim: c } }";
+    let of = "matrix: { endpoint: [a, b], model: [m], scenario: [s]";
+    let sweeps = format!(
+        "sweeps:\n  limit: {{ {of} }}, search: {{ qps: {{ from: 1, to: 64 }}, meets: slo }} }}\n  \
+         sustained: {{ after: limit, {of}, \
+         qps: [{{ from: limit, take: max_qps_under_slo, over: endpoint, use: min, times: 0.8 }}] }} }}\n"
+    );
+    lab.write("plan.yaml", &plan(&format!("  a: {{ engine: mock, {pod} }}\n  b: {{ engine: mock, {pod} }}"), &sweeps));
+    let submit = || {
+        let submitted = with_stand_ins(&lab, &["submit", "plan.yaml", "--on", "kubernetes"]);
+        let elements = submitted["elements"].as_array().unwrap().clone();
+        elements.iter().map(|one| one["job"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    let end = |job: &str, how: &str| {
+        let status = format!(r#"{{ "conditions": [{{ "type": "{how}", "status": "True" }}] }}"#);
+        lab.write(&format!("bin/{job}.job"), &status);
+    };
+    let look = || with_stand_ins(&lab, &["status", "plan.yaml", "--advance"]);
+    let jobs = submit();
+    assert_eq!(jobs.len(), 4);
+    end(&jobs[0], "Failed");
+    let waiting = ("waiting", Some("PENDING (Dependency)"));
+    assert_eq!(states(&look())[2..], [waiting, waiting], "the other one has not ended");
+    end(&jobs[1], "Complete");
+    let cancelled = ("cancelled", Some("CANCELLED"));
+    assert_eq!(states(&look())[2..], [cancelled, cancelled], "one of two results will never be there");
+    assert!(!lab.path().join(format!("bin/{}.job", jobs[2])).exists());
+    // The next submission starts the chain again instead of waiting for a job that has failed.
+    let again = submit();
+    assert!(again.iter().all(|job| !jobs.contains(job)), "{again:?} {jobs:?}");
+    assert_eq!(states(&look()), [("queued", Some("PENDING")), ("queued", Some("PENDING")), waiting, waiting]);
+}
+
+#[test]
+fn the_last_element_of_an_array_is_requeued_alone() {
+    let lab = Lab::new();
+    let sweeps = "sweeps:\n  s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }\n";
+    lab.write("plan.yaml", &plan("  a: { engine: mock }\n  b: { engine: mock }", sweeps));
+    stand_in(&lab, "sbatch", "#!/bin/sh\necho 12\n");
+    // Slurm gives the number of an array to its last element too, and means the whole array by it.
+    let queue = "case \"$*\" in *--jobs=12_1*) echo RUNNING ;; *--jobs=12*) echo RUNNING; echo RUNNING ;; esac";
+    stand_in(&lab, "squeue", &format!("#!/bin/sh\n{queue}\n"));
+    stand_in(&lab, "scontrol", "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/asked\"\n");
+    stand_in(&lab, "stopped", "#!/bin/sh\nexit 130\n");
+    with_stand_ins(&lab, &["submit", "plan.yaml", "--on", "slurm"]);
+    let script = std::fs::read_to_string(lab.results().join("submit/0001/job-1.sh")).unwrap();
+    let stopped = lab.path().join("bin/stopped").display().to_string();
+    let script = lab.write("job.sh", &script.replace(env!("CARGO_BIN_EXE_sweepline"), &stopped));
+    let mut job = Command::new("bash");
+    let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
+    job.arg(&script).current_dir(lab.path()).env("PATH", path);
+    for (name, value) in [("SLURM_JOB_ID", "12"), ("SLURM_ARRAY_JOB_ID", "12"), ("SLURM_ARRAY_TASK_ID", "1")] {
+        job.env(name, value);
+    }
+    let ended = job.output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(std::fs::read_to_string(lab.path().join("bin/asked")).unwrap(), "requeue 12_1\n");
 }

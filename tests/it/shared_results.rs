@@ -8,6 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use super::lab::{Ended, Lab, Running, wait_for};
+use super::mock::Mock;
 use super::s3::{Fault, S3};
 use super::sweeps::{PLAN, honest, lab, planned};
 
@@ -202,4 +203,31 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
     assert_eq!(s3.keys("team/attempts/").len(), 1, "the second result is kept");
     let verified = ok(&s3, &lab, "cut-off", &["verify", "--results", URL]);
     assert!(verified.stdout.contains("5 runs"), "{}", verified.stdout);
+}
+
+#[timed_test]
+fn two_workers_take_turns_at_a_server_that_they_share() {
+    let (lab, s3) = (lab(), S3::start(true));
+    let server = Mock::start(&["--ttft", "2ms", "--itl", "1ms"]);
+    // Its address leads to another machine, so only its resource tells that both workers mean one server.
+    let one =
+        format!("url: \"http://127.0.0.1:{}/v1\", resource: gpu-7, hardware: {{ network: ssh tunnel }}", server.port);
+    let plan = PLAN.replace("endpoints: { demo: {", &format!("endpoints: {{ one: {{ engine: mock, {one} }}, demo: {{"));
+    lab.write("plan.yaml", &plan.replace("endpoint: [demo]", "endpoint: [one, demo]"));
+    let caches = ["first", "second"].map(str::to_owned);
+    let workers: Vec<Running> =
+        caches.iter().map(|cache| Running::start(&mut command(&s3, &lab, cache, &MEASURE))).collect();
+    workers.into_iter().map(Running::end).for_each(|ended| honest(&ended));
+    assert_eq!(committed(&s3), planned(&lab, "plan.yaml"));
+    assert_eq!(leftovers(&lab, &caches), Vec::<String>::new(), "every measurement stays");
+    let listed = ok(&s3, &lab, "first", &["list", "--results", URL, "--format", "json"]).json();
+    let text = |run: &serde_json::Value, key: &str| run[key].as_str().unwrap().to_owned();
+    let runs = listed["runs"].as_array().unwrap().iter().filter(|run| run["spec"]["endpoint"]["name"] == "one");
+    let mut times: Vec<(String, String)> = runs.map(|run| (text(run, "started"), text(run, "ended"))).collect();
+    times.sort();
+    assert_eq!(times.len(), 5);
+    assert!(times.windows(2).all(|two| two[0].1 <= two[1].0), "runs at one server never overlap: {times:#?}");
+    let claims = s3.keys("team/claims/");
+    assert!(claims.len() == 1 && claims[0].contains("/server-"), "the last claim of the server stays: {claims:?}");
+    assert!(String::from_utf8(s3.get(&claims[0])).unwrap().contains("\"released\":true"), "and is given back");
 }

@@ -229,3 +229,54 @@ fn a_damaged_object_never_becomes_a_result() {
     assert!(!there.contains(id), "{there:?}");
     other.ok(&["verify"]);
 }
+
+#[timed_test]
+fn many_commits_are_read_from_packs_and_one_by_one_where_a_pack_is_damaged() {
+    let (lab, s3) = (lab(), S3::start(true));
+    let names: Vec<String> = (0..8).map(|number| format!("e{number}")).collect();
+    let endpoints: Vec<String> = names.iter().map(|name| format!("{name}: {{ engine: mock }}")).collect();
+    let loads: Vec<String> = (1..=17).map(|load| load.to_string()).collect();
+    let plan = format!(
+        "sweepline: 1\nname: many\nendpoints: {{ {} }}\nmodels: {{ m: {{ id: tiny }} }}\n\
+         scenarios: {{ s: {{ base: B1, output_tokens: 1 }} }}\n\
+         phases: {{ fill: 0s, stabilize: 0s, measure: 20ms, drain: 5s }}\n\
+         sweeps: {{ all: {{ matrix: {{ endpoint: [{}], model: [m], scenario: [s], batch_size: [{}] }} }} }}\n",
+        endpoints.join(", "),
+        names.join(", "),
+        loads.join(", ")
+    );
+    lab.write("plan.yaml", &plan);
+    honest(&lab.run(&["run", "plan.yaml", "--jobs", "8", "-q"]));
+    let count = names.len() * loads.len();
+    assert_eq!(outcomes(&ok(&s3, &lab, &["push", URL, "--format", "json"]).json()), [count, 0, 0]);
+    let packs = s3.keys("chat/packs/");
+    assert_eq!(packs.len(), 1, "{packs:?}");
+    let listed = |cache: &str| {
+        let mut command = lab.command(&["list", "--results", URL, "--format", "json"]);
+        s3.reached_by(&mut command, &lab.path().join(cache));
+        let ended = Ended::from(command.output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.json()["runs"].as_array().unwrap().len()
+    };
+    let commits = || s3.count("GET", "chat/runs/");
+    let before = commits();
+    assert_eq!((listed("reader"), commits()), (count, before), "a reader without a copy fetches the pack alone");
+    assert_eq!(s3.count("GET", "chat/packs/"), 1);
+    let colleague = self::lab();
+    assert_eq!(outcomes(&ok(&s3, &colleague, &["pull", URL, "--format", "json"]).json()), [count, 0, 0]);
+    colleague.ok(&["verify"]);
+    ok(&s3, &lab, &["verify", "--results", URL]);
+
+    let mut bytes = s3.get(&packs[0]);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    s3.spoil(&packs[0], &bytes);
+    let before = commits();
+    assert_eq!((listed("another"), commits()), (count, before + count), "its runs are fetched one by one");
+    let verified = at(&s3, &lab, &["verify", "--results", URL]);
+    assert_eq!(verified.code, Some(5), "{}{}", verified.stdout, verified.stderr);
+    assert!(verified.stdout.contains(&format!("{}: its content does not match", packs[0])), "{}", verified.stdout);
+    assert!(verified.stdout.contains(&format!("{count} runs in {URL}: all whole")), "{}", verified.stdout);
+    let document = at(&s3, &lab, &["verify", "--results", URL, "--format", "json"]).json();
+    assert_eq!(document["damaged_packs"], serde_json::json!(packs));
+}

@@ -16,7 +16,7 @@ pub(super) struct Job {
     pub(super) on: Cluster,
     /// Its name in the queue.
     pub(super) job_name: String,
-    /// Its state in the queue; `None` if the queue no longer lists it.
+    /// Its state in the queue, or in Slurm's accounting; `None` if neither lists it any more.
     pub(super) state: Option<JobState>,
 }
 
@@ -34,20 +34,23 @@ impl Job {
 
 /// Returns all jobs of these submissions, oldest first; queries each queue once.
 pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Failure> {
-    let mut names: Vec<(Cluster, &str, Queue)> = Vec::new();
+    let mut names: Vec<(Cluster, &str, Queue, Queue)> = Vec::new();
     let mut all = Vec::new();
     for (_, submission) in submissions {
         let (on, name) = (submission.on, submission.job_name.as_str());
-        if !names.iter().any(|(of, known, _)| (*of, *known) == (on, name)) {
+        if !names.iter().any(|(of, known, ..)| (*of, *known) == (on, name)) {
             let queue = match on {
                 Cluster::Slurm => slurm::queue(name),
                 Cluster::Kubernetes => kubectl::queue(name),
             };
-            names.push((on, name, queue.map_err(Failure::Usage)?));
+            let queue = queue.map_err(Failure::Usage)?;
+            let ended = forgotten(submissions, (on, name), &queue);
+            names.push((on, name, queue, ended));
         }
-        let queue = names.iter().find(|(of, known, _)| (*of, *known) == (on, name)).map(|(.., queue)| queue);
+        let queues = names.iter().find(|(of, known, ..)| (*of, *known) == (on, name));
         for element in &submission.elements {
-            let state = match queue.and_then(|queue| queue.job(&element.job)) {
+            let listed = queues.and_then(|(.., queue, ended)| queue.job(&element.job).or(ended.job(&element.job)));
+            let state = match listed {
                 Some(state) => Some(state.clone()),
                 None if element.is_cancelled => Some(JobState::new("CANCELLED", "")),
                 None if !element.is_handed_over => Some(JobState::new("PENDING", "Dependency")),
@@ -57,6 +60,14 @@ pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Fa
         }
     }
     Ok(all)
+}
+
+/// Returns how the jobs ended that Slurm's queue no longer lists, if its accounting tells.
+fn forgotten(submissions: &[(PathBuf, Submission)], (on, name): (Cluster, &str), queue: &Queue) -> Queue {
+    let own = submissions.iter().filter(|(_, one)| (one.on, one.job_name.as_str()) == (on, name));
+    let jobs = own.flat_map(|(_, one)| &one.elements).map(|element| element.job.as_str());
+    let gone: Vec<&str> = jobs.filter(|job| queue.job(job).is_none()).collect();
+    if on == Cluster::Slurm { slurm::ended(name, &gone) } else { Queue::default() }
 }
 
 /// Returns the job that counts for an element: a pending or running one, else the last one.

@@ -61,7 +61,8 @@ struct OneElement {
     all: usize,
     /// Its job: the pending or running one, else the last; null if none was submitted.
     job: Option<String>,
-    /// The job's state as the cluster reports it; null if the cluster no longer lists the job.
+    /// The job's state as the cluster reports it, on Slurm by its queue, else by its accounting; null if
+    /// neither lists the job.
     queue: Option<String>,
     /// The node on which it runs; null if it is not running.
     node: Option<String>,

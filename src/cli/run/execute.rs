@@ -55,7 +55,7 @@ pub(super) fn execute_stages(
             all.left += elsewhere.len();
             break;
         }
-        if !wait_for_others(args, &elsewhere, (means.writer, means.stop))? {
+        if !wait_for_others(args, &elsewhere, workspace, (means.writer, means.stop))? {
             (all.left, all.interrupted) = (all.left + elsewhere.len(), true);
             break;
         }

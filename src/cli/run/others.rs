@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::args::RunArgs;
 use crate::cli::failure::Failure;
+use crate::cli::workspace::Workspace;
 use crate::expand::{PlannedRun, RunId};
 use crate::store::{Standing, Store, Writer};
 use crate::sweep::Summary;
@@ -24,6 +25,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub(super) fn wait_for_others(
     args: &RunArgs,
     runs: &[RunId],
+    workspace: &Workspace,
     (writer, stop): (&Writer, &watch::Receiver<bool>),
 ) -> Result<bool, Failure> {
     if runs.is_empty() {
@@ -32,15 +34,19 @@ pub(super) fn wait_for_others(
     // Release runs that this worker claimed but did not commit: other workers wait for them too.
     writer.release();
     args.tell(&[format!("{}: waiting for other workers", counted(runs.len(), "run"))]);
-    let mut left: Vec<RunId> = runs.to_vec();
+    let server = |id: &RunId| {
+        let run = workspace.expansion.runs.iter().find(|run| run.id == *id)?;
+        workspace.plan().endpoints.get(&run.spec.endpoint.name)?.shared_server()
+    };
+    let mut left: Vec<(RunId, Option<String>)> = runs.iter().map(|id| (*id, server(id))).collect();
     let mut pause = FIRST;
     loop {
         let mut is_open = false;
         let mut taken = Vec::new();
-        for id in left {
-            match writer.look(&id.to_string())? {
+        for (id, server) in left {
+            match writer.look(&id.to_string(), server.as_deref())? {
                 Standing::Committed => {}
-                Standing::Taken => taken.push(id),
+                Standing::Taken => taken.push((id, server)),
                 Standing::Open => is_open = true,
             }
         }

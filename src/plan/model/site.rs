@@ -41,6 +41,20 @@ fn says(network: &str, words: &[&str]) -> bool {
 }
 
 impl Endpoint {
+    /// The name under which workers on several machines take turns at its server: its `resource`, else
+    /// scheme, host and port of its `url`. `None` if each machine has its own: a launched server, an
+    /// embedded mock, a server at a loopback address unless `hardware.network` states that it leads to
+    /// another machine; there, only `resource` can name it.
+    pub fn shared_server(&self) -> Option<String> {
+        let url = self.url.as_deref().filter(|_| self.is_served_elsewhere())?;
+        let url = reqwest::Url::parse(url).ok()?;
+        let network = self.hardware.as_ref().and_then(|hardware| hardware.network.as_deref()).unwrap_or_default();
+        match url.host_str().is_some_and(is_loopback) {
+            true => self.resource.clone().filter(|_| leads_elsewhere(network)),
+            false => Some(self.resource.clone().unwrap_or_else(|| url.origin().ascii_serialization())),
+        }
+    }
+
     /// The location of its server.
     pub fn site(&self) -> Site {
         if self.is_embedded() {

@@ -1,8 +1,11 @@
-//! Which worker measures a run: one object for each time that a worker takes it.
+//! Which worker measures a run, and which one has a server: one object for each time that a worker takes it.
 //!
 //! ```text
-//! claims/<id>/<epoch>.json      created once by the worker that takes the run, which rewrites it as a heartbeat
+//! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
+//! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
 //! ```
+//!
+//! A worker keeps a server until it has no runs left, so that no other one sends requests in between.
 //!
 //! A run is open if its last epoch was given back, or has had no heartbeat for longer than its lease; the
 //! worker that creates the next epoch owns it. All times are the store's: an object's last write is
@@ -15,10 +18,12 @@ use std::sync::Arc;
 
 use object_store::path::Path as Key;
 use object_store::{Error, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions};
+use sha2::{Digest as _, Sha256};
 
 use super::ObjectResults;
 use super::error::{Doing, ObjectError};
 use super::held::{Claim, LEASE, lease, locked};
+use crate::store::hex::hex;
 use crate::store::record::FORMAT;
 
 /// Additional time before a claim is considered dead: stores report times in whole seconds.
@@ -32,6 +37,11 @@ enum Claimed {
     Open(u32),
     /// A worker has it, possibly this one.
     By(Box<Claim>),
+}
+
+/// Returns the name of the claims of a server.
+fn server_name(server: &str) -> String {
+    format!("server-{}", &hex(&Sha256::digest(server))[..16])
 }
 
 impl ObjectResults {
@@ -61,6 +71,48 @@ impl ObjectResults {
     /// Returns whether another worker has a run.
     pub(super) fn is_taken(&self, id: &str) -> Result<bool, ObjectError> {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker != self.claims.worker))
+    }
+
+    /// Takes a server for this process; returns false if another worker has it. Unlike a run, a server that
+    /// was lost to another worker is noticed: it may be needed for hours.
+    pub(super) fn take_server(&self, server: &str) -> Result<bool, ObjectError> {
+        let name = server_name(server);
+        if locked(&self.claims.held).contains_key(&name) {
+            if self.is_own(&name)? {
+                return Ok(true);
+            }
+            locked(&self.claims.held).remove(&name);
+        }
+        let is_taken = self.take(&name)?;
+        if is_taken {
+            self.forget_earlier(&name);
+        }
+        Ok(is_taken)
+    }
+
+    /// Returns whether another worker has a server.
+    pub(super) fn is_server_taken(&self, server: &str) -> Result<bool, ObjectError> {
+        self.is_taken(&server_name(server))
+    }
+
+    fn is_own(&self, id: &str) -> Result<bool, ObjectError> {
+        Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker == self.claims.worker))
+    }
+
+    /// Removes earlier claims of what this process has taken. Best effort: leftovers do no harm. The last one
+    /// stays, so that epochs are never used again.
+    fn forget_earlier(&self, id: &str) {
+        let Some(own) = locked(&self.claims.held).get(id).cloned() else { return };
+        let mut keys = Vec::new();
+        let is_earlier = |found: &ObjectMeta| found.location.filename() < own.filename();
+        let listed = self.each(&self.key(&["claims", id]), |found| {
+            if is_earlier(&found) {
+                keys.push(found.location);
+            }
+        });
+        if listed.is_ok() {
+            keys.iter().for_each(|key| drop(self.wait(self.objects.delete(key))));
+        }
     }
 
     fn claimed(&self, id: &str) -> Result<Claimed, ObjectError> {
@@ -95,7 +147,7 @@ impl ObjectResults {
         }
     }
 
-    /// Gives back every run that was taken. Best effort: any others are open when their lease ends.
+    /// Gives back every run and server that was taken. Best effort: any others are open when their lease ends.
     pub(super) fn give_back(&self) {
         let held = std::mem::take(&mut *locked(&self.claims.held));
         for key in held.values() {

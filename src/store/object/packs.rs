@@ -70,7 +70,7 @@ impl ObjectResults {
         let still = Mutex::new(std::mem::take(missing));
         let strike_out = |id: &str| still.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         let one = |key: &Key| {
-            let Some(name) = key.filename().and_then(|name| name.strip_suffix(".json")) else { return Ok(()) };
+            let Some(name) = name(key) else { return Ok(()) };
             let index = layout.root().join("packs").join(name);
             if let Ok(known) = fs::read_to_string(&index) {
                 let still = still.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,6 +94,22 @@ impl ObjectResults {
         *missing = still.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.map(drop)
     }
+
+    /// Returns the keys of the packs that readers skip, because their content does not match their name.
+    pub(super) fn bad_packs(&self) -> Result<Vec<String>, ObjectError> {
+        let mut packs = Vec::new();
+        self.each(&self.key(&["packs"]), |found| packs.push(found.location))?;
+        let one = |key: &Key| {
+            let is_whole = |text: &Vec<u8>| name(key) == Some(hex(&Sha256::digest(text)).as_str());
+            Ok(self.get(key)?.filter(|text| !is_whole(text)).map(|_| key.to_string()))
+        };
+        Ok(self.side_by_side(&packs, &one)?.into_iter().flatten().collect())
+    }
+}
+
+/// Returns the digest in a pack's key.
+fn name(key: &Key) -> Option<&str> {
+    key.filename().and_then(|name| name.strip_suffix(".json"))
 }
 
 /// Records the runs in a pack. Best effort: without it the pack is fetched again.

@@ -48,12 +48,18 @@ impl Remote for ObjectResults {
         Ok(self.commit_one(layout, id)?)
     }
 
-    fn claim(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
+    fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         // First, so that a worker that is behind skips the runs that others have committed, with one
         // request each.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
+        }
+        // The server first: a worker without it takes nothing.
+        if let Some(server) = server
+            && !self.take_server(server)?
+        {
+            return Ok(Standing::Taken);
         }
         if !self.take(id)? {
             return Ok(Standing::Taken);
@@ -65,12 +71,20 @@ impl Remote for ObjectResults {
         Ok(Standing::Committed)
     }
 
-    fn look(&self, layout: &Layout, id: &str) -> Result<Standing, StoreError> {
+    fn look(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
         }
-        Ok(if self.is_taken(id)? { Standing::Taken } else { Standing::Open })
+        let is_taken = match server {
+            Some(server) if self.is_server_taken(server)? => true,
+            _ => self.is_taken(id)?,
+        };
+        Ok(if is_taken { Standing::Taken } else { Standing::Open })
+    }
+
+    fn damaged(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.bad_packs()?)
     }
 
     fn release(&self) {

@@ -1,7 +1,9 @@
 //! Slurm: job arrays, and their state in its queue.
 
+mod accounting;
 mod queue;
 mod script;
 
+pub use accounting::ended;
 pub use queue::{cancel, hold_back, queue, submit};
 pub use script::{Array, Call, arrays};

@@ -6,11 +6,12 @@ use super::{Scheduler, SweepError};
 use crate::store::Standing;
 
 impl Scheduler<'_, '_> {
-    /// Takes the next run. If another worker has it, or has committed it, its node ends: a search
+    /// Takes the next run, with its server. If another worker has one of them, or has committed the run, its node ends: a search
     /// continues from its result, or waits for it.
     pub(super) fn is_someone_elses(&mut self, node: NodeIndex, at: usize) -> Result<bool, SweepError> {
         let run = &self.sweep.expansion.runs[at];
-        let is_settled = match self.sweep.writer.claim(&run.id.to_string())? {
+        let server = self.sweep.plan.endpoints[&run.spec.endpoint.name].shared_server();
+        let is_settled = match self.sweep.writer.claim(&run.id.to_string(), server.as_deref())? {
             Standing::Open => return Ok(false),
             Standing::Committed => {
                 let count =
