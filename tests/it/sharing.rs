@@ -262,10 +262,6 @@ fn many_commits_are_read_from_packs_and_one_by_one_where_a_pack_is_damaged() {
     let before = commits();
     assert_eq!((listed("reader"), commits()), (count, before), "a reader without a copy fetches the pack alone");
     assert_eq!(s3.count("GET", "chat/packs/"), 1);
-    let colleague = self::lab();
-    assert_eq!(outcomes(&ok(&s3, &colleague, &["pull", URL, "--format", "json"]).json()), [count, 0, 0]);
-    colleague.ok(&["verify"]);
-    ok(&s3, &lab, &["verify", "--results", URL]);
 
     let mut bytes = s3.get(&packs[0]);
     let middle = bytes.len() / 2;
@@ -277,6 +273,4 @@ fn many_commits_are_read_from_packs_and_one_by_one_where_a_pack_is_damaged() {
     assert_eq!(verified.code, Some(5), "{}{}", verified.stdout, verified.stderr);
     assert!(verified.stdout.contains(&format!("{}: its content does not match", packs[0])), "{}", verified.stdout);
     assert!(verified.stdout.contains(&format!("{count} runs in {URL}: all whole")), "{}", verified.stdout);
-    let document = at(&s3, &lab, &["verify", "--results", URL, "--format", "json"]).json();
-    assert_eq!(document["damaged_packs"], serde_json::json!(packs));
 }
