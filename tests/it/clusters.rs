@@ -138,8 +138,12 @@ fn what_a_cluster_needs_and_a_plan_lacks_is_named() {
     refused(&format!("  a: {{ {url}, resources: {{ memory: 200 }} }}"), "slurm", "amount of memory");
     refused(&format!("  a: {{ {url}, resources: {{ gpus: 9999 }} }}"), "slurm", "`gpus` must be 0 to 1024, not 9999");
     refused(&format!("  a: {{ {url}, resources: {{ slurm: [--mem=1G] }} }}"), "slurm", "write `memory`");
-    refused(&format!("  a: {{ {url}, resources: {{ slurm: [nvlink] }} }}"), "slurm", "not a long option of sbatch");
-    refused(&format!("  a: {{ {url}, resources: {{ partition: \"a b\" }} }}"), "slurm", "one word without blanks");
+    refused(
+        &format!("  a: {{ {url}, resources: {{ slurm: [nvlink] }} }}"),
+        "slurm",
+        "is not a single long option of sbatch",
+    );
+    refused(&format!("  a: {{ {url}, resources: {{ partition: \"a b\" }} }}"), "slurm", "one word without spaces");
     let mock = "  a: { engine: mock }";
     lab.write(
         "plan.yaml",

@@ -89,7 +89,8 @@ const LISTED: [(Name, Held); 25] = [
 ];
 
 /// The beginnings of blocks of commands; `docs` checks those of sweepline.
-const COMMANDS: [&str; 8] = ["sweepline ", "cargo ", "git ", "tail ", "for ", "host-a$ ", "SWEEPLINE_", "OTEL_"];
+const COMMANDS: [&str; 9] =
+    ["sweepline ", "cargo ", "git ", "tail ", "for ", "host-a$ ", "ssh ", "SWEEPLINE_", "OTEL_"];
 
 fn is_commands(block: &Block) -> bool {
     let first = block.lines.iter().find(|line| !line.is_empty() && !line.starts_with('#'));

@@ -420,7 +420,7 @@ fn what_a_plan_cannot_ask_of_http() {
         ("http: 3", "HTTP/3 cannot be measured"),
         ("http: { version: 1.1, streams: 4 }", "`streams` are requests on one connection of HTTP/2"),
         ("http: { version: 2, streams: 0 }", "1 to 100000"),
-        ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` applies to one connection of HTTP/1.1"),
+        ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` applies to a single HTTP/1.1 connection"),
     ] {
         lab.write("plan.yaml", &closed(1, 1, 1, http, ""));
         let ended = lab.run(&["check", "plan.yaml"]);

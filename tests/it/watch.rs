@@ -261,7 +261,7 @@ fn a_sweep_that_was_killed_is_said_to_be_stale() {
     assert_eq!(left["pid"], id);
     let watch = Watch::start(&lab, &[]);
     let (_, words) = watch.live();
-    for said in ["watched: stale", &format!("Its process ({id}) is gone"), "continues with the missing runs"] {
+    for said in ["watched: stale", &format!("Its process ({id}) was killed"), "continues with the missing runs"] {
         assert!(words.contains(said), "{said} is not in {words}");
     }
     // Damage is reported, and the page still works.
