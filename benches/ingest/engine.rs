@@ -58,6 +58,7 @@ pub fn run(order: &Order) -> Seen {
         samples: Box::new(SampleFile::new(attempt.samples().expect("a file of samples"))),
         texts: None,
         check: Arc::new(|_| Checked::Well),
+        part: None,
     };
     // The sender stays until the run is over: without it the engine would take the run as stopped.
     let (_running, stop) = watch::channel(false);
