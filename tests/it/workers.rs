@@ -92,7 +92,7 @@ fn two_and_seven_workers_send_the_requests_of_one() {
                     _ => (row.request, u32::MAX),
                 };
                 let what = |row: &RequestRow| {
-                    let at = (open && !row.turn.is_some_and(|turn| turn > 0)).then_some(row.scheduled_ns);
+                    let at = (open && row.turn.is_none_or(|turn| turn == 0)).then_some(row.scheduled_ns);
                     json!([at, row.class, row.text_digest, row.prompt_tokens, row.requested_tokens])
                 };
                 let good = run.records.iter().map(|record| &record.row).filter(|row| row.outcome.is_ok());
