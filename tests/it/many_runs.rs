@@ -73,8 +73,9 @@ fn planned(lab: &Lab) -> Vec<PlannedRun> {
 /// The memory that a command takes at most, in bytes.
 fn peak(lab: &Lab, args: &[&str]) -> u64 {
     let into = |name: &str| File::create(lab.path().join(name)).unwrap();
-    let child = lab.command(args).stdout(into("out")).stderr(into("err")).spawn().unwrap();
-    let (status, peak) = wait(&child);
+    let mut command = lab.command(args);
+    command.stdout(into("out")).stderr(into("err"));
+    let (status, peak) = wait(&command.spawn().unwrap());
     let said = std::fs::read_to_string(lab.path().join("err")).unwrap();
     assert!(status.success(), "{args:?}: {status}\n{said}");
     peak
@@ -99,8 +100,11 @@ fn memory_does_not_depend_on_the_size_of_records() {
     assert_eq!(lab.ok(&["list", "--format", "json"]).json()["runs"].as_array().unwrap().len(), SIZES[1]);
 }
 
-/// Damages a file of a run: the program has to see each, although it remembers the run.
-const DAMAGES: [(&str, fn(&Path), &str); 3] = [
+/// A file of a run, how it is damaged, and what the program reports.
+type Damage = (&'static str, fn(&Path), &'static str);
+
+/// The program has to see each damage, although it remembers the run.
+const DAMAGES: [Damage; 3] = [
     ("run.json", |path| flip_a_bit(path), "corrupt: run.json is damaged"),
     ("requests.parquet", |path| std::fs::remove_file(path).unwrap(), "corrupt: requests.parquet is missing"),
     ("", |path| std::fs::remove_dir_all(path).unwrap(), "deleted since"),
