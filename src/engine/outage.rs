@@ -153,7 +153,7 @@ struct Silence {
     goes_on: bool,
 }
 
-/// Detects across all processes that share a load what [`Outage`] detects in each: a run that is turned away.
+/// Detects across all processes that share a load what `Outage` detects in each: a run that is turned away.
 #[derive(Debug)]
 pub struct TurnedAway(Outage);
 
