@@ -342,7 +342,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
     let mut text = match runs.len() {
         count if count > MOST_IN_TABLE && shown.first.is_some() => format!(
-            "\n{count} runs: too many for a table (at most {MOST_IN_TABLE}); `list` and `export` show all, `--only` selects some\n"
+            "\n{count} runs; a table has at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n"
         ),
         _ if lines.is_empty() => String::new(),
         _ => format!("\n{}", results(&lines, colour)),
