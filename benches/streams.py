@@ -50,7 +50,7 @@ def main():
     before = None
     for streams in [int(word) for word in sys.argv[1:]] or [1_000, 5_000, 10_000]:
         peak, cpu, requests = measure(streams)
-        each = f", {(peak - before[1]) / (streams - before[0]) / 1e3:.1f} kB for each further stream" if before else ""
+        each = f", {(peak - before[1]) / (streams - before[0]) / 1e3:.1f} kB for each additional stream" if before else ""
         print(f"{streams:>7,} streams in flight: {peak / 1e6:6.1f} MB at most{each}; {requests:,} requests, {cpu:.1f} s of CPU time", flush=True)
         before = before or (streams, peak)
 

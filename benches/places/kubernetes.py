@@ -243,7 +243,7 @@ def restarted_server(kubernetes, lab, ids):
     lab.until("done", "--advance")
     lab.whole(ids, 0)
     same("Jobs", len(kubernetes.get("jobs")["items"]), 3)
-    return f"the API server killed while status --advance asks{refused.strip()}: pods went on, nothing was interrupted"
+    return f"the API server killed during status --advance{refused.strip()}: pods continued, nothing was interrupted"
 
 
 def killed_node(kubernetes, lab, ids):

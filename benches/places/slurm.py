@@ -256,7 +256,7 @@ def restarted_controller(slurm, lab, ids):
     wait_for("the controller", lambda: "UP" in slurm.call("scontrol", "ping"))
     lab.until("done")
     lab.whole(ids, 0)
-    return "the controller killed and restarted: jobs went on, nothing was interrupted"
+    return "the controller killed and restarted: jobs continued, nothing was interrupted"
 
 
 def requeued(slurm, lab, ids):
@@ -301,7 +301,7 @@ def killed_worker(slurm, lab, ids):
     lab.submit("slurm")
     lab.until("done")
     lab.whole(ids, 1)
-    return "a run killed by SIGKILL: status tells it failed with 137, and submit resumes"
+    return "a run killed by SIGKILL: status reports exit code 137, and submit resumes"
 
 
 def out_of_time(slurm, lab, ids):
