@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The licenses of everything that is linked into the program: `.ci/licenses.py TARGET > THIRD-PARTY.txt`.
+"""Prints the licenses of everything linked into the program: `.ci/licenses.py TARGET > THIRD-PARTY.txt`.
 
-Crates that share a text share its entry. Fails if a crate has neither a file nor a name of its license.
+Crates with the same license text share an entry. Fails if a crate has neither a license file nor a license name.
 """
 import json
 import re
@@ -13,7 +13,7 @@ FILE = re.compile(r"^(licen[sc]e|copying|copyright|notice|unlicense)", re.I)
 
 
 def linked(metadata):
-    """Packages that the program links, in the order of their names; not those of tests, builds and macros."""
+    """Returns the packages linked into the program, sorted by name, without those used only by tests, build scripts and macros."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     found, todo = set(), [metadata["resolve"]["root"]]
@@ -31,7 +31,7 @@ def linked(metadata):
 
 
 def texts(package):
-    """The contents of its license files."""
+    """Returns the contents of a package's license files."""
     folder = Path(package["manifest_path"]).parent
     files = {file for file in folder.iterdir() if file.is_file() and FILE.match(file.name)}
     named = package.get("license_file")

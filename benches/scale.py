@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What commands take on stores of many runs: `cargo build --release && python3 benches/scale.py FOLDER RUNS…`.
+"""Measures the cost of commands on stores of many runs: `cargo build --release && python3 benches/scale.py FOLDER RUNS…`.
 
-FOLDER/RUNS gets a plan of so many runs and their results, unless it is there. One run is measured by the program, on its mock; each other run
-of the plan has a `run.json` and an entry of its own, with the ids that `preview` names, and the row files of the measured one under other
-names. So every run is whole for all commands but `verify`. Then each command is started: the time from its start to its end, its CPU time, and
-the most memory that it had. Files are in the page cache, because they were just written or read.
-With `--moto` the results are read from S3 instead, served by moto in this process (`pip install 'moto[server]==5.2.5'`): first by a worker
-without a copy of them, then with it. moto gets commits and packs directly, as `push` would leave them, and no rows, which a sweep with nothing
-to do does not read. Prints a table; compares with nothing.
+Creates FOLDER/RUNS with a plan of this many runs and their results, unless it exists. The program measures one run on its mock;
+each other run of the plan has its own `run.json` and inventory entry, with the ids that `preview` lists, and links to the row
+files of the measured run. So every run is whole for all commands except `verify`. Then measures the wall time, CPU time and
+peak memory of each command. Files are in the page cache, because they were just written or read.
+
+With `--moto`, reads the results from S3 instead, served by moto in this process (`pip install 'moto[server]==5.2.5'`): first
+with a worker that has no local copy, then with one that has. Commits and packs are put into moto directly, as `push` would
+leave them, without rows, which a sweep with nothing to do does not read. Prints a table and makes no comparison.
 """
 import copy
 import glob
@@ -22,7 +23,7 @@ import time
 PROGRAM = os.path.abspath(os.environ.get("SWEEPLINE_BENCH_PROGRAM", "target/release/sweepline"))
 BUCKET, PREFIX = "bench", "scale"
 A_PACK = 1000
-# Runs of each rate: output lengths times repeats.
+# Number of runs for each rate: output lengths times repeats.
 RUNS_A_RATE = 100
 PLAN = """sweepline: 1
 name: scale
@@ -42,7 +43,7 @@ sweeps:
 
 
 def sealed(value):
-    """The text of a sealed file, and its digest (ARCHITECTURE.md, the digest)."""
+    """Returns the text of a sealed file and its digest (ARCHITECTURE.md, the digest)."""
     value.pop("sha256", None)
     text = json.dumps(value, indent=2, ensure_ascii=False)[: -len("\n}")]
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -72,7 +73,7 @@ def make(folder, runs):
     start = time.monotonic()
     for run in planned:
         short, cell = run["id"][:16], run["cell"]
-        # One that was stopped goes on.
+        # Continues an interrupted build.
         if os.path.exists(os.path.join(results, "inventory", f"{short}.json")):
             continue
         one = copy.deepcopy(record)
@@ -92,7 +93,7 @@ def make(folder, runs):
                 os.link(rows[name], os.path.join(into, name))
             except FileExistsError:
                 pass
-            except OSError:  # A file has only so many names.
+            except OSError:  # The number of hard links to a file is limited.
                 rows[name] = shutil.copy(rows[name], into)
         named = {"id": run["id"], "repeat": run["repeat"], "qps": float(cell["qps"]), "run_sha256": digest}
         with open(os.path.join(results, "inventory", f"{short}.json"), "w") as file:
@@ -100,13 +101,13 @@ def make(folder, runs):
     size = os.path.getsize(os.path.join(source, "run.json"))
     print(f"made {len(planned)} runs in {time.monotonic() - start:.0f} s; a run.json has {size} bytes", flush=True)
     open(os.path.join(place, "made"), "w").close()
-    # What was just written is not remembered.
+    # Files that were just written are not remembered.
     time.sleep(12)
     return place
 
 
 def once(command, folder, env=None):
-    """Seconds, CPU seconds, MiB and the last line on stderr."""
+    """Returns wall seconds, CPU seconds, MiB and the last line on stderr."""
     start = time.monotonic()
     with open(os.path.join(folder, "out"), "wb") as out, open(os.path.join(folder, "err"), "wb") as err:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})})

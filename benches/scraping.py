@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whether a scrape delays requests, within one run: `cargo build --release && python3 benches/scraping.py [RUNS]`.
+"""Measures, within one run, whether scrapes delay requests: `cargo build --release && python3 benches/scraping.py [RUNS]`.
 
 An open loop of 2 500 requests per second of 8 tokens (20 000 token events per second) against a mock whose page is
 scraped each second. A scrape can only change the lateness of requests near it, so the mean lateness of all requests is
 compared with that of the requests that are more than 50 ms away from every scrape: their ratio is the effect of
 scraping on the mean. Requests near instants between the scrapes, treated as if they were scrapes, show how much that
 ratio varies by chance. Runs of different plans differ by more than the effect: `cargo bench --bench telemetry` compares
-those. Needs pyarrow (`target/test-venv` of the tests has it).
+those. Needs pyarrow (the tests' `target/test-venv` has it).
 """
 import glob
 import os
@@ -32,7 +32,7 @@ sweeps: {{ s: {{ matrix: {{ endpoint: e, model: m, scenario: s, qps: 2500 }}, re
 
 
 def effect(requests, instants):
-    """The mean lateness of all requests over that of the requests far from each instant, minus 1."""
+    """Returns the mean lateness of all requests divided by that of the requests far from each instant, minus 1."""
     far, at = [], 0
     for due, late in requests:
         while at < len(instants) and instants[at] + NEAR < due:

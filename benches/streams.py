@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Memory of a client with many streams in flight: `cargo build --release && python3 benches/streams.py [STREAMS…]` (default 1000 5000 10000).
+"""Measures the memory of a client with many streams in flight: `cargo build --release && python3 benches/streams.py [STREAMS…]`
+(default 1000 5000 10000).
 
-A mock in a process of its own answers slowly, a token each second, so that the streams are all open at once and cost little CPU time. Prints
-the most memory that the client had, from the kernel's account of the child, and the difference for each further stream. Nothing beyond
-the largest count is measured: what more streams would take is extrapolated, by whoever reads the figures.
+A mock in a separate process responds slowly, one token per second, so that all streams are open at once and cost little CPU
+time. Prints the client's peak memory, as the kernel accounts it for the child, and the increase per additional stream. Measures
+nothing beyond the largest count: figures for more streams are extrapolations by the reader.
 """
 import json
 import os
@@ -49,7 +50,7 @@ def main():
     before = None
     for streams in [int(word) for word in sys.argv[1:]] or [1_000, 5_000, 10_000]:
         peak, cpu, requests = measure(streams)
-        each = f", {(peak - before[1]) / (streams - before[0]) / 1e3:.1f} kB for each further stream" if before else ""
+        each = f", {(peak - before[1]) / (streams - before[0]) / 1e3:.1f} kB for each additional stream" if before else ""
         print(f"{streams:>7,} streams in flight: {peak / 1e6:6.1f} MB at most{each}; {requests:,} requests, {cpu:.1f} s of CPU time", flush=True)
         before = before or (streams, peak)
 

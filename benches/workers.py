@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One load from several threads and processes: `cargo build --release && python3 benches/workers.py [MOCKS]`.
+"""Measures one load from several threads and processes: `cargo build --release && python3 benches/workers.py [MOCKS]`.
 
 A closed loop of 512 streams that never wait (no time between tokens, one write per event) and an open loop of 1 600
 requests per second, 128 tokens each, against MOCKS mocks (default 5) that share a port, so that the client limits the
-load. Measured with `engine: { threads: 1, 2, 4 }` and `engine: { workers: 1, 2, 4 }`; printed are tokens per second,
-the lateness of the open loop and the CPU time of sweepline and its workers. Compares only within one call, and needs at
-least MOCKS + 8 cores: on fewer, mocks and clients take them from each other. SWEEPLINE_BENCH_PROGRAM names another binary.
+load. Measured with `engine: { threads: 1, 2, 4 }` and `engine: { workers: 1, 2, 4 }`; prints tokens per second, the lateness of
+the open loop, and the CPU time of sweepline and its workers. Figures are comparable only within one call. Needs at least MOCKS
++ 8 cores: on fewer, mocks and clients compete for them. SWEEPLINE_BENCH_PROGRAM selects another binary.
 """
 import json
 import os

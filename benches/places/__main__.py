@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One plan on four places gives the same runs: `cargo build && python3 benches/places [PLACE …] [--faults]`.
+"""Checks that one plan gives the same runs on four places: `cargo build && python3 benches/places [PLACE …] [--faults]`.
 
 Places: local, slurm (two nodes), moto (two processes on object storage), kubernetes (Jobs on a real API server, with a stand-in
-for its nodes). Each must give the run ids of the local one, pass `verify`, and measure no run twice. A place that is not here is
-skipped with a sentence that says what it needs. --faults also ends nodes, controllers, pods, servers and workers midway: everything
-must resume, lose nothing and measure nothing twice except the runs that were interrupted. Root, on loopback only; a minute, and
-about ten with --faults.
+for its nodes). Each must produce the same run ids as the local run, pass `verify`, and measure no run twice. A place that is
+not installed is skipped, with a message about its requirements. --faults also kills nodes, controllers, pods, servers and
+workers midway: everything must resume, lose nothing, and measure nothing twice except the interrupted runs. Needs root; uses
+only loopback; takes a minute, or about ten with --faults.
 """
 import argparse
 import os
@@ -30,9 +30,9 @@ def local(**how):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("places", nargs="*", metavar="PLACE", help="slurm, moto, kubernetes; all of them if none is named")
-    parser.add_argument("--faults", action="store_true", help="also end things midway")
-    parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="only this one, by the name of its function")
+    parser.add_argument("places", nargs="*", metavar="PLACE", help="slurm, moto, kubernetes (default: all)")
+    parser.add_argument("--faults", action="store_true", help="also kill processes midway")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="only this fault, by the name of its function")
     parser.add_argument("--moto", metavar="PROGRAM", help="moto_server (default: that in PATH)")
     parser.add_argument("--kube", metavar="FOLDER", help="the folder of kube-apiserver and kube-controller-manager")
     args = parser.parse_args()

@@ -1,8 +1,8 @@
-"""Stands in for the nodes of a cluster: binds pods, runs the command of each as a process, and reports how it ended.
+"""Stands in for the nodes of a cluster: binds pods, runs each pod's command as a process, and reports its exit.
 
-A pod has process and mount namespaces of its own, so that its command is process 1 and finds its volumes where the manifest
-says. A PersistentVolumeClaim is a folder, an image is the PATH of this program. Of a pod, only what sweepline's manifests use is
-there: one container, ConfigMaps, claims, emptyDirs, secrets as variables, the grace period.
+A pod has its own process and mount namespaces, so that its command is process 1 and finds its volumes where the manifest mounts
+them. A PersistentVolumeClaim is a folder; an image is the PATH of this program. Only the features that sweepline's manifests
+use are supported: one container, ConfigMaps, claims, emptyDirs, secrets as variables, the grace period.
 
     kubelet.py URL TOKEN FOLDER
 """
@@ -18,7 +18,7 @@ import urllib.request
 
 URL, TOKEN, BASE = sys.argv[1:]
 NODE = "stand-in"
-# Everything a pod mounts lies in one folder of the host, which each sees its own tmpfs at.
+# All mounts of a pod lie below one folder of the host, at which each pod has its own tmpfs.
 MOUNTS = "/sweepline"
 unchecked = ssl.create_default_context()
 unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
@@ -110,7 +110,7 @@ def start(pod):
 
 
 def first_of(process):
-    """Returns the process that is number 1 in the pod."""
+    """Returns the process that is process 1 in the pod."""
     try:
         with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
             return int(file.read().split()[0])
@@ -150,7 +150,7 @@ def serve(pod):
             body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}, "target": target}
             call("POST", path_of(pod, "/binding"), body)
         elif pod["status"].get("phase") == "Running":
-            # Started by a kubelet before this one; its process ended with it.
+            # Started by an earlier kubelet; the pod's process ended with it.
             report(pod, {"phase": "Failed", "reason": "NodeLost"})
         else:
             began = now()

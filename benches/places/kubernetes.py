@@ -1,14 +1,15 @@
-"""A Kubernetes API server on loopback, with etcd, the controllers of Jobs and garbage, and a stand-in for its nodes.
+"""A Kubernetes API server on loopback, with etcd, the Job and garbage-collection controllers, and a stand-in for its nodes.
 
 Debian has no package of the server. Its source package `kubernetes` (1.20) builds with Debian's Go and etcd in 6 to 8 minutes of
-CPU time, in a folder that `--kube` names:
+CPU time, into a folder that is passed as `--kube`:
 
     apt-get install golang-1.19-go etcd-server dpkg-dev && apt-get source kubernetes golang-github-modern-go-reflect2
     cd kubernetes-*/ && cp -r ../golang-github-modern-go-reflect2-1.0.2/*.go vendor/github.com/modern-go/reflect2/
     GOFLAGS=-mod=vendor GOPATH=/tmp/go /usr/lib/go-1.19/bin/go build -o FOLDER ./cmd/kube-apiserver ./cmd/kube-controller-manager
 
-1.20 knows neither `podFailurePolicy` (1.26) nor Indexed Jobs (1.21; sweepline's manifests use none). It ignores the policy, and
-kubectl would refuse the manifest for it, so it is applied with `--validate=false`. `--kube` with a later server is the better check.
+1.20 supports neither `podFailurePolicy` (1.26) nor Indexed Jobs (1.21; sweepline's manifests use none). It ignores the policy,
+and kubectl would reject the manifest because of it, so it is applied with `--validate=false`. `--kube` with a later server is a
+better check.
 """
 import glob
 import json
@@ -81,7 +82,7 @@ class Kubernetes:
             raise
 
     def is_old(self):
-        """Whether the programs still take --port, to close the port without TLS."""
+        """Returns whether the programs still accept --port, which is needed to close the port without TLS."""
         return " v1.20." in version(self.servers[0], "--version")
 
     def key(self):
@@ -235,14 +236,14 @@ def restarted_server(kubernetes, lab, ids):
     begun(lab)
     end(kubernetes.daemons["api"], signal.SIGKILL)
     refused = lab.run("status", "plan.yaml", "--results", lab.results, "--advance", codes=(2, 6))
-    # It goes on being asked while the server starts.
+    # It is still queried while the server starts.
     poll = [lab.start("status", "plan.yaml", "--results", lab.results, "--advance") for _ in range(2)]
     kubernetes.api()
     [one.wait() for one in poll]
     lab.until("done", "--advance")
     lab.whole(ids, 0)
     same("Jobs", len(kubernetes.get("jobs")["items"]), 3)
-    return f"the API server killed while status --advance asks{refused.strip()}: pods went on, nothing was interrupted"
+    return f"the API server killed during status --advance{refused.strip()}: pods continued, nothing was interrupted"
 
 
 def killed_node(kubernetes, lab, ids):

@@ -1,4 +1,4 @@
-"""What the places share: the plan, the program, and what must hold of results."""
+"""The common parts of all places: the plan, the program, and the checks of results."""
 import json
 import os
 import signal
@@ -9,7 +9,7 @@ import tempfile
 import time
 
 PROGRAM = os.path.abspath(os.environ.get("SWEEPLINE_BENCH_PROGRAM", "target/debug/sweepline"))
-# Every server is launched where its runs are measured, by the program found in PATH.
+# Every server is launched on the machine that measures its runs, with the program found in PATH.
 PLAN = """sweepline: 1
 name: places
 endpoints:
@@ -31,7 +31,7 @@ sweeps:
 
 
 class Missing(Exception):
-    """A place is not here; the text tells what it needs."""
+    """A place is not installed; the text lists its requirements."""
 
 
 def wait_for(what, ask, seconds=60):
@@ -111,7 +111,7 @@ class Lab:
         return self.names("runs")
 
     def names(self, folder):
-        """Returns what is committed (`runs`), was interrupted (`attempts`), or was replaced (`superseded`)."""
+        """Returns the committed runs (`runs`), interrupted attempts (`attempts`) or replaced runs (`superseded`)."""
         try:
             return sorted(name for name in os.listdir(os.path.join(self.results, folder)) if not name.startswith("."))
         except FileNotFoundError:
@@ -123,7 +123,7 @@ class Lab:
         return [name for name, file in files if os.path.exists(file)]
 
     def whole(self, ids, interrupted):
-        """Asserts that nothing is lost and nothing was measured twice; `interrupted` runs were started again."""
+        """Asserts that nothing is lost and nothing was measured twice; `interrupted` runs were restarted."""
         self.run("verify", "--results", self.results)
         same("run ids", self.ids(), ids)
         same("replaced results", self.names("superseded"), [])
@@ -131,7 +131,7 @@ class Lab:
             same("interrupted attempts", len(self.names("attempts")), interrupted)
 
 
-# The faults to make; all of them if empty.
+# The faults to inject; all of them if empty.
 ONLY = []
 
 

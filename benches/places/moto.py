@@ -1,4 +1,4 @@
-"""An S3 on loopback (moto), and workers that share a plan on it."""
+"""An S3 server on loopback (moto), and workers that share a plan on it."""
 import json
 import os
 import shutil
@@ -93,6 +93,6 @@ def faults(ids, program):
         end(one, signal.SIGKILL)
         same("exit code", two.wait(), 0)
         check(moto, lab, ids, 1)
-        say(f"object storage: a worker killed by SIGKILL: the other one took its run over when its claim was over ({time.monotonic() - began:.0f} s)")
+        say(f"object storage: after SIGKILL of one worker, the other took over its run when the claim expired ({time.monotonic() - began:.0f} s)")
     finally:
         moto.close()

@@ -1,4 +1,4 @@
-"""A Slurm of two nodes on loopback, with a partition whose jobs preempt those of the other; with accounting if asked."""
+"""A two-node Slurm on loopback, with a partition whose jobs preempt those of the other; optionally with accounting."""
 import getpass
 import os
 import shutil
@@ -116,7 +116,7 @@ class Slurm:
         return done.stdout
 
     def lose(self, name):
-        """Ends a node like a power cut: its daemon, and every process of its jobs."""
+        """Kills a node as a power failure would: its daemon and every process of its jobs."""
         jobs = self.call("squeue", "-h", "-t", "running", "-w", name, "-o", "%A").split()
         begins = [f"slurmstepd: [{job}." for job in jobs]
         own = os.getpid()
@@ -127,10 +127,10 @@ class Slurm:
         self.call("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=lost")
 
     def at_once(self):
-        """Starts jobs that were requeued: they wait two minutes otherwise."""
+        """Starts requeued jobs, which would otherwise wait two minutes."""
         for line in self.call("squeue", "-h", "-t", "pending", "-o", "%A %T %r").splitlines():
             job, state, reason = line.split(" ", 2)
-            # One that is still COMPLETING would be started beside its end.
+            # A job that is still COMPLETING would be restarted before it has ended.
             if (state, reason) == ("PENDING", "BeginTime"):
                 self.call("scontrol", "update", f"JobId={job}", "StartTime=now")
                 return True
@@ -153,7 +153,7 @@ class Slurm:
 
 
 def with_variable(pid, variable, env):
-    """Returns whether a process belongs to this Slurm and has a variable."""
+    """Returns whether a process belongs to this Slurm and has an environment variable."""
     if not env:
         return False
     try:
@@ -210,7 +210,7 @@ def faults(ids):
 
 
 def forgotten(ids):
-    """Jobs that the queue has forgotten still have their true end, from a real accounting."""
+    """Jobs that the queue has forgotten still have their true final state, from real accounting."""
     slurm = Slurm(accounting=True, min_job_age=2)
     try:
         began = time.monotonic()
@@ -224,7 +224,7 @@ def forgotten(ids):
         lab.submit("slurm")
         lab.until("done")
         lab.whole(ids, 1)
-        say(f"slurm: sacct tells how jobs ended that the queue has forgotten ({time.monotonic() - began:.0f} s)")
+        say(f"slurm: sacct reports the final states of jobs that the queue has forgotten ({time.monotonic() - began:.0f} s)")
     finally:
         slurm.close()
 
@@ -234,7 +234,7 @@ def idle(slurm):
 
 
 def begun(lab):
-    """Submits, and waits until each part has a run done and the next in progress."""
+    """Submits the plan, and waits until each part has finished a run and started the next."""
     lab.submit("slurm")
     wait_for("a run of each part", lambda: len(lab.ids()) >= 2 and len(lab.measuring()) == 2)
 
@@ -256,7 +256,7 @@ def restarted_controller(slurm, lab, ids):
     wait_for("the controller", lambda: "UP" in slurm.call("scontrol", "ping"))
     lab.until("done")
     lab.whole(ids, 0)
-    return "the controller killed and restarted: jobs went on, nothing was interrupted"
+    return "the controller killed and restarted: jobs continued, nothing was interrupted"
 
 
 def requeued(slurm, lab, ids):
@@ -301,7 +301,7 @@ def killed_worker(slurm, lab, ids):
     lab.submit("slurm")
     lab.until("done")
     lab.whole(ids, 1)
-    return "a run killed by SIGKILL: status tells it failed with 137, and submit resumes"
+    return "a run killed by SIGKILL: status reports exit code 137, and submit resumes"
 
 
 def out_of_time(slurm, lab, ids):
@@ -313,7 +313,7 @@ def out_of_time(slurm, lab, ids):
 
 
 def slow(lab):
-    """Makes runs so long that a job of a minute does not finish them."""
+    """Makes the runs too long for a one-minute job."""
     path = os.path.join(lab.folder, "plan.yaml")
     with open(path) as file:
         text = file.read().replace("measure: 3s", "measure: 15s")
@@ -323,7 +323,7 @@ def slow(lab):
 
 def out_of_patience(slurm, lab, ids):
     begun(lab)
-    # Stopped processes do not answer SIGTERM: SIGKILL ends them at the limit.
+    # Stopped processes do not react to SIGTERM: SIGKILL ends them at the limit.
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         if with_variable(pid, "SLURM_JOB_ID", slurm.env) and "\0run\0" in title(pid):
             os.kill(pid, signal.SIGSTOP)

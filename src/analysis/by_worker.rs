@@ -1,24 +1,24 @@
-//! Checks of the client for a run whose load several processes sent: each is checked like a client that sent its
-//! share alone, because one bad client spoils the run, however many good ones dilute it.
+//! Client checks for a run whose load was sent by several processes. Each process is checked as if it had
+//! sent its share alone: one bad client spoils the run, even if many good ones dilute its effect.
 
 use crate::rows::{ClockOffset, Facts, Measured, Worker};
 
 use super::state::State;
 
-/// How much later than the common start a worker may start, in nanoseconds: as long as a pause.
+/// Maximum delay between the common start and a worker's start, in nanoseconds: the threshold of a pause.
 const LATE_NS: u64 = 100_000_000;
-/// A skew makes a run invalid if it is this many times the lateness that is allowed.
+/// A skew of this many times the allowed lateness makes a run invalid.
 const INVALID: f64 = 10.0;
 
 /// The part of a run that one worker sent.
 pub(super) struct OfWorker {
-    /// Its name with its machine.
+    /// The worker's name and machine.
     pub(super) called: String,
     pub(super) rows: Vec<Measured>,
     pub(super) facts: Facts,
 }
 
-/// Returns the part of each worker; none if one process sent the load.
+/// Returns each worker's part; empty if one process sent the load.
 pub(super) fn parts(rows: &[Measured], facts: &Facts) -> Vec<OfWorker> {
     let count = facts.workers.len() as u64;
     let part = |(index, worker): (usize, &Worker)| OfWorker {
@@ -29,8 +29,8 @@ pub(super) fn parts(rows: &[Measured], facts: &Facts) -> Vec<OfWorker> {
     facts.workers.iter().enumerate().map(part).collect()
 }
 
-/// Checks whether the workers began together, and whether their clocks agree to within the lateness that is
-/// allowed for a client, in milliseconds: requests of a worker are early or late by the error of its clock.
+/// Checks whether the workers started together and whether their clocks agree to within `allowed_ms`, the
+/// lateness allowed for a client: a clock error makes a worker's requests early or late by the same amount.
 pub(super) fn skewed(facts: &Facts, allowed_ms: f64) -> Option<(State, String)> {
     let findings = facts.workers.iter().filter_map(|worker| {
         let (state, text) = skew(worker, facts, allowed_ms)?;
@@ -44,7 +44,7 @@ fn skew(worker: &Worker, facts: &Facts, allowed_ms: f64) -> Option<(State, Strin
     let ms = |nanos: u64| nanos as f64 / 1e6;
     let state = |found: f64| if found > INVALID * allowed_ms { State::Invalid } else { State::Suspect };
     let uncertainty = ms(uncertainty_ns);
-    // A change that the measurement itself explains is none.
+    // A change within the measurement uncertainty is not a drift.
     let drift = ms(drift_ns.unsigned_abs().saturating_sub(drift_uncertainty_ns));
     let late = worker.started_late_ns;
     let findings = [
@@ -61,7 +61,7 @@ fn skew(worker: &Worker, facts: &Facts, allowed_ms: f64) -> Option<(State, Strin
     findings.into_iter().flatten().reduce(worse)
 }
 
-/// Returns the worse of two findings; of two that are equally bad, the first.
+/// Returns the worse of two findings; the first if they are equally bad.
 pub(super) fn worse(first: (State, String), second: (State, String)) -> (State, String) {
     if second.0 > first.0 { second } else { first }
 }
@@ -73,8 +73,8 @@ mod tests {
     use crate::plan::Validity;
     use crate::rows::{Pauses, Standstill, Windows};
 
-    /// Returns the verdict on a run of two workers, after a change of its facts; every `late`-th request of the second
-    /// one is sent 3 ms late.
+    /// Returns the verdict on a run with two workers after `change` has modified its facts; every `late`-th
+    /// request of the second worker is sent 3 ms late.
     fn judged(late: u64, change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, State, String)> {
         let (mut records, mut facts) = Run { seconds: 50.0, ..Run::open(40.0) }.make();
         for (number, record) in (0u64..).zip(&mut records) {
@@ -106,7 +106,7 @@ mod tests {
     fn one_bad_client_is_not_diluted_by_good_ones() {
         let clean = judged(u64::MAX, |_| {});
         assert!(clean.is_empty(), "two good clients: {clean:?}");
-        // 1.5 % of its requests are late, and 0.8 % of all.
+        // 1.5 % of the worker's requests are late, and 0.8 % of all requests.
         let found = judged(66, |_| {});
         let [(name, state, text)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((*name, *state), ("client_late", State::Suspect));

@@ -155,7 +155,7 @@ pub fn judge(
     verdict
 }
 
-/// Checks the client: of a run whose load several processes sent, each of them, and all together.
+/// Checks the client. If several processes sent the load, checks each process and all of them together.
 fn of_each(whole: &Evidence, workers: &[(&str, Evidence)], look: &dyn Fn(&Evidence) -> Finding) -> Finding {
     let mut worst: Option<(State, String)> = None;
     for (called, evidence) in workers {
@@ -164,7 +164,7 @@ fn of_each(whole: &Evidence, workers: &[(&str, Evidence)], look: &dyn Fn(&Eviden
             worst = Some(worst.map_or(found.clone(), |worst| by_worker::worse(worst, found)));
         }
     }
-    // What is not known of all together may be known of each.
+    // A fact that is unknown for all workers together may be known for each one.
     let of_whole = if workers.is_empty() { look(whole)? } else { look(whole).unwrap_or_default() };
     match (worst, of_whole) {
         (Some(worst), Some(whole)) => Ok(Some(by_worker::worse(worst, whole))),
@@ -173,7 +173,7 @@ fn of_each(whole: &Evidence, workers: &[(&str, Evidence)], look: &dyn Fn(&Eviden
 }
 
 impl Evidence<'_> {
-    /// Returns the evidence about one worker. What concerns the server is not looked at in it.
+    /// Returns the evidence about one worker. Its server-related fields are not used.
     fn of_worker<'w>(&'w self, part: &'w OfWorker) -> Evidence<'w> {
         let OfWorker { rows, facts, .. } = part;
         let (counts, generator) = (Counts::of(rows, facts), Generator::new(facts, read_delays(rows, facts)));
@@ -227,7 +227,7 @@ impl Evidence<'_> {
         Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
 
-    /// How late a request may be sent, in milliseconds: 1 % of the median TTFT, and 1 ms.
+    /// Allowed send lateness of a request, in milliseconds: 1 % of the median TTFT, but at least 1 ms.
     fn allowed_lateness(&self) -> f64 {
         let ttft = median(self.values(Metric::Ttft).collect());
         ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0))

@@ -333,7 +333,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
             State::Suspect => drop(suspect.get_or_insert_with(id)),
             _ => {}
         }
-        // Figures of many runs do not fit in memory, nor their table on a screen.
+        // The figures of many runs do not fit in memory, and their table does not fit on a screen.
         if runs.len() <= MOST_IN_TABLE {
             answers.push(answered);
         }
@@ -342,7 +342,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
     let mut text = match runs.len() {
         count if count > MOST_IN_TABLE && shown.first.is_some() => format!(
-            "\n{count} runs: a table is shown of at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n"
+            "\n{count} runs; a table has at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n"
         ),
         _ if lines.is_empty() => String::new(),
         _ => format!("\n{}", results(&lines, colour)),

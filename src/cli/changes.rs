@@ -18,7 +18,7 @@ pub(crate) struct Changes {
     /// Let the plan use fragments outside its folder
     #[arg(long)]
     allow_outside: bool,
-    /// Processes that send the load together, for commands that run one.
+    /// Number of processes that send the load together, for commands that run a load.
     #[arg(skip)]
     workers: Option<u32>,
 }
@@ -44,7 +44,7 @@ impl Changes {
         Options { set: self.set.clone(), allow_outside: self.allow_outside, workers: self.workers }
     }
 
-    /// Lets this many processes send the load of every run.
+    /// Sets the number of processes that send the load of every run.
     pub(crate) fn spread(&mut self, workers: Option<u32>) {
         self.workers = workers;
     }

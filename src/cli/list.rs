@@ -114,7 +114,7 @@ struct Attempt {
     reason: String,
 }
 
-/// Committed runs, read while they are written: thousands of specs do not fit in memory.
+/// Committed runs, read during output: the specs of all runs may not fit in memory.
 struct Runs<'a>(RefCell<Box<dyn Iterator<Item = Listed> + 'a>>);
 
 impl Serialize for Runs<'_> {

@@ -15,11 +15,11 @@ struct Group {
     runs: usize,
 }
 
-/// The servers of results.
+/// The servers that produced the results.
 #[derive(Default)]
 pub(crate) struct Servers {
     groups: Vec<Group>,
-    /// The ids of the runs that count.
+    /// The ids of the runs added so far.
     seen: HashSet<String>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec
     servers.notes()
 }
 
-/// Returns whether the runs of a group use this model of this endpoint.
+/// Whether the runs of a group use this model at this endpoint.
 fn is_of(group: &Group, (endpoint, model): (&str, &str)) -> bool {
     group.endpoint == endpoint && group.model == model
 }

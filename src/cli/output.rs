@@ -43,7 +43,7 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
 struct Escaped<W>(W);
 
 impl<W: Write> Write for Escaped<W> {
-    /// Takes whole characters: `serde_json` writes texts, not parts of characters.
+    /// Expects whole characters: `serde_json` never splits a character between writes.
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = std::str::from_utf8(bytes).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
         let mut rest = text;

@@ -1,12 +1,12 @@
-//! The check of a plan refuses loads that its workers cannot send together, at their place.
+//! Rejects, at their place in the plan, loads that its workers cannot send together.
 
 use crate::expand::error::Mistake;
 use crate::expand::resolve::workers;
 use crate::expand::{ExpandError, expand};
 use crate::plan::{Code, Loaded, PlanErrors, Step};
 
-/// Returns the error, with its place, with which `run` would refuse the workers of a plan; `None` if it would
-/// accept them.
+/// Returns the error, with its place, that `run` would report for the workers of a plan; `None` if `run`
+/// would accept them.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     plan.sweeps.values().find(|sweep| workers(plan, sweep).is_some_and(|workers| workers.count > 1))?;

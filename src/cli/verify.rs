@@ -146,7 +146,7 @@ fn text(store: &Store, (verified, packs): (&Verified, &[String]), folder: &Folde
         lines.push(format!("{} {name}{}", deleted.id, plain(&deleted.said())));
     }
     lines.extend(verified.inventory.as_deref().map(plain));
-    let no_pack = "its content does not match its name; remove it: its runs are read one by one";
+    let no_pack = "its content does not match its name; remove it; its runs are then read one by one";
     lines.extend(packs.iter().map(|key| format!("{}: {no_pack}", plain(key))));
     let bad = verified.runs.iter().filter(|report| report.is_damaged()).count();
     let closed = verified.runs.iter().filter(|report| report.is_closed()).count();

@@ -89,8 +89,8 @@ impl Clock {
         Clock { start: ClockSample::now() }
     }
 
-    /// Creates a clock that read 0 when the monotonic clock read `origin`, not long ago. Returns it and how
-    /// long ago that was, in nanoseconds.
+    /// Creates a clock whose zero is the instant at which the monotonic clock read `origin`, shortly before
+    /// now. Returns it and the time since then, in nanoseconds.
     pub(crate) fn begun_at(origin: u64) -> (Clock, u64) {
         let ClockSample { monotonic, wall, boottime, cpu } = ClockSample::now();
         let late = monotonic.saturating_sub(origin);

@@ -75,7 +75,7 @@ struct Waiting {
 }
 
 impl Conversations {
-    /// Creates the conversations of `lane` that belong to `share`, none of them started.
+    /// Creates the conversations of `lane` that belong to `share`; none of them has started.
     pub(crate) fn start(lane: Lane, share: Share, observer: &Observer) -> std::io::Result<Conversations> {
         let script = match lane.generator.talk().history {
             History::Scripted => Some(Script::start(&lane, share, observer)?),

@@ -70,7 +70,7 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    /// Opens the connections of a share that `spec` expects to be open, spread over its number of threads.
+    /// Opens the connections that `spec` expects for this share, spread over its threads.
     pub(crate) async fn open(spec: &Arc<RunSpec>, share: Share, connector: Connector) -> io::Result<Opened> {
         let ahead = demand::share(demand::ahead(spec), share.index(), share.count());
         let threads = spec.engine.threads;
@@ -123,7 +123,7 @@ impl Opened {
 impl Threads {
     fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
-        // The numbers of a share may all be even.
+        // All request numbers of a share may be even.
         let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {

@@ -65,7 +65,7 @@ pub(crate) struct Executor {
     /// Detects outages, unless the plan measures everything.
     outage: Option<Outage>,
     checks: Checks,
-    /// If other processes send the rest of the load: when the run ends.
+    /// When the run ends; `None` unless other processes send the rest of the load.
     ending: Option<Ending>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Parts {
     pub outage: Option<Outage>,
     /// Checks whether the endpoint is there.
     pub(crate) checks: Checks,
-    /// When the run ends, if other processes send the rest of the load.
+    /// When the run ends; `None` unless other processes send the rest of the load.
     pub(crate) ending: Option<Ending>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Starts preparing the contents of a share of `spec`, with exact lengths if tokens are counted.
+    /// Starts preparing the contents of a share of `spec`, with exact lengths if tokens can be counted.
     pub(crate) fn start(
         spec: &RunSpec,
         share: Share,

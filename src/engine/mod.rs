@@ -217,8 +217,8 @@ struct Began {
     ending: Option<Ending>,
 }
 
-/// Leaves the server idle, opens connections, and starts the run's clock: at once, or if others send the rest
-/// of the load, when the coordinator says so.
+/// Leaves the server idle, opens connections, and starts the run's clock: immediately, or at the
+/// coordinator's cue if other processes send the rest of the load.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
     target: &Arc<Target>,
@@ -282,9 +282,8 @@ fn schedule(spec: &RunSpec, trace: Option<Trace>) -> Option<Schedule> {
     Some(trace.map_or_else(drawn, Schedule::given))
 }
 
-/// Returns the instants at which the schedule of an open loop requires a request, in nanoseconds since the
-/// run's start; `None` if the server's speed determines them, in a closed loop and for later turns of
-/// conversations.
+/// Returns the scheduled instants of an open loop's requests, in nanoseconds since the run's start; `None` if
+/// they depend on the server's speed, as in a closed loop or for later turns of conversations.
 pub fn arrivals(spec: &RunSpec) -> Option<impl Iterator<Item = u64> + use<>> {
     let mut schedule = schedule(spec, Trace::of(spec)).filter(|_| !sends_sessions(spec))?;
     Some(std::iter::from_fn(move || schedule.take()))
@@ -305,8 +304,8 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>, share: Share) -> Pacer {
     }
 }
 
-/// Returns the phases of a run; the process that sends a share of it counts only its own requests, so it
-/// determines the end of the window beforehand.
+/// Returns the phases of a run. A process that sends a share counts only its own requests, so it determines
+/// the end of the window in advance.
 fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
     let mut phases = PhaseClock::new(&spec.phases);
     if let Some(arrivals) = schedule(spec, trace).filter(|_| !share.is_whole()) {

@@ -153,17 +153,18 @@ struct Silence {
     goes_on: bool,
 }
 
-/// Detects across all processes that share a load what `Outage` detects in each: a run that is turned away.
+/// Detects a run that the server turns away, across all processes that share its load, as `Outage` does in
+/// one process.
 #[derive(Debug)]
 pub struct TurnedAway(Outage);
 
 impl TurnedAway {
-    /// Creates it for a run against `url`; nothing has happened yet.
+    /// Creates the detector for a run against `url`.
     pub fn new(url: String) -> TurnedAway {
         TurnedAway(Outage::new(url, true, Nanos::ZERO))
     }
 
-    /// Records that a request has ended. Returns why the attempt is over, if it is.
+    /// Records the end of a request. Returns the reason if the attempt is over.
     pub fn ended(&mut self, row: &RequestRow) -> Option<Spoiled> {
         if !matches!(row.outcome, Outcome::Http(401 | 403 | 404 | 429)) {
             return None;

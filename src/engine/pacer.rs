@@ -25,9 +25,9 @@ pub(crate) struct Closed {
     slots: u32,
     fill: u64,
     share: Share,
-    /// Own slots that have joined.
+    /// Slots of this share that have joined.
     joined: u32,
-    /// Own requests that have started.
+    /// Requests of this share that have started.
     next: u64,
     /// Slots whose users think: when their next request is due.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
@@ -49,12 +49,12 @@ pub(crate) struct Open {
 }
 
 impl Pacer {
-    /// Creates the share of a closed loop of `slots` that join evenly over `fill` nanoseconds.
+    /// Creates a share of a closed loop whose `slots` join evenly over `fill` nanoseconds.
     pub(crate) fn closed(slots: u32, fill: u64, share: Share) -> Pacer {
         Pacer::Closed(Closed { slots, fill, share, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
-    /// Creates the share of an open loop with this schedule.
+    /// Creates a share of an open loop with this schedule.
     pub(crate) fn open(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
         let schedule = schedule.of(share);
         Pacer::Open(Box::new(Open {
@@ -68,7 +68,7 @@ impl Pacer {
         }))
     }
 
-    /// Creates the share of an open loop of conversations.
+    /// Creates a share of an open loop of conversations.
     pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
         Pacer::Sessions(Box::new(Sessions::new(schedule, cap, share)))
     }
@@ -173,7 +173,7 @@ impl Closed {
         (u128::from(self.fill) * u128::from(self.next_slot()) / u128::from(self.slots)) as u64
     }
 
-    /// Returns the number in the whole loop of the next own slot.
+    /// Returns the loop-wide number of this share's next slot.
     fn next_slot(&self) -> u64 {
         self.share.number(self.joined.into())
     }
@@ -340,7 +340,7 @@ mod tests {
             closed.sort_unstable();
             let whole: Vec<_> =
                 took(Pacer::closed(5, 100, Share::WHOLE), 1_000).into_iter().map(|s| (s.2, s.1)).collect();
-            assert_eq!(closed, whole, "a slot joins when it would in one process");
+            assert_eq!(closed, whole, "a slot joins at the same time as in one process");
         }
         let mut second = Pacer::closed(4, 0, Share::new(1, 2).unwrap());
         assert_eq!(took_one(&mut second), Some((1, Some(1))));

@@ -1,5 +1,5 @@
-//! How the processes that share one run's load agree on when it begins and ends. A coordinator gives the
-//! cues, and each process reports how far it is.
+//! Coordinates the start and end of a run whose load several processes share. A coordinator gives the cues,
+//! and each process reports its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use super::clock::{Clock, monotonic};
 use super::error::EngineError;
 use super::share::Share;
 
-/// How far a process is with its share of a run.
+/// A stage that a process reaches with its share of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Contents are being prepared; connections may be opened.
@@ -19,13 +19,13 @@ pub enum Stage {
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
-    /// All its requests of the window have ended.
+    /// All requests of the process in the window have ended.
     Measured,
 }
 
-/// The share of a process, and its cues.
+/// The share of a process, with its cues.
 pub struct Part {
-    /// What it sends.
+    /// The part of the load that it sends.
     pub share: Share,
     /// When it may open connections.
     pub open: oneshot::Receiver<()>,
@@ -33,11 +33,11 @@ pub struct Part {
     pub start: oneshot::Receiver<u64>,
     /// When the run ends.
     pub finish: Finish,
-    /// Receives each stage.
+    /// Called at each stage.
     pub tell: Box<dyn Fn(Stage) + Send + Sync>,
 }
 
-/// When a run ends whose load is shared: the coordinator sets it when all requests of the window have ended.
+/// The end of a run whose load is shared. The coordinator sets it when all requests of the window have ended.
 #[derive(Debug, Clone)]
 pub struct Finish(Arc<AtomicU64>);
 
@@ -53,31 +53,31 @@ impl Finish {
         self.0.store(at, Relaxed);
     }
 
-    /// Returns the end; the end of time while it is unknown.
+    /// Returns the end; the maximum value while it is unknown.
     pub(crate) fn at(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// How often a process whose requests of the window have all ended looks for the end of the run.
+/// Interval at which a process checks for the end of the run once all its requests of the window have ended.
 const LOOK_NS: u64 = 1_000_000;
 
-/// What the executor needs of a part.
+/// The fields of a part that the executor needs.
 pub(crate) struct Ending {
     pub(crate) finish: Finish,
     pub(crate) tell: Box<dyn Fn(Stage) + Send + Sync>,
-    /// Whether it reported that all requests of the window have ended.
+    /// Whether the end of all requests of the window has been reported.
     pub(crate) is_measured: bool,
 }
 
 impl Ending {
-    /// Returns when the run ends that ends at `deadline` at the latest: the same instant in all processes that
-    /// share the load, so that every request due before it is recorded.
+    /// Returns the end of the run, at `deadline` at the latest. It is the same instant in all processes that
+    /// share the load, so every request due before it is recorded.
     pub(crate) fn end(&self, deadline: u64) -> u64 {
         deadline.min(self.finish.at())
     }
 
-    /// Returns when to look again whether all processes have measured, for one that has.
+    /// Returns when to check again whether all processes have measured; for a process that has.
     pub(crate) fn next_look(&self, now: u64) -> Option<u64> {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }
@@ -90,7 +90,7 @@ impl Ending {
     }
 }
 
-/// Waits for a cue; fails if the run is stopped, or nobody is left to give it.
+/// Waits for a cue; fails if the run is stopped or the coordinator is gone.
 pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<bool>) -> Result<T, EngineError> {
     tokio::select! {
         biased;
@@ -99,10 +99,10 @@ pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<
     }
 }
 
-/// Waits until this machine's monotonic clock reads `origin`, and starts the run's clock there. Returns it
-/// and how late the wait ended.
+/// Waits until this machine's monotonic clock reads `origin` and starts the run's clock there. Returns the
+/// clock and how late the wait ended.
 pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
-    /// A timer of the runtime is coarse: the rest is busy-waiting.
+    /// The runtime's timers are coarse: the last part is a busy wait of this length.
     const COARSE_NS: u64 = 3_000_000;
     let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
     tokio::select! {

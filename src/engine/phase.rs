@@ -54,7 +54,7 @@ impl PhaseClock {
         phase
     }
 
-    /// Fixes the end of the window by all arrivals of the run, for a process that sends only some of them.
+    /// Fixes the end of the window from all arrivals of the run, for a process that sends only some of them.
     pub(crate) fn look_ahead(&mut self, mut arrivals: Schedule) {
         while self.in_window < self.min_requests {
             match arrivals.take() {

@@ -56,7 +56,7 @@ pub(crate) struct PrefixTree {
     most_bytes: usize,
     /// Whether a prompt was not kept completely.
     is_full: bool,
-    /// Whether other processes send prompts, too, that are not kept here.
+    /// Whether other processes also send prompts, which are not kept here.
     has_others: bool,
 }
 
@@ -110,7 +110,7 @@ impl PrefixTree {
         PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false, has_others: false }
     }
 
-    /// Claims nothing about prompts that others may have sent: only a prompt that was seen here in full is
+    /// Makes no claim about prompts that other processes may have sent: only a prompt seen here in full is
     /// certain.
     pub(crate) fn beside_others(self) -> PrefixTree {
         PrefixTree { has_others: true, ..self }

@@ -61,7 +61,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writer thread of a share of the load; `texts` is the destination of texts, if they are
+    /// Starts the writer thread for a share of the load; `texts` is the destination of texts, if they are
     /// recorded.
     pub(crate) fn start(
         sink: Box<dyn Sink>,

@@ -21,7 +21,7 @@ use super::unit_gaps::UnitGaps;
 pub(crate) struct Schedule {
     source: Source,
     next: Option<u64>,
-    /// One of so many arrivals is its own.
+    /// One arrival in every `stride` belongs to the share.
     stride: u32,
 }
 
@@ -61,7 +61,7 @@ impl Schedule {
         schedule
     }
 
-    /// Returns the arrivals of `share`; for schedules from which nothing was taken.
+    /// Returns the arrivals of `share`; the schedule must not have been advanced.
     pub(crate) fn of(mut self, share: Share) -> Schedule {
         (0..share.index()).for_each(|_| self.advance());
         self.stride = share.count();

@@ -31,7 +31,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Creates the share of conversations that begin by `schedule`.
+    /// Creates a share of the conversations that start according to `schedule`.
     pub(crate) fn new(schedule: Schedule, cap: Option<u32>, share: Share) -> Sessions {
         let schedule = schedule.of(share);
         Sessions {

@@ -1,4 +1,4 @@
-//! The part of a run's load that one process sends. A run that one process sends alone is one whole share.
+//! The part of a run's load that one process sends. If one process sends the whole load, it has the whole share.
 
 /// Every request, slot or conversation whose number modulo `count` is `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ impl Share {
     /// The whole load.
     pub const WHOLE: Share = Share { index: 0, count: 1 };
 
-    /// Creates the share number `index` of `count`; `None` without such a share.
+    /// Creates share number `index` of `count`; `None` if there is no such share.
     pub fn new(index: u32, count: u32) -> Option<Share> {
         (index < count).then_some(Share { index, count })
     }
@@ -31,12 +31,12 @@ impl Share {
         self.count == 1
     }
 
-    /// Returns the number in the whole run of the share's own number `local`.
+    /// Converts the number `local` within the share to a number in the whole run.
     pub fn number(self, local: u64) -> u64 {
         local * u64::from(self.count) + u64::from(self.index)
     }
 
-    /// Returns the share's own number of `number` in the whole run, if it belongs to the share.
+    /// Converts `number` in the whole run to a number within the share; `None` if it does not belong to the share.
     pub fn local(self, number: u64) -> Option<u64> {
         let count = u64::from(self.count);
         (number % count == u64::from(self.index)).then_some(number / count)

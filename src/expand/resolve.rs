@@ -243,7 +243,7 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-/// The processes that send the loads of a sweep together, if its plan names them.
+/// Returns the processes that send the loads of a sweep together, if the plan configures them.
 pub fn workers<'p>(plan: &'p Plan, sweep: &'p Sweep) -> Option<&'p Workers> {
     sweep.engine.workers.as_ref().or(plan.engine.workers.as_ref())
 }

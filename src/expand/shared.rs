@@ -1,4 +1,4 @@
-//! Which loads several processes can send together, so that the sum is exactly the load of one.
+//! Decides which loads several processes can send together such that the sum is exactly the load of one process.
 
 use crate::plan::Sessions;
 use crate::plan::model::content::{Content, Reuse};
@@ -6,7 +6,8 @@ use crate::plan::model::content::{Content, Reuse};
 use super::error::Mistake;
 use super::{Load, LoadEngine, Phases};
 
-/// Returns the generator of a run with this load: a closed loop needs no more processes than it has slots.
+/// Returns the generator settings of a run with this load: a closed loop uses at most as many processes as it
+/// has slots.
 pub(super) fn engine(
     engine: LoadEngine,
     load: &Load,
@@ -24,22 +25,22 @@ pub(super) fn engine(
     }
 }
 
-/// Why several processes cannot send a load together, and what to change; `None` if they can.
+/// Returns why several processes cannot send a load together, and the remedy; `None` if they can.
 fn undivided(load: &Load, phases: &Phases, content: &Content) -> Option<(&'static str, &'static str)> {
     let talks = content.reuse == Reuse::Conversation;
     let counts = phases.measure.min_requests.is_some();
     match load {
         Load::Open { cap: Some(_), .. } => Some((
-            "the cap on requests in flight (`batch_size` beside `qps`) needs the responses of all of them",
+            "the cap on requests in flight (`batch_size` beside `qps`) needs the responses of all workers",
             "remove the cap",
         )),
         Load::Open { .. } if talks && content.talk.sessions == Sessions::Pooled => Some((
-            "an arrival continues the conversation that has waited longest, whichever worker leads it",
+            "an arrival continues the conversation that has waited longest, whichever worker holds it",
             "write `sessions: open`, so that arrivals are conversations, or use a closed loop",
         )),
         Load::Open { .. } if !talks => None,
         Load::Open { .. } | Load::Closed { .. } => counts.then_some((
-            "the window ends after `min_requests` requests, whose number needs the responses of all of them",
+            "the window ends after `min_requests` requests, and counting them needs the responses of all workers",
             "write a longer window instead of `min_requests`",
         )),
     }

@@ -97,7 +97,7 @@ pub struct LoadEngine {
     pub threads: u32,
     /// How the generator waits for the next dispatch of the schedule.
     pub timer: Timer,
-    /// Processes that send the load together, from 1.
+    /// Number of processes that send the load together, at least 1.
     #[serde(default = "alone", skip_serializing_if = "is_alone")]
     pub workers: u32,
 }

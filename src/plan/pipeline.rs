@@ -42,7 +42,7 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
     }
 }
 
-/// Lets this many processes send the load of every run.
+/// Sets the number of processes that send the load of every run.
 fn spread(plan: &mut Plan, count: u32) {
     plan.engine.workers.get_or_insert_with(Workers::alone).set_count(count);
     for workers in plan.sweeps.values_mut().filter_map(|sweep| sweep.engine.workers.as_mut()) {

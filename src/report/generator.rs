@@ -29,7 +29,7 @@ pub(super) fn block(facts: &Facts) -> String {
     std::iter::once("generator in the window\n".to_owned()).chain(lines).collect()
 }
 
-/// A line for each process that sent a share of the load.
+/// Renders a line for each process that sent a share of the load.
 fn workers(facts: &Facts) -> String {
     let line = |worker: &Worker| {
         let share = |cpu: u64| percent(cpu as f64 / worker.monotonic_ns.max(1) as f64);

@@ -140,7 +140,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts as `worker` alone would have recorded them.
+    /// Returns the facts as `worker` alone would have recorded them.
     pub fn of_worker(&self, worker: &Worker) -> Facts {
         Facts {
             monotonic_ns: worker.monotonic_ns,

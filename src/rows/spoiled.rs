@@ -56,7 +56,7 @@ pub enum SpoilCause {
     Silent,
     /// The server process that sweepline started has ended.
     ServerDied,
-    /// A process that sent a share of the load has ended, or cannot be reached.
+    /// A process that sent a share of the load has ended or cannot be reached.
     WorkerLost,
 }
 

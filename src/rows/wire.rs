@@ -1,5 +1,5 @@
-//! Records on their way from one process to another: an Arrow IPC stream in pieces, with the columns of the
-//! journal.
+//! The format in which records travel between processes: an Arrow IPC stream in pieces, with the journal's
+//! columns.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn wrong((column, why): BadColumn) -> ArrowError {
     ArrowError::SchemaError(format!("column {column}: {why}"))
 }
 
-/// Writes finished requests as bytes, for another process.
+/// Encodes finished requests as bytes for another process.
 pub struct RecordEncoder {
     schema: SchemaRef,
     writer: StreamWriter<Vec<u8>>,
@@ -33,7 +33,7 @@ impl RecordEncoder {
         Ok(RecordEncoder { schema, writer })
     }
 
-    /// Returns the bytes that follow the earlier ones.
+    /// Encodes records as the next bytes of the stream.
     pub fn encode(&mut self, records: &[Record]) -> Result<Vec<u8>, ArrowError> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays(records).map_err(wrong)?)?;
         self.writer.write(&batch)?;
@@ -41,12 +41,12 @@ impl RecordEncoder {
     }
 }
 
-/// Reads what a [`RecordEncoder`] wrote.
+/// Decodes the output of a [`RecordEncoder`].
 #[derive(Default)]
 pub struct RecordDecoder(StreamDecoder);
 
 impl RecordDecoder {
-    /// Returns the requests in the next bytes.
+    /// Decodes the requests in the next bytes of the stream.
     pub fn decode(&mut self, bytes: Vec<u8>) -> Result<Vec<Record>, ArrowError> {
         let mut bytes = Buffer::from_vec(bytes);
         let mut records = Vec::new();

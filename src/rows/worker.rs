@@ -12,17 +12,17 @@ pub struct Worker {
     pub name: String,
     /// The machine that it ran on.
     pub host: String,
-    /// Requests that it recorded.
+    /// Number of requests that it recorded.
     pub requests: u64,
-    /// Its monotonic clock, compared with that of the process that coordinated the run.
+    /// Its monotonic clock compared with the coordinator's.
     pub clock: ClockOffset,
-    /// How much later than the common start its clock of the run started, in nanoseconds.
+    /// Delay between the common start and the start of its run clock, in nanoseconds.
     pub started_late_ns: u64,
     /// Time passed on its monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
     /// Time passed on its wall clock, in nanoseconds; negative if it was set back.
     pub wall_ns: i64,
-    /// Time passed on its clock that continues during suspend, in nanoseconds, if its platform has one.
+    /// Time passed on its clock that continues during suspend, in nanoseconds, if its platform has such a clock.
     pub boottime_ns: Option<u64>,
     /// CPU time of its process during the run, in nanoseconds, if known.
     pub cpu_ns: Option<u64>,
@@ -34,22 +34,22 @@ pub struct Worker {
     pub pauses: Option<Pauses>,
 }
 
-/// The difference between two monotonic clocks, measured by messages there and back (the rule of NTP, RFC 5905):
-/// of the fastest exchange, the middle between its ends is taken as the instant of the answer.
+/// The difference between two monotonic clocks, measured by round trips as in NTP (RFC 5905): the midpoint of
+/// the fastest exchange is taken as the instant at which the worker's clock was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
     /// The worker's clock minus the coordinator's before the run, in nanoseconds.
     pub offset_ns: i64,
-    /// Half of the fastest exchange before the run, in nanoseconds: the offset is known to within that.
+    /// Half of the fastest round trip before the run, in nanoseconds: the uncertainty of the offset.
     pub uncertainty_ns: u64,
-    /// How much the offset changed until after the run, in nanoseconds.
+    /// The offset after the run minus the offset before it, in nanoseconds.
     pub drift_ns: i64,
-    /// How exactly the change is known, in nanoseconds.
+    /// The uncertainty of the drift, in nanoseconds.
     pub drift_uncertainty_ns: u64,
 }
 
 impl Worker {
-    /// Its name with its machine.
+    /// Returns its name with its machine.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.host)
     }

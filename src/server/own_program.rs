@@ -1,11 +1,11 @@
-//! The path of this program, which starts itself again: as the embedded mock, as a supervisor, as a job.
+//! The path of this program, which it needs to start itself again as the embedded mock, a supervisor or a job.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of this program. Linux states it in `/proc`; without `/proc`, as in a bare chroot, it is
-/// the path by which the program was started.
+/// Returns the path of this program: from `/proc` on Linux; without `/proc`, as in a bare chroot, the path by
+/// which the program was started.
 pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|error| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -13,8 +13,8 @@ pub fn own_program() -> io::Result<PathBuf> {
     })
 }
 
-/// Returns the file that a name starts: itself if it has a folder, relative to the current one, which the
-/// program never changes; otherwise the first one in a folder of `PATH`.
+/// Returns the file that a command name starts. A name with a folder is relative to the current folder, which
+/// the program never changes; any other name is looked up in `PATH`.
 fn started_by(name: &Path, path: &OsStr) -> Option<PathBuf> {
     if name.parent().is_some_and(|folder| folder != Path::new("")) {
         return std::path::absolute(name).ok();

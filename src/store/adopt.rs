@@ -41,7 +41,7 @@ pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether a process with this number exists. Also true if it belongs to another user.
+/// Whether a process with this ID exists, including those of other users.
 fn is_alive(process: &str) -> bool {
     let pid = process.parse().ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

@@ -1,5 +1,5 @@
-//! The small part of a committed run that decisions need. Commands keep this part of every run in memory,
-//! and read a whole record only when they need it.
+//! The small part of a committed run that decisions need. Commands keep it in memory for every run and read a
+//! whole record only when they need it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -24,7 +24,7 @@ impl ShortId {
         ShortId(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
     }
 
-    /// Returns the short id with this name; `None` for any other name.
+    /// Parses the name of a run's folder; `None` for any other name.
     pub fn named(name: &str) -> Option<ShortId> {
         is_short_id(name).then(|| u64::from_str_radix(name, 16).ok().map(ShortId)).flatten()
     }
@@ -41,35 +41,35 @@ impl fmt::Display for ShortId {
 pub struct Brief {
     /// Whether it can be used.
     pub state: State,
-    /// What its `run.json` says, if that can be read.
+    /// The content of its `run.json`, if readable.
     pub said: Option<Said>,
     /// Whether the next writer updates its entry in the inventory.
     pub(super) wants_entry: bool,
-    /// Identifies its files, if they were unchanged for a while.
+    /// Identifies its files; `None` unless they have been unchanged for a while.
     pub(super) stamp: Option<Stamp>,
 }
 
-/// What a `run.json` says, as far as decisions need it.
+/// The part of a `run.json` that decisions need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// The id; `None` if it is not an id.
     pub id: Option<RunId>,
-    /// Whether the id is that of the spec.
+    /// Whether the id matches the spec.
     pub is_sound: bool,
     /// The number of the attempt.
     pub attempt: u32,
     /// When it ended.
     pub ended: Moment,
-    /// Whether it recorded texts.
+    /// Whether the run recorded texts.
     pub has_texts: bool,
-    /// The plan's name of the endpoint.
+    /// The endpoint's name in the plan.
     pub endpoint: Arc<str>,
-    /// The server's description of itself; `None` if it has none.
+    /// The server's fingerprint; `None` if there is none.
     pub server: Option<Arc<Fingerprint>>,
 }
 
 impl Brief {
-    /// Returns the part of a listed run; `planned` is the plan's spec of a run with this short id.
+    /// Extracts this part of a listed run; `planned` is the plan's spec for this short id.
     pub fn of(listed: &Listed, common: &Common, planned: Option<&RunSpec>) -> Brief {
         Brief {
             state: listed.state.clone(),
@@ -115,7 +115,7 @@ impl Said {
     }
 }
 
-/// Values that many runs have in common, each kept once.
+/// Values shared by many runs, each stored once.
 #[derive(Debug, Default)]
 pub struct Common {
     names: Mutex<HashSet<Arc<str>>>,

@@ -37,7 +37,7 @@ impl Folder {
         &self.path
     }
 
-    /// Returns what the system says of the file at `name`, a path below the folder; `None` if there is none.
+    /// Returns the metadata of the file at `name`, a path below the folder; `None` if there is no such file.
     pub(super) fn look(&self, name: &str) -> rustix::io::Result<Option<Stat>> {
         match statat(&self.fd, name, AtFlags::empty()) {
             Ok(found) => Ok(Some(found)),

@@ -1,4 +1,4 @@
-//! What was read of runs whose files have not changed since, in one file, so that a sweep with nothing to do
+//! An index of runs whose files have not changed since they were read, so that a sweep with nothing to do
 //! need not read a hundred thousand records.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!     one row of ROW bytes for each run
 //! ```
 //!
-//! It is derived: a file that is missing, damaged or of another program is ignored, and deleting it loses
-//! nothing. A row counts only while the run's stamp is the same.
+//! The index is derived: if it is missing, damaged or written by another program, it is ignored; deleting it
+//! loses nothing. A row is valid only while the run's stamp is unchanged.
 
 use std::collections::HashMap;
 use std::fs;
@@ -30,18 +30,18 @@ use super::stamp::Stamp;
 use crate::expand::RunId;
 use crate::rows::Fingerprint;
 
-/// Version of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
-/// Bytes of a row: id, stamp, attempt, seconds and nanoseconds of the end, endpoint, server, flags.
+/// Size of a row in bytes: id, stamp, attempt, seconds and nanoseconds of the end, endpoint, server, flags.
 const ROW: usize = 32 + 16 + 4 + 8 + 4 + 4 + 4 + 1;
-/// The number of a server without a description.
+/// The server number of a run without a fingerprint.
 const NONE: u32 = u32::MAX;
-/// The flag of a run whose id is that of its spec.
+/// The flag of a run whose id matches its spec.
 const SOUND: u8 = 1;
 /// The flag of a run that recorded texts.
 const TEXTS: u8 = 2;
 
-/// What was read of runs.
+/// The runs read by earlier commands.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Sorted by id.
@@ -57,14 +57,14 @@ struct Head {
 }
 
 impl Index {
-    /// Reads the index of a results folder; empty if there is none that this program wrote.
+    /// Reads the index of a results folder; empty if it is missing or written by another program.
     pub(super) fn read(layout: &Layout, common: &Common) -> Index {
         Index::of_file(layout, common).unwrap_or_default()
     }
 
     fn of_file(layout: &Layout, common: &Common) -> Option<Index> {
         let path = layout.index();
-        // Special files are neither read nor waited for.
+        // Never reads, or blocks on, a special file.
         let bytes = fs::metadata(&path).ok()?.is_file().then(|| fs::read(&path).ok())??;
         let (digest, body) = bytes.split_at_checked(64)?;
         let body = body.strip_prefix(b"\n")?;
@@ -84,7 +84,7 @@ impl Index {
         Some(Index { runs })
     }
 
-    /// Returns what was read of a run whose files have this stamp.
+    /// Returns the entry of a run if its files have this stamp.
     pub(super) fn get(&self, id: ShortId, stamp: Stamp) -> Option<&Said> {
         let at = self.runs.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
         let (_, of, said) = &self.runs[at];
@@ -131,15 +131,15 @@ fn place(layout: &Layout, bytes: &[u8]) {
     }
 }
 
-/// Returns what another program does not share: it may judge a record differently. `None` if the program's
-/// file cannot be looked at.
+/// Identifies this build of the program: another one may judge a record differently. `None` if the metadata
+/// of the program's file cannot be read.
 fn program() -> Option<String> {
     let file = fs::metadata(std::env::current_exe().ok()?).ok()?;
     let (size, at, ns) = (file.len(), file.mtime(), file.mtime_nsec());
     Some(format!("{VERSION} {FORMAT} {} {size} {at}.{ns}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Values in the order of their numbers.
+/// Numbered values, in order.
 struct Numbered<T: ?Sized> {
     values: Vec<Arc<T>>,
     numbers: HashMap<Arc<T>, u32>,
@@ -163,7 +163,7 @@ impl<T: Hash + Eq + ?Sized> Numbered<T> {
     }
 }
 
-/// Returns the content of a row; `None` if it is too short, or a number in it has no value.
+/// Parses a row; `None` if it is too short or refers to an unknown endpoint or server.
 fn said(row: &[u8], endpoints: &[Arc<str>], servers: &[Arc<Fingerprint>]) -> Option<(ShortId, Stamp, Said)> {
     let mut rest = row;
     let id = RunId(take(&mut rest)?);

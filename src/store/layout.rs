@@ -80,7 +80,7 @@ impl Layout {
         self.root.join("derived")
     }
 
-    /// Returns the file that remembers what was read of the runs.
+    /// Returns the path of the index of runs.
     pub(crate) fn index(&self) -> PathBuf {
         self.derived().join("runs.index")
     }

@@ -19,7 +19,7 @@ use crate::rows::Table;
 
 /// Number of runs that justify another thread.
 pub(super) const RUNS_A_THREAD: usize = 64;
-/// Number of runs that are read at a time, and how many of them justify another thread.
+/// Number of runs read at a time, and the number of runs that justifies another thread.
 const PART: (usize, usize) = (32, 8);
 
 /// How often to look again for a missing folder: on a file system that cannot exchange folders, a run that
@@ -118,14 +118,14 @@ impl Store {
         self.survey(&Some)
     }
 
-    /// Returns what `of` makes of each committed run, sorted by id, without keeping the records in memory.
+    /// Maps each committed run with `of`, sorted by id, without keeping the records in memory.
     pub fn survey<R: Send>(&self, of: &(impl Fn(Listed) -> Option<R> + Sync)) -> Result<Vec<R>, StoreError> {
         let inventory = inventory::folder(&self.layout)?;
         let one = |name: &String| self.look(inventory.as_ref(), name).and_then(of);
         Ok(parallel::filter_map(&self.names()?, RUNS_A_THREAD, &one))
     }
 
-    /// Passes on all committed runs, sorted by id, reading a few at a time.
+    /// Iterates over all committed runs, sorted by id, reading a few at a time.
     pub fn stream(&self) -> Result<impl Iterator<Item = Listed> + use<'_>, StoreError> {
         let inventory = inventory::folder(&self.layout)?;
         let (names, mut at) = (self.names()?, 0);

@@ -102,8 +102,8 @@ impl Writer {
         &self.recovered
     }
 
-    /// Takes the run `id` (full or short) for this process if results are shared, and before it the server
-    /// that workers share; in an ordinary folder every run is open.
+    /// Takes the run `id` (full or short) for this process if results are shared, after taking the server if
+    /// workers share it; in an ordinary folder every run is open.
     pub fn claim(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id), server))

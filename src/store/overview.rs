@@ -1,7 +1,7 @@
-//! All committed runs with a quick check of each, in little memory.
+//! A memory-efficient overview of all committed runs, with a quick check of each.
 //!
-//! A run whose files are those that an earlier sweep read (`stamp`) is not read again (`index`). Stores below
-//! [`WORTH`] runs have no index.
+//! A run whose files have not changed since an earlier sweep read them (`stamp`) is not read again (`index`).
+//! Stores of fewer than [`WORTH`] runs have no index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,27 +18,28 @@ use super::parallel;
 use super::stamp::Folders;
 use crate::expand::{RunId, RunSpec};
 
-/// Number of runs from which an index pays.
+/// Minimum number of runs for which an index pays off.
 const WORTH: usize = 1_000;
-/// For how long a file must be unchanged before it is remembered: a clock ticks rarely on some file systems,
-/// and that of a file server may be behind.
+/// How long a file must be unchanged before it is remembered: timestamps are coarse on some file systems, and
+/// a file server's clock may be behind.
 const SETTLED: Duration = Duration::from_secs(10);
-/// Number of runs read anew that are worth another index.
+/// Number of newly read runs that justifies writing the index again.
 const NEWS: usize = 100;
 
-/// When runs are remembered.
+/// The rules for remembering runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// The smallest store with an index.
     pub(super) worth: usize,
-    /// For how long a file must be unchanged.
+    /// How long a file must be unchanged.
     pub(super) settled: Duration,
-    /// The number of runs read anew that are worth another index.
+    /// The number of newly read runs that justifies writing the index again.
     pub(super) news: usize,
 }
 
 impl Rules {
-    /// The rules; tests may ask for an index of everything. Never in builds without debug assertions.
+    /// Returns the rules in effect. Tests may request an index of everything, but only in builds with debug
+    /// assertions.
     fn now() -> Rules {
         match cfg!(debug_assertions) && std::env::var_os("SWEEPLINE_INDEX_ALL").is_some() {
             true => Rules { worth: 0, settled: Duration::ZERO, news: 1 },
@@ -51,9 +52,9 @@ impl Rules {
 #[derive(Debug, Default)]
 pub struct Overview {
     runs: HashMap<ShortId, Brief>,
-    /// Number of runs whose record was read.
+    /// Number of runs whose records were read.
     read: usize,
-    /// Whether to write another index.
+    /// Whether to write the index again.
     is_news: bool,
 }
 
@@ -68,7 +69,7 @@ impl Overview {
         self.runs.get(&ShortId::of(id))
     }
 
-    /// Returns every run, in no order.
+    /// Returns every run, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (ShortId, &Brief)> {
         self.runs.iter().map(|(id, brief)| (*id, brief))
     }
@@ -78,20 +79,20 @@ impl Overview {
         self.runs.len()
     }
 
-    /// Whether there is no run.
+    /// Whether there are no runs.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Returns for how many runs the record was read; the others are those of an earlier sweep.
+    /// Returns the number of runs whose records were read; the others come from the index.
     pub fn read(&self) -> usize {
         self.read
     }
 }
 
 impl Store {
-    /// Returns all committed runs with a quick check of each; `planned` is the plan's spec of a run, if the
-    /// plan has it.
+    /// Returns all committed runs with a quick check of each; `planned` returns the plan's spec of a run, if
+    /// the plan contains the run.
     ///
     /// Fails if the folder itself cannot be read; a problem of a run is its state.
     pub fn overview<'p>(
@@ -130,7 +131,7 @@ impl Store {
         Ok(Overview { runs, read, is_news })
     }
 
-    /// Remembers an overview for later ones. Best effort.
+    /// Remembers an overview for later sweeps. Best effort.
     pub fn remember(&self, overview: &Overview) {
         if overview.is_news {
             let runs = overview.runs.values().filter_map(|brief| Some((brief.stamp?, brief.said.as_ref()?)));
@@ -138,8 +139,8 @@ impl Store {
         }
     }
 
-    /// Applies `work` to each of these runs that may need attention: all but those that an earlier sweep found
-    /// whole and entered.
+    /// Applies `work` to each of these runs that may need attention: all except those that an earlier sweep
+    /// found whole and listed in the inventory.
     pub(super) fn unsettled<R: Send>(
         &self,
         names: &[String],
@@ -159,7 +160,7 @@ impl Store {
     }
 }
 
-/// The means to look at many runs.
+/// Reads many runs efficiently.
 struct Eye {
     inventory: Option<Folder>,
     /// `runs/`, if runs are remembered.
@@ -180,8 +181,8 @@ impl Eye {
     }
 }
 
-/// Whether a run may be remembered: nothing is wrong with it, and its files, last changed at this second, are
-/// old enough.
+/// Whether a run may be remembered: it has no problem, and its files, last changed at `changed` (in seconds),
+/// are old enough.
 fn is_remembered(listed: &Listed, changed: i64, began: SystemTime, rules: Rules) -> bool {
     let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let is_old = i128::from(changed) + i128::from(rules.settled.as_secs()) <= i128::from(began.as_secs());

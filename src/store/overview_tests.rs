@@ -1,4 +1,4 @@
-//! An overview that remembers what it read says what one without a memory says.
+//! An overview built from remembered runs equals one that reads every run.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn overview(dir: &Path, rules: Rules) -> Overview {
     Store::open(dir).overview_by(rules, &|_| None).unwrap()
 }
 
-/// What an overview says of each run, and the number of records that it read.
+/// Returns an overview's entry for each run, and the number of records that it read.
 fn said(dir: &Path, rules: Rules) -> (Vec<(ShortId, Brief)>, usize) {
     let overview = overview(dir, rules);
     let mut runs: Vec<(ShortId, Brief)> =
@@ -26,7 +26,7 @@ fn said(dir: &Path, rules: Rules) -> (Vec<(ShortId, Brief)>, usize) {
     (runs, overview.read())
 }
 
-/// Three runs that are remembered.
+/// Creates three runs that are remembered.
 fn remembered(dir: &Path) {
     "abc".chars().for_each(|digit| drop(run_once(dir, &id(digit))));
     let first = overview(dir, ALL);
@@ -66,7 +66,7 @@ fn what_is_remembered_is_what_would_be_read() {
         change(&dir.join(&place));
         let (now, read) = said(&dir, ALL);
         assert_eq!(now, said(&dir, NONE).0, "{place}");
-        assert_ne!(now, before, "{place}: the change is seen");
+        assert_ne!(now, before, "{place}: the change is noticed");
         assert_eq!(read, usize::from(now.len() == 3), "{place}: only the changed run is read");
     }
 }

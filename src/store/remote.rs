@@ -21,7 +21,7 @@ pub(crate) const SHARED: &str = ".shared";
 pub enum Standing {
     /// It is not committed, and no other worker is measuring it.
     Open,
-    /// Another worker is measuring it, or has its server.
+    /// Another worker is measuring it or holds its server.
     Taken,
     /// It is committed, and its `run.json` is now in the folder.
     Committed,
@@ -47,15 +47,15 @@ pub trait Remote: Debug + Send + Sync {
     /// folder.
     fn commit(&self, layout: &Layout, id: &str) -> Result<(), StoreError>;
 
-    /// Takes a run (short id) for this process, if it is open, and before it the server that it needs, if
-    /// that is shared by workers. A run stays taken until it is committed; both are given back by `release`,
-    /// or when the process ends. The run of a server that another worker has is `Taken`.
+    /// Takes a run (short id) for this process if it is open, after taking the server that it needs if
+    /// workers share it. A run stays taken until it is committed; both are given back by `release` or when
+    /// the process ends. If another worker holds the server, the run is `Taken`.
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
     /// Returns the state of a run, without taking it.
     fn look(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
-    /// Returns what is damaged there apart from runs: names of objects. Nothing depends on them.
+    /// Returns the names of damaged objects other than runs. Nothing depends on them.
     fn damaged(&self) -> Result<Vec<String>, StoreError>;
 
     /// Gives back every run that this process took and did not commit, and every server.

@@ -1,9 +1,9 @@
-//! Identifies the files of a run without reading them, as `make` and git do: a file that was not written
-//! since has the same number, size and times.
+//! Identifies the files of a run without reading them, as git does: a file that has not been written since
+//! has the same inode, size and times.
 //!
-//! The time of the last change cannot be set by a program, so a file that is written again has another
-//! stamp, except within the resolution of the clock. Therefore only files that have been unchanged for a
-//! while are ever remembered (`overview`).
+//! A program cannot set the time of the last change (ctime), so a rewritten file gets a different stamp,
+//! except within the resolution of the clock. Therefore only files that have been unchanged for a while are
+//! remembered (`overview`).
 
 use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ pub(super) struct Folders<'a> {
 
 impl Folders<'_> {
     /// Returns the stamp of the run `id` (short), and when its files were last changed, in seconds; `None` if
-    /// any of them is missing or cannot be looked at.
+    /// any of them is missing or its metadata cannot be read.
     pub(super) fn stamp(self, id: &str) -> Option<(Stamp, i64)> {
         let mut hasher = Sha256::new();
         let record = self.runs.look(&format!("{id}/{RUN_JSON}")).ok()??;
@@ -45,7 +45,7 @@ impl Folders<'_> {
             is_partial |= size < 0;
             hasher.update(size.to_le_bytes());
         }
-        // Files may be absent if they are in the shared results.
+        // Row files may be absent if they are in the shared results.
         let is_copy = is_partial && self.runs.look(&format!("{id}/{SHARED}")).ok()?.is_some();
         hasher.update([u8::from(is_copy)]);
         let digest = hasher.finalize();
@@ -58,7 +58,7 @@ fn regular(file: &Stat) -> Option<&Stat> {
     (FileType::from_raw_mode(file.st_mode) == FileType::RegularFile).then_some(file)
 }
 
-/// Returns the numbers that another file, or another content, does not have.
+/// Returns the metadata that distinguishes a file from any other file or content.
 fn identity(file: &Stat) -> Option<[i128; 7]> {
     let file = regular(file)?;
     Some([

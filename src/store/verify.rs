@@ -90,7 +90,7 @@ impl Store {
 
     /// Reads the record of a commit again, even if another one has replaced it since.
     ///
-    /// Fails with `Gone` if it is in neither place.
+    /// Fails with `Gone` if the record is in neither place.
     pub fn record_of(&self, id: &str, attempt: u32) -> Result<RunRecord, StoreError> {
         let is_meant = |record: &RunRecord| record.attempt == attempt;
         let run = self.layout.run(id);

@@ -1,5 +1,5 @@
-//! What earlier results show about the cost of runs: the requests of closed loops, and how long servers take
-//! to start.
+//! Evidence from earlier results about the cost of runs: the requests of closed loops and the start times of
+//! servers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,14 +7,14 @@ use crate::expand::{Load, RunSpec};
 use crate::rows::Table;
 use crate::store::{Moment, RunRecord};
 
-/// What earlier results show.
+/// Evidence from earlier results.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// The latest result of each closed loop, by display name without its repeat.
     latest: HashMap<String, Earlier>,
     /// The durations of starts by endpoint, in seconds.
     starts: HashMap<String, Vec<f64>>,
-    /// The logs of the starts that count.
+    /// The logs of the starts counted so far.
     logs: HashSet<(String, String)>,
 }
 
@@ -24,9 +24,9 @@ pub(crate) struct Earlier {
     /// Its id.
     pub(crate) id: String,
     ended: Moment,
-    /// Number of its requests, if it lists them.
+    /// Number of its requests, if recorded.
     pub(crate) requests: Option<u64>,
-    /// How long it took up to the end of its window, in nanoseconds.
+    /// Time from its start to the end of its window, in nanoseconds.
     pub(crate) took_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl History {
         }
     }
 
-    /// Orders what was added.
+    /// Sorts the added results.
     pub(super) fn complete(mut self) -> History {
         self.starts.values_mut().for_each(|seconds| seconds.sort_by(f64::total_cmp));
         self.logs = HashSet::new();

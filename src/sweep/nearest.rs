@@ -54,7 +54,7 @@ struct Row {
 }
 
 impl Nearest {
-    /// Adds the spec of a committed run; `wanted` says whether the plan still contains it.
+    /// Adds the spec of a committed run; `wanted` is whether the plan still contains it.
     pub(crate) fn add(&mut self, spec: &RunSpec, wanted: bool) {
         let mut values = vec![0; self.values.len()];
         for (path, value) in canonical(spec).entries() {
@@ -65,14 +65,14 @@ impl Nearest {
         self.rows.push(Row { values, wanted, names: names(spec) });
     }
 
-    /// Returns it after the last run.
+    /// Completes the search after the last run has been added.
     pub(crate) fn complete(mut self) -> Nearest {
         let width = self.values.len();
         self.rows.iter_mut().for_each(|row| row.values.resize(width, 0));
         self
     }
 
-    /// Whether `asked` new runs may be compared with this many results.
+    /// Whether `asked` new runs can be compared with this many results at acceptable cost.
     pub(crate) fn may_compare(asked: usize, results: usize) -> bool {
         results > 0 && asked.saturating_mul(results) <= MOST_COMPARISONS
     }
@@ -95,7 +95,7 @@ impl Nearest {
         })
     }
 
-    /// Returns what the nearest results show about the new run `spec`; `None` if no result is near.
+    /// Explains the new run `spec` by the nearest results; `None` if no result is near.
     ///
     /// The nearest differ in the fewest fields. A result that is still in the plan counts one field
     /// more, because an edit leaves behind what it changed. Among equals, those with the same names

@@ -180,7 +180,7 @@ pub struct Order {
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
     /// The hooks around it.
     pub(super) hooks: RunHooks,
-    /// How the processes are started that send its load together; empty if this one sends it alone.
+    /// Start commands of the processes that send its load together; empty if this process sends it alone.
     pub(super) starts: Vec<StartCommand>,
     /// The resource of its endpoint.
     pub resource: String,
@@ -379,8 +379,8 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }
 
-/// Adds how a launched server ended, if it ended during the run. If the sweep is stopped too, the run was
-/// interrupted.
+/// Adds how a launched server ended if it ended during the run. If the sweep was also stopped, the run counts
+/// as interrupted.
 fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Receiver<bool>) -> EngineError {
     match error {
         EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::ServerDied => {
@@ -394,8 +394,8 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Rece
     }
 }
 
-/// Returns whether the sweep is stopped now or in a moment. Slurm ends a preempted job by a signal to all of
-/// its processes: the server may end before this process has noticed the signal.
+/// Whether the sweep is stopped now or shortly after. Slurm ends a preempted job by a signal to all its
+/// processes, so the server may end before this process notices the signal.
 fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     const MOMENT: Duration = Duration::from_secs(1);
     let until = Instant::now() + MOMENT;

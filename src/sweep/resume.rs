@@ -100,8 +100,8 @@ pub(crate) struct Wishes {
     pub(crate) redo_given_up: bool,
 }
 
-/// The files on disk, indexed for queries. It holds a small part of each run; whole records are read when they
-/// are needed.
+/// The results on disk, indexed for queries. Holds a small part of each run; whole records are read on
+/// demand.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
     /// The results folder; `None` without one.
@@ -111,7 +111,7 @@ pub(crate) struct OnDisk {
     deleted: HashMap<String, Deleted>,
     /// Attempts since the last commit, by short id.
     tries: HashMap<String, Tries>,
-    /// The specs of the runs of the plan. Several runs may have one.
+    /// The specs of the plan's runs. Several runs may share one.
     wanted: HashMap<ShortId, Arc<RunSpec>>,
     /// Laid out on the first query for a new run.
     nearest: OnceCell<Nearest>,
@@ -132,13 +132,13 @@ impl OnDisk {
         Ok(disk)
     }
 
-    /// Returns an empty one for a plan with these runs.
+    /// Returns an empty view for a plan with these runs.
     pub(crate) fn without_results(expansion: &Expansion) -> OnDisk {
         let wanted = expansion.possible().map(|run| (ShortId::of(&run.id), Arc::clone(&run.spec)));
         OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
     }
 
-    /// Lets later sweeps skip what was read for this one. Best effort.
+    /// Remembers the runs that were read, so that later sweeps skip them. Best effort.
     pub(crate) fn remember(&self) {
         if let Some(store) = &self.store {
             store.remember(&self.runs);
@@ -170,12 +170,12 @@ impl OnDisk {
         self.said(id).is_some()
     }
 
-    /// Returns what is kept of the committed, whole run `id`.
+    /// Returns the kept part of the committed, whole run `id`.
     pub(crate) fn said(&self, id: &RunId) -> Option<&Said> {
         self.runs.get(id).filter(|brief| brief.is_whole())?.said.as_ref()
     }
 
-    /// Returns why the result of run `id` cannot be used; `None` if it can, or if there is none.
+    /// Returns why the result of run `id` cannot be used; `None` if it can be used or does not exist.
     pub(crate) fn unusable(&self, id: &RunId) -> Option<StoreError> {
         self.runs.get(id)?.unusable(self.store.as_ref()?.layout(), ShortId::of(id))
     }
@@ -195,8 +195,8 @@ impl OnDisk {
         self.store.as_ref()?.run(&id.to_string()).ok().flatten()
     }
 
-    /// Reads all runs, one after another, sorted by id. They are known already: a folder that can no longer be
-    /// read only has no more to tell.
+    /// Reads all runs, one after another, sorted by id. They have been listed before, so a folder that can no
+    /// longer be read is ignored.
     fn each(&self, mut tell: impl FnMut(&Listed)) {
         #[cfg(test)]
         self.given.iter().for_each(&mut tell);
@@ -204,7 +204,7 @@ impl OnDisk {
         runs.into_iter().flatten().for_each(|listed| tell(&listed));
     }
 
-    /// Returns what earlier results show about costs.
+    /// Returns the evidence from earlier results about costs.
     pub(crate) fn history(&self) -> &History {
         self.history.get_or_init(|| {
             let mut history = History::default();
@@ -368,7 +368,7 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
         (State::Whole, None) => return Decision::new(Action::Redo, "corrupt: run.json cannot be read"),
         (State::Whole, Some(said)) => said,
     };
-    // Specs that differ only in their names have equal ids, too.
+    // Specs that differ only in their names have equal ids.
     if said.id != Some(run.id) || !said.is_sound {
         return Decision::new(Action::Redo, "corrupt: the id in run.json does not match its contents");
     }

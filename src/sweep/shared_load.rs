@@ -1,4 +1,4 @@
-//! A run whose load several processes send: how they are started, and what each of them is sent.
+//! Prepares a run whose load several processes send: their start commands and their order.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::workers::{Order, StartCommand};
 
 use super::tokenizers::Tokenizers;
 
-/// Returns how the workers of a run are started; empty if one process sends its load alone.
+/// Returns the start commands of a run's workers; empty if one process sends its load alone.
 pub(super) fn starts(plan: &Plan, run: &PlannedRun) -> Vec<StartCommand> {
     let count = run.spec.engine.workers;
     if count <= 1 {
@@ -44,7 +44,7 @@ pub(super) fn order(
     })
 }
 
-/// Returns what begins every `x-request-id` of an attempt.
+/// Returns the prefix of every `x-request-id` of an attempt.
 pub(super) fn id_prefix(run: &PlannedRun, attempt: &Attempt) -> String {
     format!("{}-{}", run.id.short(), attempt.number())
 }

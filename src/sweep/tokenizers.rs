@@ -60,8 +60,8 @@ impl Tokenizers {
         Ok(Some(tokenizer))
     }
 
-    /// Returns the files of a run's tokenizer for another process; `None` if it has none, or if its server
-    /// counts.
+    /// Returns the files of a run's tokenizer for another process; `None` if it has none or the server counts
+    /// the tokens.
     pub(super) fn texts(&self, spec: &RunSpec) -> Result<Option<TokenizerTexts>, String> {
         let Some(path) = spec.model.tokenizer.as_ref().and_then(|digest| self.paths.get(digest)) else {
             return Ok(None);

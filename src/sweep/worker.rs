@@ -1,4 +1,4 @@
-//! A worker of a run: how it makes its job of the order that the coordinator of the run sends.
+//! A worker of a run: turns the order from the coordinator into a job.
 
 use std::io;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::live::with_secrets;
 use super::perform::{check, question, secrets_of};
 use super::tokenizers::Tokenizers;
 
-/// Serves the coordinator behind standard input and output.
+/// Serves the coordinator on standard input and output.
 ///
 /// # Errors
 ///
-/// The pipes are broken, or nobody coordinates.
+/// The pipes are broken, or no coordinator is connected.
 pub fn serve() -> io::Result<()> {
     workers::serve(job)
 }
 
-/// Returns the job of a worker.
+/// Returns the job for an order.
 fn job(order: Order, outlets: Outlets) -> Result<Job, String> {
     let Order { spec, url, ready, api_key, headers, insecure_tls, folder, id_prefix, nonce_seed, tokenizer, .. } =
         order;

@@ -1,5 +1,5 @@
-//! TLS for measured connections and all other clients: the system's certificates (`roots`), unless a plan
-//! explicitly accepts any.
+//! TLS for measured connections and all other clients, with the system's root certificates (`roots`) unless a
+//! plan explicitly accepts any certificate.
 
 mod roots;
 

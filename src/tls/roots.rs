@@ -1,7 +1,7 @@
-//! Root certificates: the system's, and on a system without any those of Mozilla, as of the build.
+//! Root certificates: the system's, or Mozilla's as of the build if the system has none.
 //!
-//! Without a certificate no client can be built, not even one for plain HTTP. Containers of GPU images and a
-//! chroot often have none.
+//! Without root certificates no client can be built, not even for plain HTTP. GPU containers and chroots
+//! often have none.
 
 use std::env;
 use std::sync::OnceLock;
@@ -10,11 +10,11 @@ use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::pki_types::CertificateDer;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Variables that name other certificates than the system's.
+/// Variables that replace the system's certificates.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Returns Mozilla's root certificates if the system has none, otherwise nothing. If `SSL_CERT_FILE` or
-/// `SSL_CERT_DIR` is set, it decides alone: an empty or missing file is an error where TLS is used.
+/// `SSL_CERT_DIR` is set, only these apply: an empty or missing file is an error where TLS is used.
 pub fn spare_roots() -> &'static [CertificateDer<'static>] {
     static HAS_NONE: OnceLock<bool> = OnceLock::new();
     let is_chosen = || CHOSEN.iter().any(|name| env::var_os(name).is_some());
@@ -24,13 +24,13 @@ pub fn spare_roots() -> &'static [CertificateDer<'static>] {
     }
 }
 
-/// Returns the builder of a client that trusts the system's roots, or the spare ones.
+/// Returns the builder of a client that trusts the system's roots or, if there are none, Mozilla's.
 pub fn client() -> ClientBuilder {
     let spare = spare_roots().iter().filter_map(|root| Certificate::from_der(root).ok());
     Client::builder().tls_certs_merge(spare)
 }
 
-/// Returns the reason of an error of TLS, with the remedy if there are no roots.
+/// Returns the reason for a TLS error, with the remedy if there are no root certificates.
 pub fn in_words(reason: String) -> String {
     match reason.contains("No CA certificates were loaded") {
         true => format!("{} names no readable certificate: correct it or unset it", chosen()),
@@ -38,7 +38,7 @@ pub fn in_words(reason: String) -> String {
     }
 }
 
-/// Returns the names of the variables that are set.
+/// Returns the names of these variables that are set.
 fn chosen() -> String {
     CHOSEN.into_iter().filter(|name| env::var_os(name).is_some()).collect::<Vec<_>>().join(" or ")
 }

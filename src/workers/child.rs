@@ -1,4 +1,4 @@
-//! The processes of the workers, as the coordinator holds them.
+//! The coordinator's view of the worker processes.
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -16,25 +16,25 @@ use super::frame::{self, Kind};
 use super::message::{Build, FromWorker, Order, ToWorker};
 use super::start::StartCommand;
 
-/// Messages that may wait for the coordinator. When more wait, the workers' pipes fill, and their own checks
-/// show that their writers fell behind.
+/// Maximum number of messages that wait for the coordinator. Beyond it, the workers' pipes fill, and their
+/// own checks show that their writers fell behind.
 const BACKLOG: usize = 1024;
-/// How often the coordinator looks whether the run is to stop.
+/// How often the coordinator checks whether the run must stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a worker has to end by itself.
+/// Time that a worker has to exit by itself.
 const END_WITHIN: Duration = Duration::from_secs(2);
-/// Bytes that are kept of what a worker writes to its standard error.
+/// Number of bytes kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 2_000;
 
 /// What happened to a worker.
 pub(super) enum Event {
-    /// It has taken its order; further messages go here.
+    /// It has read its order; further messages are written here.
     Took(ChildStdin),
-    /// It said this; the message arrived when the monotonic clock read this.
+    /// It sent this message; the monotonic clock's reading at its arrival, in nanoseconds.
     Told(FromWorker, u64),
     /// It sent records.
     Records(Vec<Record>),
-    /// It is gone, or says what cannot be understood, for this reason if it is known.
+    /// It is gone or sent something unreadable, with the reason if known.
     Gone(Option<String>),
 }
 
@@ -42,19 +42,19 @@ pub(super) enum Event {
 pub(super) struct Member {
     /// Its name: `worker 1`.
     pub(super) name: String,
-    /// How it was started.
+    /// Its start command, for messages.
     shown: String,
     /// The name of its machine, once it is known.
     pub(super) host: String,
     child: Child,
     input: Option<ChildStdin>,
     last_words: Arc<Mutex<Vec<u8>>>,
-    /// When it last said anything.
+    /// The time of its last message.
     pub(super) heard: Instant,
 }
 
 impl Member {
-    /// Returns what it wrote to its standard error last; it may still be on its way.
+    /// Returns the end of its standard error; some of it may not have arrived yet.
     fn last_words(&self) -> String {
         let deadline = Instant::now() + Duration::from_millis(100);
         loop {
@@ -72,12 +72,12 @@ pub(super) struct Crew {
     pub(super) members: Vec<Member>,
     events: Receiver<(usize, Event)>,
     stop: watch::Receiver<bool>,
-    /// Removes secrets from what a worker says.
+    /// Removes secrets from a worker's messages.
     redact: Box<dyn Fn(&str) -> String + Send>,
 }
 
 impl Crew {
-    /// Starts workers by these commands, and hands each its share of `order`.
+    /// Starts workers with these commands and sends each its share of `order`.
     pub(super) fn start(
         commands: &[StartCommand],
         (order, material): (&Order, Vec<u8>),
@@ -117,7 +117,7 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Returns the next event before `deadline`, if there is one; fails if the run is to stop.
+    /// Returns the next event before `deadline`, if any; fails if the run must stop.
     pub(super) fn next(&self, deadline: Instant) -> Result<Option<(usize, Event)>, EngineError> {
         loop {
             if *self.stop.borrow() || self.stop.has_changed().is_err() {
@@ -147,12 +147,13 @@ impl Crew {
         (0..self.members.len()).try_for_each(|index| self.tell(index, message))
     }
 
-    /// Records that a worker has taken its order.
+    /// Records that a worker has read its order.
     pub(super) fn took(&mut self, index: usize, input: ChildStdin) {
         self.members[index].input = Some(input);
     }
 
-    /// Returns the error that worker number `index` is lost, with how it ended and its last words.
+    /// Returns the error for the loss of worker number `index`, with its exit status and the end of its
+    /// standard error.
     pub(super) fn lost(&mut self, index: usize, reason: Option<String>) -> EngineError {
         let called = self.called(index);
         let member = &mut self.members[index];
@@ -183,11 +184,11 @@ impl Drop for Crew {
         let ended = serde_json::to_vec(&ToWorker::Stop).unwrap_or_default();
         for member in &mut self.members {
             if let Some(mut input) = member.input.take() {
-                // A worker ends when its input does.
+                // A worker exits when its input ends.
                 let _ = frame::write(&mut input, Kind::Message, &ended);
             }
         }
-        // Threads that hand over orders end when their worker does; readers end with the receiver.
+        // Threads that send orders end with their worker; reader threads end with the receiver.
         let deadline = Instant::now() + END_WITHIN;
         for member in &mut self.members {
             while self.events.try_recv().is_ok() {}
@@ -201,7 +202,7 @@ impl Drop for Crew {
     }
 }
 
-/// Waits for the end of a process, for at most `within`.
+/// Waits for a process to exit, for at most `within`.
 fn waited(child: &mut Child, within: Duration) -> Option<std::process::ExitStatus> {
     let deadline = Instant::now() + within;
     loop {
@@ -215,7 +216,7 @@ fn waited(child: &mut Child, within: Duration) -> Option<std::process::ExitStatu
 
 type Sender = (usize, SyncSender<(usize, Event)>);
 
-/// Writes the order of a worker, which may be longer than a pipe holds.
+/// Writes the order of a worker, which may exceed the capacity of a pipe.
 fn hand_over(mut input: ChildStdin, order: Order, material: Arc<Vec<u8>>, (index, sender): Sender) -> impl FnOnce() {
     move || {
         let hello = serde_json::to_vec(&ToWorker::Hello(Build::own()));
@@ -226,14 +227,14 @@ fn hand_over(mut input: ChildStdin, order: Order, material: Arc<Vec<u8>>, (index
             frame::write(input, Kind::Material, &material)?;
             input.flush()
         };
-        // A worker that does not read its order is gone, or of another version: its output shows which.
+        // A worker that does not read its order is gone or has another version: its output shows which.
         if write(&mut input).is_ok() {
             let _ = sender.send((index, Event::Took(input)));
         }
     }
 }
 
-/// Passes on what a worker says.
+/// Forwards a worker's messages as events.
 fn listen(output: ChildStdout, (index, sender): Sender) -> impl FnOnce() {
     move || {
         let mut output = BufReader::new(output);
@@ -261,7 +262,7 @@ fn listen(output: ChildStdout, (index, sender): Sender) -> impl FnOnce() {
     }
 }
 
-/// Keeps the last words of a worker.
+/// Keeps the end of a worker's standard error.
 fn keep(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) -> impl FnOnce() {
     move || {
         let mut bytes = [0; 512];

@@ -1,6 +1,6 @@
 //! Compares the clock of a worker with the coordinator's.
 
-/// One exchange: when the coordinator asked, what the worker's clock read, and when the answer arrived.
+/// One exchange: when the coordinator sent the ping, the reading of the worker's clock, and when the reply arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
     pub(super) asked: u64,
@@ -8,18 +8,18 @@ pub(super) struct Exchange {
     pub(super) arrived: u64,
 }
 
-/// The worker's clock minus the coordinator's, and how exactly that is known, in nanoseconds.
+/// The worker's clock minus the coordinator's, and the uncertainty of that offset, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Estimate {
     pub(super) offset_ns: i64,
     pub(super) uncertainty_ns: u64,
 }
 
-/// Exchanges before a run, and after it.
+/// Number of exchanges before a run, and after it.
 pub(super) const PINGS: u32 = 32;
 
-/// Estimates the offset from the fastest exchange (NTP, RFC 5905): the answer was given somewhere between the
-/// question and its arrival. `None` without an exchange.
+/// Estimates the offset from the fastest exchange (NTP, RFC 5905): the worker replied at some instant between
+/// ping and arrival. `None` without an exchange.
 pub(super) fn estimate(exchanges: &[Exchange]) -> Option<Estimate> {
     let best = exchanges.iter().min_by_key(|one| one.arrived.saturating_sub(one.asked))?;
     let took = best.arrived.saturating_sub(best.asked);

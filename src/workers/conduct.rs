@@ -17,20 +17,20 @@ use super::message::{Build, Failed, FromWorker, Order, ToWorker, Told};
 use super::start::StartCommand;
 use super::under_way::UnderWay;
 
-/// How long a worker has to say hello: a scheduler may take a while to start it.
+/// Time that a worker has to say hello: a scheduler may take a while to start it.
 const HELLO_WITHIN: Duration = Duration::from_secs(60);
-/// How long it has to prepare contents and to open connections.
+/// Time that a worker has to prepare contents and open connections.
 const READY_WITHIN: Duration = Duration::from_secs(600);
-/// How long it has to answer a ping.
+/// Time that a worker has to answer a ping.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
-/// Time between the last message before a start and the start.
+/// Time between the last message before the start and the start, in nanoseconds.
 const START_LEAD_NS: u64 = 50_000_000;
 
 /// A run whose load several processes send.
 pub struct Load {
-    /// What each worker gets; its share is set here.
+    /// The order for each worker; the coordinator sets the share.
     pub order: Order,
-    /// How each worker is started.
+    /// The start command of each worker.
     pub starts: Vec<StartCommand>,
     /// The destination of rows.
     pub sink: Box<dyn Sink>,
@@ -40,16 +40,16 @@ pub struct Load {
     pub texts: Option<Box<dyn TextSink>>,
     /// Turns false when a server process that sweepline started is gone.
     pub alive: Option<Arc<AtomicBool>>,
-    /// Removes secrets from what a worker says.
+    /// Removes secrets from a worker's messages.
     pub redact: Box<dyn Fn(&str) -> String + Send>,
 }
 
-/// Executes one run by workers, until its end or until `stop` turns true. Rows go to the load's sink while it
-/// runs. However it ends, no worker is left.
+/// Executes one run with workers, until its end or until `stop` turns true. Rows go to the load's sink while
+/// it runs. However the run ends, no worker remains.
 ///
 /// # Errors
 ///
-/// As those of [`engine::execute`]; a worker that is lost spoils the attempt.
+/// Same as [`engine::execute`]; the loss of a worker spoils the attempt.
 pub fn execute(load: Load, progress: &Progress, stop: &watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let Load { order, starts, sink, samples, texts, alive, redact } = load;
     let material = material::encode(&order.spec).map_err(|error| EngineError::Workers(error.to_string()))?;
@@ -81,7 +81,7 @@ impl Conductor<'_> {
         progress: &Progress,
         stop: &watch::Receiver<bool>,
     ) -> Result<Ended, EngineError> {
-        // A worker that does not come is no accident of a run: trying again would not help.
+        // A worker that fails to start does not spoil an attempt: a retry would not help.
         self.greet().map_err(|error| match error {
             EngineError::Spoiled(Spoiled { cause: SpoilCause::WorkerLost, detail, .. }) => EngineError::Workers(detail),
             other => other,
@@ -119,7 +119,7 @@ impl Conductor<'_> {
                     Some(silent) => (silent, HELLO_WITHIN),
                     None => (prepared.iter().position(|is| !is).unwrap_or(0), READY_WITHIN),
                 };
-                return Err(self.crew.lost(late, Some(format!("no answer within {} s", within.as_secs()))));
+                return Err(self.crew.lost(late, Some(format!("no response within {} s", within.as_secs()))));
             };
             match event {
                 Event::Took(input) => {
@@ -138,7 +138,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Refuses a worker of another version: its numbers may mean something else.
+    /// Rejects a worker of another version: its numbers may have a different meaning.
     fn is_like(&self, index: usize, theirs: &Build) -> Result<(), EngineError> {
         let own = Build::own();
         if *theirs == own {
@@ -153,13 +153,13 @@ impl Conductor<'_> {
         runtime.block_on(engine::leave_idle(&self.order.spec, progress, stop.clone()))
     }
 
-    /// Waits until every worker is at a stage.
+    /// Waits until every worker has reached a stage.
     fn reach(&mut self, stage: Told) -> Result<(), EngineError> {
         let mut is_there = vec![false; self.crew.members.len()];
         let deadline = Instant::now() + READY_WITHIN;
         while let Some(late) = is_there.iter().position(|is| !is) {
             let Some((index, event)) = self.crew.next(deadline)? else {
-                return Err(self.crew.lost(late, Some(format!("no answer within {} s", READY_WITHIN.as_secs()))));
+                return Err(self.crew.lost(late, Some(format!("no response within {} s", READY_WITHIN.as_secs()))));
             };
             match event {
                 Event::Told(FromWorker::Stage(told), _) if told == stage => is_there[index] = true,
@@ -169,7 +169,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Compares the clock of each worker with this one.
+    /// Compares each worker's clock with the coordinator's.
     fn compare_clocks(&mut self) -> Result<Vec<Estimate>, EngineError> {
         (0..self.crew.members.len()).map(|index| self.compare_clock(index)).collect()
     }
@@ -182,7 +182,7 @@ impl Conductor<'_> {
             let deadline = Instant::now() + PONG_WITHIN;
             loop {
                 let Some((index, event)) = self.crew.next(deadline)? else {
-                    return Err(self.crew.lost(of, Some(format!("no answer within {} s", PONG_WITHIN.as_secs()))));
+                    return Err(self.crew.lost(of, Some(format!("no response within {} s", PONG_WITHIN.as_secs()))));
                 };
                 match event {
                     Event::Told(FromWorker::Pong(told, answered), arrived) if (index, told) == (of, number) => {
@@ -196,7 +196,7 @@ impl Conductor<'_> {
         Ok(estimate(&exchanges).unwrap_or_default())
     }
 
-    /// Tells every worker when the run starts. Returns that instant on this machine's clock.
+    /// Sends every worker the start time of the run. Returns that instant on this machine's clock.
     fn begin(&mut self, clocks: &[Estimate]) -> Result<u64, EngineError> {
         let slowest = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let origin = monotonic() + START_LEAD_NS + 4 * slowest;
@@ -235,7 +235,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// A worker that says nothing cannot be reached: it reports ten times a second.
+    /// Treats a silent worker as lost: workers report ten times a second.
     fn look_for_silence(&mut self, run: &UnderWay) -> Result<(), EngineError> {
         let patience = Duration::from_nanos(crate::units::patience().0);
         let silent = |(index, member): (usize, &super::child::Member)| {
@@ -250,7 +250,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Handles what a worker may say at any time.
+    /// Handles events that may arrive at any time.
     fn ignore(&mut self, index: usize, event: Event) -> Result<(), EngineError> {
         match event {
             Event::Gone(reason) => Err(self.crew.lost(index, reason)),

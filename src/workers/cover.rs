@@ -1,14 +1,15 @@
-//! Whether the rows of all workers together are the run: every request of its schedule once, none twice.
+//! Checks that the rows of all workers together are the run: every request of its schedule exactly once.
 
 use crate::engine::Share;
 use crate::rows::RequestRow;
 
-/// What is known about the requests of a run, as they arrive.
+/// The requests of a run that have arrived so far.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    /// When each request was scheduled, by worker and the worker's own number; `MISSING` if it has not arrived.
+    /// The scheduled time of each request, by worker and by the request's number within it; `MISSING` if it
+    /// has not arrived.
     scheduled: Vec<Vec<u64>>,
-    /// When requests began and ended to be in flight.
+    /// The times at which requests started and stopped being in flight.
     began: Vec<u64>,
     ended: Vec<u64>,
 }
@@ -16,12 +17,12 @@ pub(super) struct Cover {
 const MISSING: u64 = u64::MAX;
 
 impl Cover {
-    /// Creates it for this many workers.
+    /// Creates a cover for this many workers.
     pub(super) fn new(workers: usize) -> Cover {
         Cover { scheduled: vec![Vec::new(); workers], ..Cover::default() }
     }
 
-    /// Takes a row of worker number `worker`.
+    /// Adds a row of worker number `worker`.
     pub(super) fn take(&mut self, worker: usize, row: &RequestRow) -> Result<(), String> {
         let RequestRow { request, scheduled_ns, .. } = *row;
         let count = self.scheduled.len() as u32;
@@ -32,7 +33,7 @@ impl Cover {
             known.resize(local + 1, MISSING);
         }
         if std::mem::replace(&mut known[local], scheduled_ns) != MISSING {
-            return Err(format!("request {request} is there twice"));
+            return Err(format!("request {request} was recorded twice"));
         }
         if let (Some(sent), Some(ended)) = (row.sent_ns, row.ended_ns) {
             self.began.push(sent);
@@ -60,8 +61,8 @@ impl Cover {
         most as u64
     }
 
-    /// Checks that no request is missing: each worker's own numbers are without a gap, and if `arrivals` are
-    /// known, the requests are those that were due before `end`, at their instants.
+    /// Checks that no request is missing: the numbers within each worker have no gaps, and if `arrivals` are
+    /// known, the requests are those that were due before `end`, at their scheduled instants.
     pub(super) fn check(&self, arrivals: Option<impl Iterator<Item = u64>>, end: u64) -> Result<(), String> {
         let count = self.scheduled.len();
         for (worker, known) in self.scheduled.iter().enumerate() {
@@ -80,7 +81,7 @@ impl Cover {
                     return Err(format!("request {request} was scheduled at {scheduled} ns, not at {at} ns"));
                 }
                 None if at < end => return Err(format!("request {request} is missing")),
-                // Another worker may have sent a later one before it heard of the end.
+                // Another worker may have sent a later request before it received the end.
                 None if due == all => return Ok(()),
                 None => {}
             }
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn gaps_and_doubles_are_found() {
-        assert_eq!(cover(&[0, 1, 0]).unwrap_err(), "request 0 is there twice");
+        assert_eq!(cover(&[0, 1, 0]).unwrap_err(), "request 0 was recorded twice");
         assert_eq!(cover(&[0, 2, 4]).unwrap().check(arrivals(), 0), Err("request 1 is missing".to_owned()));
         let mut other = Cover::new(3);
         assert_eq!(other.take(1, &row(3)), Err("request 3 was sent by worker 2".to_owned()));

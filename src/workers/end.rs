@@ -7,7 +7,7 @@ use crate::rows::{ClockOffset, Facts};
 use super::merge::{Told, merge};
 use super::under_way::{UnderWay, not_covered};
 
-/// What the coordinator itself knows about an ended run.
+/// The coordinator's own data about an ended run.
 pub(super) struct Ended {
     /// The start on its monotonic clock, in nanoseconds.
     pub(super) origin: u64,
@@ -17,7 +17,7 @@ pub(super) struct Ended {
     pub(super) called: Vec<(String, String)>,
 }
 
-/// Returns the finished run; fails if a request of its schedule is missing.
+/// Returns the finished run; fails if the rows do not match its schedule.
 pub(super) fn finished(mut run: UnderWay, ended: Ended, spec: &RunSpec) -> Result<Finished, EngineError> {
     let facts = run.facts();
     let end = facts.iter().map(|(facts, _)| facts.windows.end_ns).min().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Frames: a length of four bytes, a kind of one byte, and the content.
+//! Frames: a four-byte length, a one-byte kind, and the content.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Message,
     /// Records.
     Records,
-    /// The texts and times that the description of a run refers to by digest.
+    /// The texts and times that the spec of a run refers to by digest.
     Material,
 }
 
@@ -20,7 +20,7 @@ impl Kind {
     const ALL: [Kind; 3] = [Kind::Message, Kind::Records, Kind::Material];
 }
 
-/// Writes one frame with one call, so that two writers behind a lock never mix.
+/// Writes a frame in one call, so that writers that share a lock never interleave.
 pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::Result<()> {
     if content.len() > MOST {
         return Err(io::Error::other("a message is longer than 1 GiB"));
@@ -33,8 +33,8 @@ pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::
     output.flush()
 }
 
-/// Reads one frame; `None` at the end of the input. What is no frame was written by something else than a
-/// worker, for example by the shell of a remote machine.
+/// Reads one frame; `None` at the end of the input. Bytes that are not a frame come from another program than
+/// a worker, for example a remote shell.
 pub(super) fn read(input: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
     let mut head = [0; 5];
     let mut filled = 0;
@@ -51,7 +51,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>>
     let kind = Kind::ALL.get(usize::from(head[4])).copied().filter(|_| length <= MOST);
     let Some(kind) = kind else {
         let text = String::from_utf8_lossy(&head).into_owned();
-        return Err(io::Error::other(format!("something else writes to its standard output, beginning with {text:?}")));
+        return Err(io::Error::other(format!("another program writes to its stdout, beginning with {text:?}")));
     };
     let mut content = vec![0; length];
     input.read_exact(&mut content)?;

@@ -1,14 +1,14 @@
-//! What tests change about a worker, in builds with debug assertions.
+//! Variables by which tests change a worker's behavior, in builds with debug assertions.
 
 use std::time::Duration;
 
-/// The version that it claims to have.
+/// The version that it reports.
 const VERSION: &str = "SWEEPLINE_WORKER_VERSION";
-/// Milliseconds after which it answers a ping.
+/// Delay before it answers a ping, in milliseconds.
 const SLOW_ANSWERS: &str = "SWEEPLINE_WORKER_ANSWERS_AFTER_MS";
-/// Nanoseconds by which its clock seems to be ahead.
+/// How far its clock appears to be ahead, in nanoseconds.
 const AHEAD: &str = "SWEEPLINE_WORKER_CLOCK_AHEAD_NS";
-/// Milliseconds by which it starts late.
+/// How late it starts, in milliseconds.
 const LATE: &str = "SWEEPLINE_WORKER_STARTS_LATE_MS";
 
 fn set(variable: &str) -> Option<String> {
@@ -19,22 +19,22 @@ fn number(variable: &str) -> u64 {
     set(variable).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the version of this program.
+/// Returns the version that this program reports.
 pub(super) fn version() -> String {
     set(VERSION).unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned())
 }
 
-/// Returns how long an answer to a ping is held back.
+/// Returns the delay before a ping is answered.
 pub(super) fn answers_after() -> Duration {
     Duration::from_millis(number(SLOW_ANSWERS))
 }
 
-/// Returns by how many nanoseconds the clock that is told to the coordinator is ahead.
+/// Returns how far the clock reported to the coordinator is ahead, in nanoseconds.
 pub(super) fn ahead_ns() -> u64 {
     number(AHEAD)
 }
 
-/// Returns how long a worker ignores a start that is due in `left` nanoseconds, to begin late.
+/// Returns how long a worker ignores a start that is due in `left` nanoseconds, in order to start late.
 pub(super) fn late(left: u64) -> Duration {
     match number(LATE) {
         0 => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The facts of a run from those of its workers.
+//! Merges the facts of a run's workers into those of the run.
 
 use crate::rows::{ClockOffset, Facts, Pauses, Standstill, Windows, Worker};
 
@@ -32,7 +32,7 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
         client_cpu_ns: cpu,
         client_cores: cores(&told),
         max_in_flight,
-        // Those of one process say nothing about the others: each worker has its own.
+        // One process's observations do not apply to the others: each worker has its own.
         observed: None,
         pauses: told.iter().map(|worker| worker.facts.pauses).collect::<Option<Vec<_>>>().map(worst),
         workers: told.iter().map(worker).collect(),
@@ -40,7 +40,7 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
     })
 }
 
-/// Cores of all machines, each counted once.
+/// Returns the number of cores of all machines, each counted once.
 fn cores(told: &[Told]) -> u32 {
     let mut hosts: Vec<(&str, u32)> = told.iter().map(|one| (one.host.as_str(), one.facts.client_cores)).collect();
     hosts.sort_unstable();
@@ -48,7 +48,7 @@ fn cores(told: &[Told]) -> u32 {
     hosts.iter().map(|(_, cores)| cores).sum()
 }
 
-/// The pauses of the worker that paused longest, of each kind.
+/// Returns, for each kind of pause, the pauses of the worker that paused longest.
 fn worst(all: Vec<Pauses>) -> Pauses {
     let of = |kind: fn(&Pauses) -> Standstill| {
         all.iter().map(kind).max_by_key(|stood| (stood.in_window_ns, stood.longest_ns)).unwrap_or_default()

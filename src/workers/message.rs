@@ -1,4 +1,4 @@
-//! What a coordinator and its workers say to each other.
+//! The messages between a coordinator and its workers.
 
 use std::path::PathBuf;
 
@@ -29,25 +29,25 @@ impl Build {
     }
 }
 
-/// What a worker needs to send its share of a run. Secrets are references: the worker reads them from its own
-/// environment and files.
+/// The order of a worker: all that it needs to send its share of a run. Secrets are references: the worker
+/// reads them from its own environment and files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     /// The run. Texts and traces that it refers to by digest travel separately.
     pub spec: RunSpec,
     /// The address of the server.
     pub url: String,
-    /// The readiness path of the server, if there is one.
+    /// The readiness path of the server, if any.
     pub ready: Option<String>,
-    /// The reference of the API's key.
+    /// The reference to the API key.
     pub api_key: Option<SecretRef>,
     /// Headers of the endpoint.
     pub headers: Headers,
-    /// Accept any certificate.
+    /// Whether to accept any certificate.
     pub insecure_tls: bool,
     /// The plan's folder: files of secrets may be relative to it.
     pub folder: PathBuf,
-    /// Begins every `x-request-id`.
+    /// The prefix of every `x-request-id`.
     pub id_prefix: String,
     /// The random bits of the attempt's nonces.
     pub nonce_seed: NonceSeed,
@@ -57,7 +57,7 @@ pub struct Order {
     pub share: (u32, u32),
 }
 
-/// The files of a tokenizer, as texts.
+/// The contents of a tokenizer's files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TokenizerTexts {
     /// `tokenizer.json`.
@@ -68,7 +68,7 @@ pub struct TokenizerTexts {
     pub template: Option<String>,
 }
 
-/// From the coordinator.
+/// A message from the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker {
     /// The first message.
@@ -77,7 +77,7 @@ pub(super) enum ToWorker {
     Order(Box<Order>),
     /// Connections may be opened.
     Open,
-    /// Asks for the worker's clock.
+    /// Requests the reading of the worker's clock.
     Ping(u32),
     /// The run's start on the worker's monotonic clock, in nanoseconds.
     Start(u64),
@@ -85,16 +85,16 @@ pub(super) enum ToWorker {
     Finish(u64),
     /// The run is interrupted.
     Stop,
-    /// The worker may end.
+    /// The worker may exit.
     Bye,
 }
 
-/// From a worker.
+/// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
-    /// The first message, with the name of its machine.
+    /// The first message, with the name of the worker's machine.
     Hello(Build, String),
-    /// How far it is.
+    /// The stage that it has reached.
     Stage(Told),
     /// Its monotonic clock, in nanoseconds, when the ping with this number arrived.
     Pong(u32, u64),
@@ -106,11 +106,11 @@ pub(super) enum FromWorker {
     Texts(Vec<TextRow>),
     /// It has sent everything.
     Done(Box<Facts>),
-    /// It cannot go on.
+    /// It cannot continue.
     Failed(Failed),
 }
 
-/// A stage as it travels.
+/// The serialized form of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Told {
     /// Contents are being prepared.
@@ -149,17 +149,17 @@ pub(super) struct Counters {
     pub(super) in_window: u64,
     /// Token events received.
     pub(super) token_events: u64,
-    /// Further signs of life.
+    /// Other signs of life.
     pub(super) signs: u64,
 }
 
-/// Why a worker cannot go on.
+/// Why a worker cannot continue.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Failed {
     /// It was stopped.
     Stopped,
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),
-    /// Anything else, in words.
+    /// Any other reason, as text.
     Other(String),
 }

@@ -1,9 +1,9 @@
-//! One load from several processes. A coordinator starts the workers by any command that connects it with their
-//! standard input and output (locally, `ssh`, `srun`, `kubectl exec`), compares their clocks with its own, lets
-//! them start at one instant, and merges their rows into one table.
+//! One load from several processes. A coordinator starts the workers with any command that connects it to
+//! their standard input and output (locally, `ssh`, `srun`, `kubectl exec`), compares their clocks with its
+//! own, lets them start at the same instant, and merges their rows into one table.
 //!
-//! Worker w of N sends every request whose number modulo N is w, and every slot and conversation likewise: all
-//! derive the same schedule from the same description of the run. So the load is that of one process.
+//! Worker w of N sends every request whose number modulo N is w, and likewise for slots and conversations.
+//! All workers derive the same schedule from the same spec, so the load equals that of one process.
 
 mod child;
 mod clocks;

@@ -1,5 +1,5 @@
-//! A worker: it reads its order from standard input, sends its share of the load, and writes rows to standard
-//! output. It ends when its input does: no worker outlives its coordinator.
+//! A worker: reads its order from standard input, sends its share of the load, and writes rows to standard
+//! output. It exits when its input ends, so no worker outlives its coordinator.
 
 use std::fs::File;
 use std::io;
@@ -18,10 +18,10 @@ use super::message::{Build, Counters, Failed, FromWorker, Order, ToWorker};
 use super::sinks::{Output, RecordsOut, SamplesOut, TextsOut};
 use super::{hooks, material};
 
-/// How often a worker reports its counters. Its silence shows that it is lost.
+/// How often a worker reports its counters. A silent worker is considered lost.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// Where the results of a worker's job go, and its share of the load.
+/// The destinations of a worker's results, and its share of the load.
 pub struct Outlets {
     /// The destination of rows.
     pub sink: Box<dyn Sink>,
@@ -33,11 +33,11 @@ pub struct Outlets {
     pub part: Part,
 }
 
-/// Serves one coordinator. `prepare` makes the job of an order; what it returns as an error is shown there.
+/// Serves one coordinator. `prepare` turns an order into a job; its error is reported to the coordinator.
 ///
 /// # Errors
 ///
-/// The pipes are broken, or someone else than a coordinator writes to standard input.
+/// The pipes are broken, or standard input does not come from a coordinator.
 pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io::Result<()> {
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = Output::open()?;
@@ -46,7 +46,7 @@ pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io:
     };
     output.tell(&FromWorker::Hello(Build::own(), host()))?;
     if theirs != Build::own() {
-        // The coordinator names both versions.
+        // The coordinator reports both versions.
         return Ok(());
     }
     let Some(ToWorker::Order(mut order)) = hear(&mut input)? else { return Ok(()) };
@@ -67,7 +67,7 @@ pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io:
         Err(reason) => FromWorker::Failed(Failed::Other(reason)),
     };
     output.tell(&told)?;
-    // Until the coordinator has compared the clocks again.
+    // Keep answering pings until the coordinator has compared the clocks again.
     let _ = listener.join();
     Ok(())
 }
@@ -126,13 +126,13 @@ fn cues(output: &Output, (index, count): (u32, u32)) -> (Cues, Part) {
         open: is_open,
         start: started,
         finish: finish.clone(),
-        // A broken pipe ends the worker by its input.
+        // If the pipe is broken, the end of the input ends the worker.
         tell: Box::new(move |stage| drop(told.tell(&FromWorker::Stage(stage.into())))),
     };
     (Cues { open: Some(open), start: Some(start), finish, stop }, part)
 }
 
-/// Passes on what the coordinator says, until it says goodbye. When it is gone, so is this process.
+/// Handles the coordinator's messages until it says goodbye. If the coordinator is gone, exits the process.
 fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
     std::thread::spawn(move || {
         loop {
@@ -150,7 +150,7 @@ fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
                     let _ = cues.start.take().map(|start| start.send(at));
                 }
                 Ok(Some(ToWorker::Finish(at))) => cues.finish.set(at),
-                // Nobody listens when the run is over.
+                // After the run, nothing receives this.
                 Ok(Some(ToWorker::Stop)) => drop(cues.stop.send(true)),
                 Ok(Some(ToWorker::Bye)) => return,
                 Ok(Some(ToWorker::Hello(_) | ToWorker::Order(_)) | None) | Err(_) => std::process::exit(0),
@@ -163,7 +163,7 @@ fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
 fn hear(input: &mut File) -> io::Result<Option<ToWorker>> {
     match frame::read(input)? {
         Some((Kind::Message, content)) => Ok(Some(serde_json::from_slice(&content)?)),
-        Some(_) => Err(io::Error::other("a message was expected")),
+        Some(_) => Err(io::Error::other("expected a message")),
         None => Ok(None),
     }
 }

@@ -16,7 +16,7 @@ use super::message::FromWorker;
 pub(super) struct Output(Arc<Mutex<File>>);
 
 impl Output {
-    /// Opens it.
+    /// Opens the standard output.
     pub(super) fn open() -> io::Result<Output> {
         Ok(Output(Arc::new(Mutex::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)))))
     }
@@ -72,7 +72,7 @@ impl SamplesOut {
 
 impl SampleSink for SamplesOut {
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
-        // JSON has no other numbers.
+        // JSON cannot represent other numbers.
         let finite: Vec<Sample> = samples.iter().filter(|sample| sample.value.is_finite()).cloned().collect();
         self.count += finite.len() as u64;
         Ok(self.output.tell(&FromWorker::Samples(finite))?)

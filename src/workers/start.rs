@@ -1,4 +1,4 @@
-//! How a worker is started.
+//! Starting a worker.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -7,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 /// The hidden command of a worker.
 pub const WORKER: &str = "worker";
 
-/// How one worker is started.
+/// The start command of one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartCommand {
     /// This program, on this machine.
     Here,
-    /// A command for the shell that leads to sweepline somewhere: `ssh client-1 sweepline`.
+    /// A shell command that runs sweepline, for example on another machine: `ssh client-1 sweepline`.
     Shell(String),
 }
 
 impl StartCommand {
-    /// Starts it, with pipes to its standard input, output and error.
+    /// Starts the worker, with pipes to its standard input, output and error.
     pub(super) fn spawn(&self) -> io::Result<Child> {
         let mut command = match self {
             StartCommand::Here => {
@@ -32,11 +32,11 @@ impl StartCommand {
             }
         };
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Its own group: Ctrl-C in a terminal reaches only the coordinator, which ends the worker.
+        // A separate process group: Ctrl-C in a terminal reaches only the coordinator, which ends the worker.
         pipes.process_group(0).spawn()
     }
 
-    /// Formats it for messages.
+    /// Formats the command for messages.
     pub(super) fn shown(&self) -> String {
         match self {
             StartCommand::Here => "a process on this machine".to_owned(),

@@ -1,4 +1,4 @@
-//! A run under way: rows, time series and counters of all workers become those of one run.
+//! A run in progress: merges the rows, time series and counters of all workers into those of one run.
 
 use crate::engine::{EngineError, Progress, SampleSink, Sink, SinkError, TextSink, TurnedAway};
 use crate::expand::RunSpec;
@@ -9,10 +9,10 @@ use super::child::Event;
 use super::cover::Cover;
 use super::message::{Counters, FromWorker, Told};
 
-/// The destinations of a run.
+/// The destinations of a run's results.
 pub(super) type Sinks = (Box<dyn Sink>, Box<dyn SampleSink>, Option<Box<dyn TextSink>>);
 
-/// What has arrived so far.
+/// The results that have arrived so far.
 pub(super) struct UnderWay {
     sink: Box<dyn Sink>,
     samples: Box<dyn SampleSink>,
@@ -25,7 +25,7 @@ pub(super) struct UnderWay {
     is_ending: bool,
 }
 
-/// One worker.
+/// The state of one worker.
 #[derive(Default)]
 struct State {
     counters: Counters,
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl UnderWay {
-    /// Creates it for a run of `spec` at `url` by `workers` workers.
+    /// Creates the state for a run of `spec` at `url` with `workers` workers.
     pub(super) fn new(spec: &RunSpec, url: String, (sink, samples, texts): Sinks, workers: usize) -> UnderWay {
         UnderWay {
             sink,
@@ -48,7 +48,7 @@ impl UnderWay {
         }
     }
 
-    /// Takes an event of worker number `index`; returns it if it does not concern the run.
+    /// Handles an event of worker number `index`; returns the event if it does not concern the run.
     pub(super) fn take(
         &mut self,
         index: usize,
@@ -93,7 +93,7 @@ impl UnderWay {
         }
     }
 
-    /// Shows the counters of all workers as those of one run.
+    /// Publishes the counters of all workers as those of one run.
     fn show(&self, progress: &Progress) {
         let counters = || self.workers.iter().map(|worker| worker.counters);
         let sum = |of: fn(&Counters) -> u64| counters().map(|counters| of(&counters)).sum();
@@ -108,7 +108,7 @@ impl UnderWay {
         progress.signs.set(sum(|counters| counters.signs));
     }
 
-    /// Whether the end of the run is to be announced: once, when all requests of the window have ended.
+    /// Whether to announce the end of the run now: true once, when all requests of the window have ended.
     pub(super) fn takes_end(&mut self) -> bool {
         let all = self.workers.iter().all(|worker| worker.has_measured);
         all && !std::mem::replace(&mut self.is_ending, all)
@@ -119,26 +119,26 @@ impl UnderWay {
         self.workers[index].facts.is_some()
     }
 
-    /// Whether all have.
+    /// Whether all workers have sent everything.
     pub(super) fn is_done(&self) -> bool {
         (0..self.workers.len()).all(|index| self.has_ended(index))
     }
 
-    /// Returns the facts of each worker, and how late it started.
+    /// Returns the facts of each worker and how late it started, in nanoseconds.
     pub(super) fn facts(&mut self) -> Vec<(Facts, u64)> {
         let facts =
             |worker: &mut State| (*worker.facts.take().unwrap_or_default(), worker.started_late_ns.unwrap_or(0));
         self.workers.iter_mut().map(facts).collect()
     }
 
-    /// Ends rows, time series and texts. Returns the numbers of the last two.
+    /// Closes rows, time series and texts. Returns the numbers of samples and texts.
     pub(super) fn close(self) -> Result<(u64, Option<u64>), SinkError> {
         self.sink.finish()?;
         Ok((self.samples.finish()?, self.texts.map(TextSink::finish).transpose()?))
     }
 }
 
-/// The rows are not the run: this must not be committed.
+/// Returns the error for rows that do not cover the run, which must not be committed.
 pub(super) fn not_covered(what: String) -> EngineError {
-    EngineError::Workers(format!("the rows of the workers are not the schedule of the run: {what}"))
+    EngineError::Workers(format!("the rows of the workers do not match the schedule of the run: {what}"))
 }

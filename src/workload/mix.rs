@@ -46,7 +46,7 @@ pub(crate) struct Lineup {
     mix: Option<Mix>,
     next: u64,
     of_class: Vec<u64>,
-    /// One of so many requests is returned.
+    /// One request in every `stride` is returned.
     stride: u32,
 }
 
@@ -57,8 +57,8 @@ impl Lineup {
         Lineup { mix, next: 0, of_class: vec![0; classes], stride: 1 }
     }
 
-    /// Returns only one of every `stride` requests, beginning with number `first`; for a lineup from which
-    /// nothing was taken.
+    /// Returns only one in every `stride` requests, beginning with number `first`; the lineup must not have
+    /// been advanced.
     pub(crate) fn every(mut self, first: u32, stride: u32) -> Lineup {
         for _ in 0..first {
             self.one();

@@ -1,5 +1,5 @@
-//! Root certificates that the user chose and that cannot be read. A system without any is tried in a chroot, by
-//! `.ci/release-check`.
+//! Unreadable root certificates that the user chose. `.ci/release-check` tests a system without certificates
+//! in a chroot.
 
 use super::lab::Lab;
 

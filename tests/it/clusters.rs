@@ -180,7 +180,7 @@ fn kubernetes_gets_what_waits_once_its_turn_has_come() {
     let kubectl = lab.write("bin/kubectl", KUBECTL);
     std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).unwrap();
     let pod = "resources: { kubernetes: { image: i, claim: c } }";
-    // Servers that are launched on one machine take turns; each has a job of its own here.
+    // Servers launched on one machine take turns; here each has its own job.
     let launched = |name: &str| {
         let command = format!("[{}, mock, --port, '{{{{ port }}}}']", env!("CARGO_BIN_EXE_sweepline"));
         format!("  {name}: {{ engine: mock, launch: {{ command: {command}, port: auto }}, {pod} }}\n")
@@ -263,13 +263,13 @@ fn run_pod(lab: &Lab, at: usize) {
     lab.measured(&args.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Makes a program that stands in for one of a cluster.
+/// Creates a program that stands in for a cluster's program.
 fn stand_in(lab: &Lab, name: &str, script: &str) {
     let path = lab.write(&format!("bin/{name}"), script);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs the program with the stand-ins; returns its document.
+/// Runs sweepline with the stand-ins; returns its JSON document.
 fn with_stand_ins(lab: &Lab, args: &[&str]) -> Value {
     let path = format!("{}:{}", lab.path().join("bin").display(), std::env::var("PATH").unwrap());
     let output = lab.command(&[args, &["--format", "json"]].concat()).env("PATH", path).output().unwrap();
@@ -277,7 +277,7 @@ fn with_stand_ins(lab: &Lab, args: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Returns the state of each element, and what the cluster says of its job.
+/// Returns the state of each element, and its job's state as the cluster reports it.
 fn states(document: &Value) -> Vec<(&str, Option<&str>)> {
     let elements = document["elements"].as_array().unwrap().iter();
     elements.map(|one| (one["state"].as_str().unwrap(), one["queue"].as_str())).collect()
@@ -297,7 +297,7 @@ fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
     let look = || with_stand_ins(&lab, &["status", "plan.yaml"]);
     let live = [("queued", Some("PENDING (Priority)")), ("running", Some("RUNNING")), ("running", Some("RUNNING"))];
     assert_eq!(states(&look()), live);
-    assert!(!lab.path().join("bin/asked").exists(), "the queue knows them all");
+    assert!(!lab.path().join("bin/asked").exists(), "the queue lists all jobs");
     lab.write("bin/listed", "");
     let name = "sweepline-parts";
     lab.write(
@@ -309,7 +309,7 @@ fn accounting_tells_the_end_of_jobs_that_the_queue_has_forgotten() {
     let ended = [("cancelled", Some("CANCELLED")), ("failed", Some("TIMEOUT (signal 15)")), ("failed", None)];
     assert_eq!(states(&look()), ended);
     assert!(std::fs::read_to_string(lab.path().join("bin/asked")).unwrap().contains("--jobs=12 "));
-    // Without accounting, their end stays unknown.
+    // Without accounting, their final states remain unknown.
     stand_in(&lab, "sacct", "#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n");
     assert_eq!(states(&look()), [("failed", None); 3]);
 }
@@ -340,10 +340,10 @@ fn kubernetes_cancels_what_needs_the_result_of_a_failed_job() {
     assert_eq!(jobs.len(), 4);
     end(&jobs[0], "Failed");
     let waiting = ("waiting", Some("PENDING (Dependency)"));
-    assert_eq!(states(&look())[2..], [waiting, waiting], "the other one has not ended");
+    assert_eq!(states(&look())[2..], [waiting, waiting], "the other job has not ended");
     end(&jobs[1], "Complete");
     let cancelled = ("cancelled", Some("CANCELLED"));
-    assert_eq!(states(&look())[2..], [cancelled, cancelled], "one of two results will never be there");
+    assert_eq!(states(&look())[2..], [cancelled, cancelled], "one of the two results will never exist");
     assert!(!lab.path().join(format!("bin/{}.job", jobs[2])).exists());
     // The next submission starts the chain again instead of waiting for a job that has failed.
     let again = submit();
@@ -357,7 +357,7 @@ fn the_last_element_of_an_array_is_requeued_alone() {
     let sweeps = "sweeps:\n  s: { matrix: { endpoint: [a, b], model: [m], scenario: [s], batch_size: [1] } }\n";
     lab.write("plan.yaml", &plan("  a: { engine: mock }\n  b: { engine: mock }", sweeps));
     stand_in(&lab, "sbatch", "#!/bin/sh\necho 12\n");
-    // Slurm gives the number of an array to its last element too, and means the whole array by it.
+    // Slurm assigns the array's number to its last element too, but interprets it as the whole array.
     let queue = "case \"$*\" in *--jobs=12_1*) echo RUNNING ;; *--jobs=12*) echo RUNNING; echo RUNNING ;; esac";
     stand_in(&lab, "squeue", &format!("#!/bin/sh\n{queue}\n"));
     stand_in(&lab, "scontrol", "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/asked\"\n");

@@ -28,7 +28,7 @@ fn command(line: &str) -> Option<Vec<String>> {
     let is_variable = |word: &str| {
         word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
     };
-    // A prompt, and variables of the command.
+    // A prompt, or variables set for the command.
     while let Some((_, rest)) = line.split_once(' ').filter(|(word, _)| word.ends_with('$') || is_variable(word)) {
         line = rest;
     }

@@ -1,4 +1,4 @@
-//! The layouts of a results folder and of a store, as docs/ shows them.
+//! Checks that docs/ shows the actual layouts of a results folder and of a store.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::lab::Lab;
 use super::pages::block;
 use super::sweeps::{PLAN, honest};
 
-/// Paths below `results/` that other commands than `run` make, and the modules with their tests.
+/// Paths below `results/` that commands other than `run` create, and the modules that test them.
 const OTHERS: [(&str, &str); 2] = [("calibrations/", "calibrate"), ("servers/", "launch")];
 
 /// Returns a results folder with one run that has every file.
@@ -37,7 +37,7 @@ fn a_results_folder_has_the_layout_of_the_docs() {
         let in_run = || line.trim_start().split("  ").next().filter(|name| name.ends_with(".parquet"));
         let (path, is_there) = match path.strip_prefix("results/") {
             Some(path) => (path, lab.results().join(path.replace("<id>", &id)).exists()),
-            // Other lines continue a text.
+            // Other lines continue a description.
             None => match in_run() {
                 Some(name) => (name, run.dir.join(name).exists()),
                 None => continue,

@@ -1,5 +1,5 @@
-//! The blocks of code in README.md and docs/: each is a command, a plan, or listed here with what checks it. Outputs
-//! are printed again, or their words are the program's.
+//! The code blocks in README.md and docs/: each is a command, a plan, or listed here with its check. Outputs
+//! are reproduced, or their words are checked against the program's texts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -11,10 +11,10 @@ use super::pages::Figures::{Exact, Vary};
 use super::pages::{Block, Figures, block, blocks, missing, root};
 use super::sweeps::honest;
 
-/// A page, and the beginning of a block on it.
+/// A page and the beginning of a block on it.
 type Name = (&'static str, &'static str);
 
-/// What prints outputs again, and these outputs.
+/// A function that reproduces outputs, and these outputs.
 type Printed = (fn() -> String, &'static [(Name, Figures)]);
 
 const PRINTED: [Printed; 9] = [
@@ -45,13 +45,13 @@ const PRINTED: [Printed; 9] = [
     (an_entry_of_a_data_set, &[(("docs/DATASETS.md", "{\"id\":\"a\","), Exact)]),
 ];
 
-/// What checks a block that is not printed again here.
+/// The check of a block that is not reproduced here.
 enum Held {
-    /// A test of this module, which reads the page.
+    /// A test in this module reads the page.
     In(&'static str),
-    /// It took minutes: its words are checked here, its figures are not.
+    /// It takes minutes to produce: only its words are checked, not its figures.
     Measured,
-    /// It is not of sweepline.
+    /// It does not come from sweepline.
     Foreign,
 }
 
@@ -73,12 +73,12 @@ const LISTED: [(Name, Held); 25] = [
     (("docs/SHARING.md", "runs/<id>.json"), In("docs_layouts")),
     (("docs/TELEMETRY.md", "select at_ns / 1e9 "), In("readers")),
     (("docs/SHARING.md", "error: s3://bench/x ignores "), In("sharing")),
-    // Seven minutes, six minutes, and another server.
+    // These took six and seven minutes, or need another server.
     (("docs/RELEASE.md", "over runs: "), Measured),
     (("docs/RELEASE.md", "`candidate` against "), Measured),
     (("docs/SIZE.md", "to serve 500 requests/s "), Measured),
     (("docs/SEARCH.md", "limit: openai · "), Measured),
-    // A formula, and settings of editors and of Prometheus.
+    // A formula, and editor and Prometheus settings.
     (("docs/CAPACITY.md", "tensor_parallel × memory_bandwidth"), Foreign),
     (("docs/COMMANDS.md", "# yaml-language-server: "), Foreign),
     (("docs/COMMANDS.md", "{ \"yaml.schemas\": "), Foreign),
@@ -88,7 +88,7 @@ const LISTED: [(Name, Held); 25] = [
     (("docs/LIVE.md", "scrape_configs:"), Foreign),
 ];
 
-/// The beginnings of blocks of commands; `docs` checks those of sweepline.
+/// The beginnings of command blocks; `docs` checks sweepline's commands.
 const COMMANDS: [&str; 9] =
     ["sweepline ", "cargo ", "git ", "tail ", "for ", "host-a$ ", "ssh ", "SWEEPLINE_", "OTEL_"];
 
@@ -106,7 +106,7 @@ fn every_block_is_a_command_a_plan_or_listed() {
     let keys = keys_of_a_plan(&Lab::new());
     let printed = PRINTED.iter().flat_map(|(_, outputs)| outputs.iter().map(|(name, _)| *name));
     let names: Vec<Name> = printed.chain(LISTED.iter().map(|(name, _)| *name)).collect();
-    // Each name finds one block.
+    // Each name identifies exactly one block.
     names.iter().for_each(|(page, begin)| drop(block(page, begin)));
     let is_known =
         |block: &Block| is_commands(block) || is_plan(block, &keys) || names.iter().any(|name| block.is(*name));
@@ -157,7 +157,7 @@ fn every_output_of_the_docs_is_printed_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Outputs that take minutes have the words of the program.
+/// Outputs that take minutes to produce use the program's words.
 #[test]
 fn the_words_of_measured_outputs_are_printed() {
     let mut wrong = Vec::new();
@@ -169,7 +169,7 @@ fn the_words_of_measured_outputs_are_printed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns whether an output on a quiet machine, or on a busy one, lacks this line: only its words are checked.
+/// Whether this line may be missing from the output on a quiet or on a busy machine: only its words are checked.
 fn depends_on_the_machine(line: &str) -> bool {
     ["note: ", "excluded: ", "`new` against `old`: 4 better, "].iter().any(|begin| line.starts_with(begin))
 }
@@ -214,8 +214,8 @@ fn a_first_plan() -> String {
     text.replace(&url, "http://127.0.0.1:8000")
 }
 
-/// Prints the table of a sweep of two servers, their comparison and a decision. The servers are ten times as fast as
-/// those of docs/ANSWERS.md, and differ more.
+/// Prints the table of a sweep of two servers, their comparison and a decision. The servers are ten times as
+/// fast as those in docs/ANSWERS.md and differ more.
 fn a_comparison() -> String {
     let lab = Lab::new();
     let mut plan = block("docs/ANSWERS.md", "sweepline: 1\nname: engines").lines.join("\n");
@@ -248,7 +248,7 @@ fn without_advice(comparison: &str) -> String {
     words.split("; ").map(part).collect()
 }
 
-/// Prints what a plan does on a Slurm of two nodes, whose programs are scripts.
+/// Prints the outputs for a plan on a two-node Slurm cluster whose programs are scripts.
 fn a_cluster() -> String {
     let lab = Lab::new();
     let queue = "1|0|RUNNING|None|n1\\n1|1|RUNNING|None|n2\\n2|0|PENDING|Dependency|\\n";
@@ -286,7 +286,7 @@ sweeps:
     [submitted, call(&["status", "plan.yaml"]), call(&["cancel", "plan.yaml"])].join("\n")
 }
 
-/// Prints what an import does not map.
+/// Prints the settings that an import does not map.
 fn an_import() -> String {
     let lab = Lab::new();
     let rates = "--request-rate 5 --num-prompts 600";
@@ -344,7 +344,7 @@ fn an_entry_of_a_data_set() -> String {
     std::fs::read_to_string(lab.path().join("out.jsonl")).unwrap()
 }
 
-/// Returns the output of a command on a screen of 100 columns, like that of the docs.
+/// Returns the output of a command on a screen of 100 columns, as in the docs.
 fn wide(lab: &Lab, args: &[&str]) -> String {
     let ended = Ended::from(lab.command(args).env("COLUMNS", "100").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);

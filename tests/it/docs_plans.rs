@@ -1,4 +1,4 @@
-//! The plans in README.md and docs/: complete ones are correct, and excerpts are correct parts of a plan.
+//! Checks the plans in README.md and docs/: complete plans are valid, and excerpts are valid parts of a plan.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ const REST: [(&str, &str); 5] = [
     ("sweeps", "{ load: { matrix: { batch_size: [1, 8] } } }"),
 ];
 
-/// The errors of a part whose rest is elsewhere: a file, a key, a name, a server, a value to compare with.
+/// The errors that an incomplete plan may cause: a missing file, key, name, server or value to compare with.
 const INCOMPLETE: [&str; 8] = ["E001", "E006", "E014", "E015", "E018", "E024", "E030", "E040"];
 
-/// Returns the lines in front of an excerpt that begins with this key, and its indentation; `None` if it is no part of
-/// a plan.
+/// Returns the lines before an excerpt that begins with this key, and its indentation; `None` if it is not
+/// part of a plan.
 fn place(key: &str, keys: &BTreeSet<String>, is_yaml: bool) -> Option<(&'static str, usize)> {
     match key {
         _ if keys.contains(key) => Some(("", 0)),
@@ -45,7 +45,7 @@ pub fn keys_of_a_plan(lab: &Lab) -> BTreeSet<String> {
     lab.ok(&["schema"]).json()["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
-/// Returns the place of a block in a plan; `None` if it is no plan and no part of one.
+/// Returns the place of a block in a plan; `None` if it is neither a plan nor a part of one.
 fn place_of(block: &Block, keys: &BTreeSet<String>) -> Option<(&'static str, usize)> {
     let first = block.lines.iter().find(|line| !line.is_empty() && !line.starts_with('#'))?;
     place(key(first)?, keys, block.language == "yaml")
@@ -56,7 +56,8 @@ pub fn is_plan(block: &Block, keys: &BTreeSet<String>) -> bool {
     place_of(block, keys).is_some()
 }
 
-/// Returns the alternatives of a block: one, or each entry for itself if the entries have the same keys.
+/// Returns the alternatives in a block: the whole block, or each entry separately if the entries have the
+/// same keys.
 fn alternatives(block: &Block) -> Vec<String> {
     let lines = || block.lines.iter().filter(|line| !line.contains(": …"));
     let keys: Vec<&str> = lines().filter_map(|line| key(line)).collect();
@@ -79,7 +80,7 @@ fn completed(excerpt: &str, (head, indentation): (&str, usize)) -> String {
     let part = format!("{head}{}", excerpt.lines().map(indent).collect::<String>());
     let is_given = |key: &str| part.lines().any(|line| line.starts_with(&format!("{key}:")));
     let rest = REST.iter().filter(|(key, _)| !is_given(key)).map(|(key, value)| format!("{key}: {value}\n"));
-    // Behind the excerpt, so that its lines keep their numbers as far as possible.
+    // Defaults follow the excerpt, so that its line numbers change as little as possible.
     format!("{part}{}", rest.collect::<String>())
 }
 
@@ -112,7 +113,7 @@ fn every_plan_of_the_docs_is_correct_as_far_as_it_goes() {
     assert!(plans.len() > 80 && blocks.iter().filter(|block| is_whole(block)).count() > 2, "{} plans", plans.len());
 }
 
-/// An excerpt with an error in it is not accepted.
+/// An excerpt that contains an error is rejected.
 #[timed_test]
 fn an_excerpt_with_an_unknown_key_is_found() {
     let lab = Lab::new();

@@ -1,4 +1,4 @@
-//! The commands of docs/ that pass an output on to jq.
+//! Runs the commands in docs/ that pipe an output to jq.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::lab::{Ended, Lab};
 use super::pages::block;
 use super::sweeps::{PLAN, honest};
 
-/// Runs a block of a page in the lab, where `sweepline` is the program.
+/// Runs a block of a page in the lab, with `sweepline` in the `PATH`.
 fn run(lab: &Lab, page: &str, begin: &str, change: (&str, &str)) -> Ended {
     let script = block(page, begin).lines.join("\n") + "\n";
     assert!(script.contains(change.0), "{script}");

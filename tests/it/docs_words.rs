@@ -1,5 +1,5 @@
-//! Messages that README.md and docs/ quote without printing them again: their words are those of the program's texts,
-//! in src.
+//! Checks messages that README.md and docs/ quote but no test reproduces: their words must occur in the
+//! program's texts in src.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -11,11 +11,11 @@ use super::words::{files, literals};
 const NAMES: [&str; 8] =
     ["serving", "candidate", "short", "demo", "openai", "default_model", "release-gate", "sustained"];
 
-/// The program's texts. Many are put together from several: `faster`, and `{word} by {figure}`.
+/// The program's texts. Many messages are composed of several: `faster`, and `{word} by {figure}`.
 struct Texts {
-    /// All of them, each word behind one space.
+    /// All texts, with words separated by single spaces.
     all: String,
-    /// Two words that follow each other in one.
+    /// Pairs of adjacent words in a text.
     pairs: BTreeSet<(String, String)>,
     /// The words at the beginning and at the end of a piece.
     first: BTreeSet<String>,
@@ -43,7 +43,7 @@ fn texts() -> &'static Texts {
 }
 
 impl Texts {
-    /// Adds a text as it stands in the source.
+    /// Adds a text as written in the source.
     fn add(&mut self, source: &str) {
         let lines: Vec<&str> = source.split("\\\n").collect();
         let joined: String =
@@ -65,13 +65,13 @@ impl Texts {
     }
 }
 
-/// Returns whether a word may be anything: a figure, a name, or code.
+/// Whether a word is variable: a figure, a name, or code.
 fn is_open(word: &&str) -> bool {
     let is_code = word.starts_with(['`', '$', '-']) || word.contains(['=', '/', '_', '…']);
     is_code || word.contains(|c: char| c.is_ascii_digit()) || NAMES.contains(word)
 }
 
-/// Returns the words of a line between open ones and punctuation.
+/// Returns the runs of words in a line between variable words and punctuation.
 fn fragments(line: &str) -> Vec<Vec<&str>> {
     let cells = line.split("  ").flat_map(|cell| cell.split(" · "));
     let parts = cells.flat_map(|cell| cell.split([';', ':', ',', '(', ')', '[', ']']));
@@ -90,7 +90,7 @@ pub fn strange(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the messages in the running text of a page, as code or in italics.
+/// Returns the messages quoted in a page's prose, as code or in italics.
 fn quoted(text: &str) -> Vec<String> {
     let without_fences: String = text.split("```").step_by(2).collect();
     let prose = without_fences.lines().filter(|line| !line.starts_with("    ")).collect::<Vec<_>>().join("\n");

@@ -527,7 +527,7 @@ fn a_signal_to_all_processes_of_a_job_interrupts_the_run_and_spoils_nothing() {
     let mut command = lab.command(&["run", "plan.yaml"]);
     let mut running = Running::start(command.env(MARK, lab.path()));
     begun(&lab, &mut running);
-    // A cluster that preempts a job signals all of its processes; here the sweep is the last one to notice.
+    // A cluster that preempts a job signals all its processes; here the sweep is the last to notice.
     for process in [processes(&lab, "supervise"), processes(&lab, "mock")].concat() {
         rustix::process::kill_process(rustix::process::Pid::from_raw(process).unwrap(), Signal::TERM).unwrap();
     }

@@ -1,4 +1,5 @@
-//! A store of many runs: commands hold a small part of each, however large its record is, and see every change.
+//! A store of many runs: commands keep a small part of each run in memory, however large its record is, and
+//! detect every change.
 
 use std::fs::File;
 use std::path::Path;
@@ -19,15 +20,15 @@ sweeps:
   s: { matrix: { endpoint: demo, model: m, scenario: B1, qps: { from: 1, to: 160, step: 1 } } }
 ";
 
-/// Runs in the store at first, and later.
+/// Number of runs in the store at first, and later.
 const SIZES: [usize; 2] = [32, 160];
-/// Bytes of a record.
+/// Size of a record, in bytes.
 const RECORD: usize = 64 * 1024;
-/// Growth of memory from the first store to the second: the text of the records that they differ by, which
-/// takes more in memory.
+/// Maximum growth of memory from the first store to the second: the text of the additional records, which
+/// would take more if kept in memory.
 const MOST_GROWTH: u64 = ((SIZES[1] - SIZES[0]) * RECORD) as u64;
 
-/// Commits a run whose server listed so many models that its record has this size.
+/// Commits a run whose record has this size because its server listed many models.
 fn commit(writer: &Writer, run: &PlannedRun, size: usize) {
     let row = RequestRow {
         released_ns: Some(0),
@@ -70,7 +71,7 @@ fn planned(lab: &Lab) -> Vec<PlannedRun> {
     expand(&loaded.plan).unwrap().runs
 }
 
-/// The memory that a command takes at most, in bytes.
+/// Returns the peak memory of a command, in bytes.
 fn peak(lab: &Lab, args: &[&str]) -> u64 {
     let into = |name: &str| File::create(lab.path().join(name)).unwrap();
     let mut command = lab.command(args);
@@ -100,10 +101,10 @@ fn memory_does_not_depend_on_the_size_of_records() {
     assert_eq!(lab.ok(&["list", "--format", "json"]).json()["runs"].as_array().unwrap().len(), SIZES[1]);
 }
 
-/// A file of a run, how it is damaged, and what the program reports.
+/// A file of a run, a function that damages it, and the expected report.
 type Damage = (&'static str, fn(&Path), &'static str);
 
-/// The program has to see each damage, although it remembers the run.
+/// Damage that the program must detect although it remembers the run.
 const DAMAGES: [Damage; 3] = [
     ("run.json", |path| flip_a_bit(path), "corrupt: run.json is damaged"),
     ("requests.parquet", |path| std::fs::remove_file(path).unwrap(), "corrupt: requests.parquet is missing"),

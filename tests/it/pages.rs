@@ -1,18 +1,18 @@
-//! README.md and the pages of docs/ as blocks of code, and the comparison of a block with an output.
+//! The code blocks of README.md and docs/, and the comparison of a block with an output.
 
 use std::path::Path;
 
 use super::lab::without_time;
 
-/// A block of code: between fences, or indented by four.
+/// A code block: between fences, or indented by four spaces.
 pub struct Block {
-    /// Its file, like `docs/PLAN.md`.
+    /// Its file, for example `docs/PLAN.md`.
     pub page: String,
     /// The number of its first line.
     pub line: usize,
     /// The language of its fence; empty if it is indented.
     pub language: String,
-    /// Its lines, without the indentation that all of them share.
+    /// Its lines, without their common indentation.
     pub lines: Vec<String>,
 }
 
@@ -24,12 +24,12 @@ impl Block {
         Block { page: page.to_owned(), line, language: language.to_owned(), lines }
     }
 
-    /// Returns its first line with a text.
+    /// Returns its first line that is not empty.
     pub fn first(&self) -> &str {
         self.lines.iter().map(|line| line.trim()).find(|line| !matches!(*line, "" | "…")).unwrap_or_default()
     }
 
-    /// Returns whether it is the block of this page that begins with this text, apart from omitted lines.
+    /// Whether it is the block of this page that begins with this text, ignoring omitted lines.
     pub fn is(&self, (page, begin): (&str, &str)) -> bool {
         let text = self.lines.join("\n");
         self.page == page && text.trim_start_matches(['…', '\n']).starts_with(begin)
@@ -46,7 +46,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns README.md and the pages of docs/: their names and texts. `explain` has the tests of docs/codes.
+/// Returns the names and texts of README.md and the pages of docs/. `explain` tests docs/codes.
 pub fn pages() -> Vec<(String, String)> {
     let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
     let files = files.map(|name| format!("docs/{}", name.to_str().unwrap())).filter(|name| name.ends_with(".md"));
@@ -91,15 +91,15 @@ fn blocks_of(page: &str, text: &str) -> Vec<Block> {
     found
 }
 
-/// Returns a line without the parts that vary between runs: figures, verdicts, the program's path, and the
-/// time of day at its start.
+/// Returns a line without the parts that vary between runs: figures, verdicts, the program's path, and a
+/// leading time of day.
 pub fn shape(line: &str) -> String {
     let words: Vec<String> = without_verdict(without_time(line)).split_whitespace().map(shape_of_word).collect();
-    // A range of equal figures is one figure.
+    // A range of equal figures is printed as one figure.
     words.join(" ").replace("# to #", "#")
 }
 
-/// Replaces a verdict that has reasons by `valid`.
+/// Replaces a verdict with reasons by `valid`.
 fn without_verdict(line: &str) -> String {
     let found = ["suspect: ", "invalid: "].iter().find_map(|verdict| line.split_once(&format!(" {verdict}")));
     match found {
@@ -134,20 +134,20 @@ fn shape_of_word(word: &str) -> String {
 /// Whether figures are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
-    /// They are the same at each run.
+    /// They are the same in every run.
     Exact,
     /// They depend on the machine.
     Vary,
 }
 
-/// Returns the lines of a block that an output does not contain. Lines may be wrapped at other places, and `…` stands
-/// for anything. The last cell of a row may be that of another row: outcomes depend on the machine.
+/// Returns the lines of a block that an output does not contain. Lines may be wrapped differently, and `…`
+/// matches anything. The last cell of a row may come from another row: outcomes depend on the machine.
 pub fn missing<'b>(block: &'b Block, output: &str, figures: Figures) -> Vec<&'b str> {
     let same = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = |line: &str| if figures == Figures::Exact { same(line) } else { shape(line) };
     let output = format!(" {} ", output.lines().map(words).collect::<Vec<_>>().join(" "));
     let contains = |part: &str| part.is_empty() || output.contains(&format!(" {part} "));
-    // The punctuation behind `…` belongs to an omitted word.
+    // Punctuation after `…` belongs to an omitted word.
     let is_there = |line: &str| {
         let mut parts = line.split('…').map(|part| part.trim_start_matches([';', ',', ':']));
         parts.all(|part| contains(&words(part)))

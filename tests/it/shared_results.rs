@@ -209,7 +209,7 @@ fn another_result_that_came_first_stands_in_the_copy_too() {
 fn two_workers_take_turns_at_a_server_that_they_share() {
     let (lab, s3) = (lab(), S3::start(true));
     let server = Mock::start(&["--ttft", "2ms", "--itl", "1ms"]);
-    // Its address leads to another machine, so only its resource tells that both workers mean one server.
+    // Its address leads to another machine, so only its resource shows that both workers use the same server.
     let one =
         format!("url: \"http://127.0.0.1:{}/v1\", resource: gpu-7, hardware: {{ network: ssh tunnel }}", server.port);
     let plan = PLAN.replace("endpoints: { demo: {", &format!("endpoints: {{ one: {{ engine: mock, {one} }}, demo: {{"));

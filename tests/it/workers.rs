@@ -1,4 +1,4 @@
-//! `engine: { workers }`: one load from several processes is the load of one.
+//! `engine: { workers }`: the load of several processes equals that of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ fn plan(server: &Server, engine: &str, sweeps: &str) -> String {
     PLAN.replace("URL", &server.url()).replace("ENGINE", engine) + sweeps
 }
 
-/// The facts of the workers of a run.
+/// Returns the facts of a run's workers.
 fn workers(run: &Run) -> Vec<Value> {
     run.json["facts"]["workers"].as_array().cloned().unwrap_or_default()
 }
@@ -47,7 +47,7 @@ const ALL: &str = "  \
   open: { matrix: { endpoint: [a], model: [m], scenario: [s, visits], qps: [60] } }
 ";
 
-/// What the plan of this test measures with so many workers, by run.
+/// Returns the runs of this test's plan, measured with this many workers.
 fn runs(workers: u32) -> BTreeMap<String, Run> {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--slots", "64", "--seed", "4"]);
@@ -56,10 +56,10 @@ fn runs(workers: u32) -> BTreeMap<String, Run> {
     lab.runs()
 }
 
-/// The share of each worker has its own numbers without a gap, and nobody else's.
+/// Asserts that each worker's share has exactly its own request numbers, without gaps.
 fn is_covered(name: &str, run: &Run, count: usize) {
     let numbers: BTreeSet<u64> = run.records.iter().map(|record| record.row.request).collect();
-    assert_eq!(numbers.len(), run.records.len(), "{name}: a request is there twice");
+    assert_eq!(numbers.len(), run.records.len(), "{name}: a request was recorded twice");
     for share in 0..count as u64 {
         let own: Vec<u64> = numbers.iter().copied().filter(|number| number % count as u64 == share).collect();
         assert!(
@@ -85,7 +85,7 @@ fn two_and_seven_workers_send_the_requests_of_one() {
             is_covered(name, shared, count as usize);
             let talks = whole.records[0].row.conversation.is_some();
             let open = whole.json["facts"]["open_loop"] == true;
-            // The number of a request tells its content, except where conversations go their own way.
+            // A request's number determines its content, except where conversations diverge.
             let key = |run: &Run| -> BTreeMap<(u64, u32), Value> {
                 let of = |row: &RequestRow| match (row.conversation, row.turn) {
                     (Some(conversation), Some(turn)) => (conversation, turn),
@@ -119,7 +119,7 @@ fn two_and_seven_workers_send_the_requests_of_one() {
 
 const OPEN: &str = "  open: { matrix: { endpoint: [a], model: [m], scenario: [s], qps: [60] } }\n";
 
-/// The processes that a process has started.
+/// Returns the child processes of a process.
 fn children(of: u32) -> Vec<i32> {
     let folders = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let numbers = folders.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -139,7 +139,7 @@ fn is_running(pid: i32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Waits until a sweep of two workers sends requests, and returns the workers.
+/// Waits until a sweep with two workers sends requests, and returns the workers.
 fn under_way(server: &Server, sweep: &Running) -> Vec<i32> {
     wait_for("requests of the workers", || Some(()).filter(|()| server.requests() > 20));
     let found = children(sweep.id());
@@ -147,7 +147,7 @@ fn under_way(server: &Server, sweep: &Running) -> Vec<i32> {
     found
 }
 
-/// A run that lasts long enough to be disturbed; the same run every time.
+/// A plan with one run that lasts long enough to be disturbed; always the same run.
 fn long(server: &Server) -> String {
     plan(server, "engine: { workers: 2 }", OPEN).replace("measure: 700ms", "measure: 3s")
 }
@@ -191,13 +191,13 @@ fn no_worker_outlives_its_coordinator() {
             assert_eq!(sweep.end().code, Some(130));
         }
         wait_for("the end of the workers", || Some(()).filter(|()| !workers.iter().any(|pid| is_running(*pid))));
-        assert!(lab.runs().is_empty(), "half a run is no result");
+        assert!(lab.runs().is_empty(), "a partial run is not committed");
     }
     measured(&lab.run(&["run", "plan.yaml"]));
     is_covered("the run", &lab.only_run(), 2);
 }
 
-/// Runs two workers, the second one changed by `change`, which is prepended to its command.
+/// Runs two workers; `change` is prepended to the command of the second.
 fn changed(change: &str) -> (Lab, Ended) {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--slots", "64"]);
@@ -208,7 +208,7 @@ fn changed(change: &str) -> (Lab, Ended) {
     (lab, ended)
 }
 
-/// The text of a reason against the only run.
+/// Returns the state and text of a reason against the only run.
 fn reason(lab: &Lab, name: &str) -> Option<(String, String)> {
     let id = lab.runs().into_keys().next().unwrap();
     let shown = lab.run(&["show", &id, "--format", "json"]).json();
@@ -281,7 +281,7 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     let counts = "measure: { for: 700ms, min_requests: 9 }";
     let told = refused(&format!("  x: {{ matrix: {{ {cell}, scenario: [s], batch_size: [4] }} }}\n"), counts);
     assert!(told.contains("write a longer window"), "{told}");
-    // An open loop knows beforehand when it has had its requests.
+    // In an open loop, the end of the window is known in advance.
     lab.write(
         "plan.yaml",
         &(base.replace(window, counts) + &format!("  x: {{ matrix: {{ {cell}, scenario: [s], qps: [5] }} }}\n")),
@@ -293,10 +293,11 @@ fn what_workers_cannot_send_together_is_refused_at_its_place() {
     assert!(ended.stderr.contains("`start` has 2 commands for 3 workers"), "{ended:?}");
 }
 
-/// Prompts that differ much in length, and one token of output.
+/// Prompts whose lengths vary widely, with one output token.
 const LENGTHS: &str = "lengths: { prompt: { lognormal: { median: 200, sigma: 1, min: 16, max: 4000 } }, output: 1 }";
 
-/// The 95 % interval of the 99th percentile of the time to first token, by the ranks of a binomial count, in ns.
+/// Returns the 95 % interval of the 99th percentile of the time to first token, from binomial ranks, in
+/// nanoseconds.
 fn p99(workers: u32) -> [u64; 2] {
     let lab = Lab::new();
     let server = Server::start(&lab, &["--slots", "512", "--prefill", "0.1ms/token"]);
@@ -317,10 +318,10 @@ fn p99(workers: u32) -> [u64; 2] {
 fn four_workers_measure_the_tail_that_one_measures() {
     let ([low, high], [from, to]) = (p99(1), p99(4));
     assert!(low <= to && from <= high, "one: {low} to {high} ns, four: {from} to {to} ns");
-    assert!(low > 20_000_000, "prompts of hundreds of tokens take their time: {low}");
+    assert!(low > 20_000_000, "prompts of hundreds of tokens take long: {low}");
 }
 
-/// A tokenizer for which each byte is a token.
+/// Writes a tokenizer that maps each byte to a token.
 fn bytewise(lab: &Lab) {
     let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     alphabet.sort_unstable();
@@ -334,7 +335,7 @@ fn bytewise(lab: &Lab) {
     lab.write("model/tokenizer_config.json", "{}");
 }
 
-/// The prompt of each request of each run, by run and by request, or by conversation and turn.
+/// Returns all prompts, keyed by run and by request or by conversation and turn.
 fn prompts(lab: &Lab) -> BTreeMap<(String, u64, Option<u32>), String> {
     let of = |(name, run): (String, Run)| {
         let texts = read_texts(&run.dir.join(Table::Texts.file())).unwrap();

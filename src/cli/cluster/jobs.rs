@@ -62,7 +62,7 @@ pub(super) fn jobs(submissions: &[(PathBuf, Submission)]) -> Result<Vec<Job>, Fa
     Ok(all)
 }
 
-/// Returns how the jobs ended that Slurm's queue no longer lists, if its accounting tells.
+/// Returns the final states of jobs that Slurm's queue no longer lists, if its accounting has them.
 fn forgotten(submissions: &[(PathBuf, Submission)], (on, name): (Cluster, &str), queue: &Queue) -> Queue {
     let own = submissions.iter().filter(|(_, one)| (one.on, one.job_name.as_str()) == (on, name));
     let jobs = own.flat_map(|(_, one)| &one.elements).map(|element| element.job.as_str());

@@ -35,13 +35,13 @@ use crate::store::{self, Listed, RunRecord, ShortId, State, Store, StoreError};
 /// Maximum number of requests that a workbook includes by default: the capacity of one sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run with the names under which it is exported. Its record is read when its rows are.
+/// A committed run with the names under which it is exported. Its record is read together with its rows.
 struct Chosen {
     sweep: Option<String>,
     /// The full id.
     id: String,
     attempt: u32,
-    /// Number of its requests, if it lists them.
+    /// Number of its requests, if recorded.
     requests: Option<u64>,
     labels: RunLabels,
 }

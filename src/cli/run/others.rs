@@ -76,7 +76,7 @@ pub(super) fn cheap_to_show<'r>(store: &Store, runs: &[&'r PlannedRun]) -> Vec<&
         let record = store.run(&run.id.short()).ok().flatten().and_then(|listed| listed.record);
         record.map_or(0, |record| store.absent_bytes(&record))
     });
-    // Reads only as many records as it takes to exceed the limit.
+    // Reads only as many records as needed to exceed the limit.
     let is_much = |sum: &mut u64, bytes: u64| {
         *sum += bytes;
         Some(*sum > MOST_FETCHED)

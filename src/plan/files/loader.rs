@@ -39,7 +39,7 @@ pub struct Options {
     pub set: Vec<String>,
     /// Whether fragments outside the plan's folder are allowed.
     pub allow_outside: bool,
-    /// Processes that send the load together, if the command line says so.
+    /// Number of processes that send the load together, if set on the command line.
     pub workers: Option<u32>,
 }
 

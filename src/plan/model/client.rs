@@ -96,7 +96,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// More processes than this are a typo.
+    /// Maximum number of processes: a larger number is a typo.
     pub(crate) const MOST: u32 = 256;
 
     /// One process.
@@ -110,12 +110,12 @@ impl Workers {
         self.start.get(at).map(String::as_str)
     }
 
-    /// Whether there is a command for each process, or one for all, or none at all.
+    /// Whether there is one command for each process, one for all, or none.
     pub(crate) fn has_a_command_for_each(&self) -> bool {
         matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
     }
 
-    /// Changes the number of processes; commands beyond it are ignored.
+    /// Sets the number of processes; commands beyond it are ignored.
     pub(crate) fn set_count(&mut self, count: u32) {
         self.count = count;
         self.start.truncate(count.max(1) as usize);

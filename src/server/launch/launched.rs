@@ -46,7 +46,7 @@ pub enum LaunchError {
         /// The reason.
         reason: String,
     },
-    /// The system shows no processes, or commands have no input: a bare chroot.
+    /// The system has no `/proc` or no `/dev/null`, as in a bare chroot.
     #[error("cannot start `{program}`: this system has no {missing}, which servers need; mount /proc and /dev")]
     BareSystem {
         /// The program as written in the plan.
@@ -330,8 +330,8 @@ pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<
     }
 }
 
-/// Returns a file that this system lacks and every launched server needs: a server's processes are found
-/// in `/proc`, and `/dev/null` is their input.
+/// Returns a file that this system lacks and every launched server needs: `/proc` lists a server's processes,
+/// and `/dev/null` is their standard input.
 fn missing_file() -> Option<&'static str> {
     let needed: &[&str] = if cfg!(target_os = "linux") { &["/proc/self/stat", "/dev/null"] } else { &["/dev/null"] };
     needed.iter().copied().find(|path| !Path::new(path).exists())

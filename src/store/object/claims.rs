@@ -1,11 +1,12 @@
-//! Which worker measures a run, and which one has a server: one object for each time that a worker takes it.
+//! Claims record which worker measures a run and which worker holds a server: one object each time a worker
+//! takes one.
 //!
 //! ```text
 //! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
 //! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
 //! ```
 //!
-//! A worker keeps a server until it has no runs left, so that no other one sends requests in between.
+//! A worker keeps a server until it has no runs left, so that no other worker sends requests in between.
 //!
 //! A run is open if its last epoch was given back, or has had no heartbeat for longer than its lease; the
 //! worker that creates the next epoch owns it. All times are the store's: an object's last write is
@@ -39,7 +40,7 @@ enum Claimed {
     By(Box<Claim>),
 }
 
-/// Returns the name of the claims of a server.
+/// Returns the name under which a server is claimed.
 fn server_name(server: &str) -> String {
     format!("server-{}", &hex(&Sha256::digest(server))[..16])
 }
@@ -73,8 +74,8 @@ impl ObjectResults {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker != self.claims.worker))
     }
 
-    /// Takes a server for this process; returns false if another worker has it. Unlike a run, a server that
-    /// was lost to another worker is noticed: it may be needed for hours.
+    /// Takes a server for this process; returns false if another worker has it. Unlike for a run, losing a
+    /// server to another worker is detected, because a server may be needed for hours.
     pub(super) fn take_server(&self, server: &str) -> Result<bool, ObjectError> {
         let name = server_name(server);
         if locked(&self.claims.held).contains_key(&name) {
@@ -99,8 +100,8 @@ impl ObjectResults {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker == self.claims.worker))
     }
 
-    /// Removes earlier claims of what this process has taken. Best effort: leftovers do no harm. The last one
-    /// stays, so that epochs are never used again.
+    /// Removes earlier claims on a run or server that this process has taken. Best effort: leftovers are
+    /// harmless. The last claim stays, so that epochs are never reused.
     fn forget_earlier(&self, id: &str) {
         let Some(own) = locked(&self.claims.held).get(id).cloned() else { return };
         let mut keys = Vec::new();
@@ -147,7 +148,8 @@ impl ObjectResults {
         }
     }
 
-    /// Gives back every run and server that was taken. Best effort: any others are open when their lease ends.
+    /// Gives back every run and server that was taken. Best effort: any that remain become open when their
+    /// lease ends.
     pub(super) fn give_back(&self) {
         let held = std::mem::take(&mut *locked(&self.claims.held));
         for key in held.values() {

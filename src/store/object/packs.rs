@@ -95,7 +95,7 @@ impl ObjectResults {
         done.map(drop)
     }
 
-    /// Returns the keys of the packs that readers skip, because their content does not match their name.
+    /// Returns the keys of the packs that readers skip because their content does not match their name.
     pub(super) fn bad_packs(&self) -> Result<Vec<String>, ObjectError> {
         let mut packs = Vec::new();
         self.each(&self.key(&["packs"]), |found| packs.push(found.location))?;

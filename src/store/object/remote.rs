@@ -55,7 +55,7 @@ impl Remote for ObjectResults {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
         }
-        // The server first: a worker without it takes nothing.
+        // The server comes first: a worker that cannot get it must not take the run.
         if let Some(server) = server
             && !self.take_server(server)?
         {

@@ -1,20 +1,20 @@
-//! Slurm's accounting, if it has one: how jobs ended that the queue no longer lists (`MinJobAge`, 5 minutes
-//! by default).
+//! Slurm's accounting, if enabled: the final states of jobs that the queue no longer lists (`MinJobAge`, 5
+//! minutes by default).
 
 use std::collections::BTreeSet;
 
 use crate::submit::program::call;
 use crate::submit::{JobState, Queue};
 
-/// Returns how these jobs of this name ended, according to sacct. Empty without sacct, and if accounting is
-/// disabled or its database is down: then their end is as unknown as before.
+/// Returns the final states of these jobs, according to sacct. Empty without sacct, or if accounting is
+/// disabled or its database is down: their final states then remain unknown.
 pub fn ended(job_name: &str, jobs: &[&str]) -> Queue {
     let arrays: BTreeSet<&str> = jobs.iter().filter_map(|job| job.split('_').next()).collect();
     if arrays.is_empty() {
         return Queue::default();
     }
     let arrays = format!("--jobs={}", Vec::from_iter(arrays).join(","));
-    // Jobs by number are found whenever they ran.
+    // Jobs given by ID are found regardless of when they ran.
     let format = "--format=JobID,JobName%64,State,ExitCode,NodeList";
     let said = call("sacct", &["--noheader", "--parsable2", "--allocations", &arrays, format]);
     said.map_or_else(|_| Queue::default(), |said| read(&said, job_name, jobs))
@@ -24,24 +24,23 @@ fn read(said: &str, job_name: &str, jobs: &[&str]) -> Queue {
     let of = |line: &str| {
         let mut columns = line.trim().split('|');
         let (id, name) = (columns.next()?, columns.next()?);
-        // `CANCELLED by 1000` tells who did it.
+        // `CANCELLED by 1000` includes the user ID.
         let state = columns.next()?.split(' ').next()?;
         let (code, node) = (columns.next()?, columns.next()?);
         let state = JobState { state: state.to_owned(), reason: reason(code), node: node.to_owned() };
-        // Jobs that accounting believes to be running while the queue has none of them were lost with a
-        // controller.
+        // Jobs that accounting lists as running but the queue does not were lost with a controller.
         (name == job_name && !state.is_live()).then(|| (id.to_owned(), state))
     };
     let known: Vec<(String, JobState)> = said.lines().filter_map(of).collect();
     let one = |job: &&str| {
-        // The last one, if a number was used again.
+        // The last one, if a job ID was reused.
         let (_, state) = known.iter().rev().find(|(id, _)| covers(id, job))?;
         Some(((*job).to_owned(), state.clone()))
     };
     Queue::of(jobs.iter().filter_map(one))
 }
 
-/// Returns why a job ended, from `code:signal`.
+/// Derives the reason for a job's end from `code:signal`.
 fn reason(code: &str) -> String {
     match code.split_once(':') {
         Some(("0", "0")) | None => String::new(),
@@ -50,7 +49,7 @@ fn reason(code: &str) -> String {
     }
 }
 
-/// Whether a line is about a job: `12_1` itself, or `12_[0-3,5%2]` for elements that never started.
+/// Whether an ID in sacct's output covers a job: `12_1` itself, or `12_[0-3,5%2]` for elements that never started.
 fn covers(id: &str, job: &str) -> bool {
     let (Some((array, tasks)), Some((of, task))) = (id.split_once("_["), job.split_once('_')) else { return id == job };
     let Ok(task) = task.parse::<u32>() else { return false };
@@ -73,7 +72,7 @@ mod tests {
         let queue = read(said, "mine", &["7_0", "7_1", "8_1", "8_2", "8_4", "9_0"]);
         let state = |job: &str| queue.job(job).map(|job| format!("{} {}", job.state, job.reason));
         assert_eq!(state("7_0").as_deref(), Some("TIMEOUT signal 15"));
-        assert_eq!(state("7_1"), None, "the queue knows what runs");
+        assert_eq!(state("7_1"), None, "the queue lists running jobs");
         assert_eq!(state("8_1").as_deref(), Some("CANCELLED "));
         assert_eq!((state("8_2"), state("8_4").is_some()), (None, true));
         assert_eq!(state("9_0").as_deref(), Some("FAILED exit code 130"));

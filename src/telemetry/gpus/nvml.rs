@@ -9,7 +9,7 @@ use super::super::gap::Gap;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Why the static binary cannot use it: only a program with a dynamic loader loads libraries.
+/// Why the static binary cannot use NVML: only a program with a dynamic loader can load libraries.
 const STATIC: &str = "nvml: this is the static binary, which cannot load libnvidia-ml.so.1: use nvidia-smi, or install \
                       the wheel for glibc";
 
