@@ -254,7 +254,7 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
             (Outcome::NotShown, "without a shown difference"),
             (Outcome::Constant, "the same in every repeat"),
             (Outcome::Refused, "refused"),
-            (Outcome::Unknown, "without a shown difference"),
+            (Outcome::Unknown, "n/a"),
         ];
         let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
         let parts = said.into_iter().map(|(outcome, words)| (count(outcome), words)).filter(|(count, _)| *count > 0);

@@ -19,6 +19,7 @@ const PLANS: &[(&str, &str, usize)] = &[
     // Each load of a search has its own repeat numbers.
     ("search", "qps == 10 and repeat == 78", 1),
     ("release-gate", "qps == 10 and repeat == 0", 2),
+    ("nightly", "qps == 25 and repeat < 2", 2),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
@@ -114,6 +115,11 @@ fn the_cold_start_plan_runs() {
 #[timed_test]
 fn the_release_gate_runs() {
     is_run_at_small_scale("release-gate");
+}
+
+#[timed_test]
+fn the_nightly_plan_runs() {
+    is_run_at_small_scale("nightly");
 }
 
 #[timed_test]

@@ -107,7 +107,10 @@ fn undecided(tests: &[&Test]) -> Option<String> {
         Some(most) => format!(" for it, and {most} repeats would suffice for all"),
         None => String::new(),
     };
-    let unknown = if first.outcome == Outcome::Unknown { format!(" ({})", first.words) } else { String::new() };
+    let unknown = match first.outcome {
+        Outcome::Unknown => format!(" ({}; measure longer, or choose other metrics)", first.words),
+        _ => String::new(),
+    };
     let (count, of) = (open.len(), judged.len());
     Some(format!(
         "{count} of {of} metrics are not shown to be within the margin, such as {}: {}{repeats}{unknown}",
