@@ -204,7 +204,7 @@ fn what_is_no_inventory_stops_no_reader() {
     for put in puts {
         std::fs::rename(&inventory, &aside).unwrap();
         put(&inventory);
-        let words = ["results/inventory cannot be the inventory", "move it away"];
+        let words = ["results/inventory cannot be used as the inventory", "move it elsewhere"];
         says(&bounded(&lab, &["verify"]), 5, &words);
         let report = bounded(&lab, &["verify", "--format", "json"]).json();
         lab.follows("verify", &report);

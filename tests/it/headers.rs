@@ -182,7 +182,7 @@ sweeps: { s: { matrix: { scenario: s, batch_size: 1 } } }
         "the value of header `X-Api-Key` looks like a secret and would end up in results",
         "put it into an environment variable: X-Api-Key: { secret: env:NAME }",
         "header `X-Line` cannot carry this value",
-        "header `X-Tenant` would be sent literally as `$TENANT`: plain text is not a reference",
+        "header `X-Tenant` would be sent literally as `$TENANT`: references in plain text are not resolved",
         "write X-Tenant: { secret: env:TENANT }",
         "write X-Braces: { secret: env:TENANT }",
         "write X-Name: { secret: env:TENANT }",

@@ -52,7 +52,7 @@ pub enum Became {
     NotToChoose,
     /// Nothing: the client spoiled the run, which is inconclusive.
     SaysNothing,
-    /// It was not distinguished from others that went on, and the budget had no time for a longer run.
+    /// It could not be distinguished from others that advanced, and the budget left no time for a longer run.
     NoTime,
     /// It is the best.
     Best,
