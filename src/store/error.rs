@@ -82,7 +82,9 @@ pub enum StoreError {
         reason: String,
     },
     /// Something other than a folder in place of the inventory.
-    #[error("{path} cannot be used as the inventory ({reason}): move it elsewhere, and the next `sweepline run` recreates the inventory")]
+    #[error(
+        "{path} cannot be used as the inventory ({reason}): move it elsewhere, and the next `sweepline run` recreates the inventory"
+    )]
     NoInventory {
         /// The entry at its path.
         path: PathBuf,

@@ -56,7 +56,9 @@ impl Checker<'_> {
             let remedy = format!("put it into an environment variable: {name}: {{ secret: env:NAME }}");
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         } else if let Some(reference) = reference_in(text) {
-            let message = format!("header `{name}` would be sent literally as `{text}`: references in plain text are not resolved");
+            let message = format!(
+                "header `{name}` would be sent literally as `{text}`: references in plain text are not resolved"
+            );
             let remedy = format!("write {name}: {{ secret: {reference} }}");
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if text.is_empty() || text.trim() != text || !is_carried {
