@@ -19,6 +19,7 @@ mod ready;
 pub(crate) mod resume;
 mod scheduler;
 mod secrets;
+mod sending;
 mod settle;
 mod shared_load;
 mod telemetry;

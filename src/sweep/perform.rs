@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::engine::{
-    self, Checked, Depth, EngineError, Finished, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace,
+    self, Checked, Depth, EngineError, Finished, Progress, SampleSink, Sink, SinkError, Target, TextSink,
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::model::content::Content;
@@ -28,16 +28,16 @@ use crate::server::{
 };
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
-use crate::workers::{self, Load, StartCommand};
+use crate::workers::StartCommand;
 use crate::workload::tokenizer::Message;
-use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
+use crate::workload::{Generator, Tokenizer, estimate};
 
 use super::environment;
 use super::gpus::gpus_of;
 use super::hooks::{HookFailure, Hooking, RunHooks};
 use super::live::target;
+use super::sending::Sending;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
-use super::shared_load;
 use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
 
@@ -261,37 +261,24 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     };
     let texts = texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>);
     let halted = stop.clone();
-    let finished = if starts.len() > 1 {
-        let of_endpoint = (&hooks.endpoint, &target, hooks.folder.as_path());
-        let redact = target.clone();
-        let load = shared_load::order((&run, &attempt), of_endpoint, ready, &tokenizers).map(|order| Load {
-            order,
-            starts,
-            sink: Box::new(sink),
-            samples,
-            texts,
-            alive: target.alive.clone(),
-            redact: Box::new(move |text| redact.redact(text)),
-        });
-        load.map_err(EngineError::Workers).and_then(|load| workers::execute(load, &progress, &stop))
-    } else {
-        let check = check(&question);
-        let check = beside.as_ref().map_or_else(|| Arc::clone(&check), |beside| beside.counting(Arc::clone(&check)));
-        let job = Job {
-            spec: Arc::clone(&run.spec),
-            target: target.clone(),
-            id_prefix: shared_load::id_prefix(&run, &attempt),
-            nonce_key: NonceKey::new(attempt.nonce_seed()),
-            tokenizer,
-            trace: Trace::of(&run.spec),
-            sink: Box::new(sink),
-            samples,
-            texts,
-            check,
-            part: None,
-        };
-        engine::execute(job, progress, stop)
+    let check = check(&question);
+    let check = beside.as_ref().map_or_else(|| Arc::clone(&check), |beside| beside.counting(Arc::clone(&check)));
+    let sending = Sending {
+        run: &run,
+        attempt: &attempt,
+        endpoint: &hooks.endpoint,
+        folder: &hooks.folder,
+        target: target.clone(),
+        ready,
+        tokenizer,
+        tokenizers: &tokenizers,
+        starts,
+        sink: Box::new(sink),
+        samples,
+        texts,
+        check,
     };
+    let finished = sending.send(progress, stop);
     let finished = finished.and_then(|finished| scraped(finished, beside));
     if finished.is_ok() {
         settle.after(endpoint, left_behind.load(Ordering::Relaxed));
