@@ -33,7 +33,7 @@ impl IntervalKind {
         match self {
             IntervalKind::OrderStatistic => "order statistics of requests",
             IntervalKind::GapsByRequests => "order statistics of gaps by requests",
-            IntervalKind::ShareOfRequests => "binomial of what requests are worth",
+            IntervalKind::ShareOfRequests => "binomial, effective number of requests",
             IntervalKind::TOverRuns => "t over runs",
             IntervalKind::LogTOverRuns => "t over runs, log scale",
         }

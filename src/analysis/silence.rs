@@ -184,7 +184,7 @@ pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     }
     if lengths.len() < FEWEST + MOST {
         let count = lengths.len();
-        return Err(format!("{count} silences are too few to judge how long one may be"));
+        return Err(format!("{count} silences are too few to judge how long a normal silence lasts"));
     }
     let is_pause = |count: &usize| {
         let (shortest, others) = (lengths[count - 1], &lengths[*count..]);

@@ -261,7 +261,7 @@ impl Evidence<'_> {
     /// Returns the parts of reasons that could not be checked.
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
-        let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was checked");
+        let asleep = no_boottime.then_some("no clock on this system includes time in suspend: only the wall clock was checked");
         let client = self.generator.unchecked().map(|why| ("client_saturated", why));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
     }
@@ -285,7 +285,7 @@ impl Evidence<'_> {
 
     fn output_length(&self, limits: Limits) -> Finding {
         if !self.facts.ignore_eos {
-            return Err("ignore_eos was not sent: any length is right".into());
+            return Err("ignore_eos was not sent: any length is valid".into());
         }
         let counted = |row: &&Measured| {
             row.outcome.is_ok() && row.token_source.is_some_and(|source| source != TokenSource::Events)
@@ -302,7 +302,7 @@ impl Evidence<'_> {
 
     fn prompt_length(&self, limits: Limits) -> Finding {
         if self.facts.start.is_some() {
-            return Err("a start is measured, which ends with one short prompt".into());
+            return Err("the run measures a start, which ends with one short prompt".into());
         }
         let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
         let state = exceeded(limits, Validity::PROMPT_LENGTH, |limit| share > limit);

@@ -13,7 +13,7 @@ use super::table::load;
 pub struct Bound<'a> {
     /// Runs with a bound.
     pub(crate) predicted: &'a [Predicted<'a>],
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     pub(crate) unpredicted: &'a [String],
 }
 

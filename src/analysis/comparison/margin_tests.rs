@@ -26,7 +26,7 @@ fn with(margin: f64, named: bool) -> Rules {
     Rules { margin: Some(margin), named, ..Rules::seeing(0.05) }
 }
 
-/// Returns the margin result of a metric whose arm is `times` the baseline in each round.
+/// Returns the margin result of a metric for which the arm is `times` the baseline in each round.
 fn held(metric: &str, times: &[f64], margin: f64) -> Margin {
     let mut test = sides(metric, &vec![50.0; times.len()], &times.iter().map(|one| 50.0 * one).collect::<Vec<_>>());
     settle(&mut [&mut test], &with(margin, true));
@@ -53,7 +53,7 @@ fn a_margin_is_kept_where_the_bound_lies_within_it() {
     assert_eq!(noisy.answer, NotShown);
     let needed = noisy.repeats_needed.expect("a number");
     assert!(needed > 5 && noisy.words.ends_with(&format!("; {needed} repeats would suffice")), "{}", noisy.words);
-    // Exactly as much slower as is allowed: this can never be shown to be within the margin.
+    // Slower by exactly the margin, so it can never be shown to be within the margin.
     let edge = held("ttft_p50", &around(1.021, 0.005), 0.02);
     assert_eq!((edge.answer, edge.repeats_needed), (NotShown, None), "{}", edge.words);
     assert!(edge.words.ends_with("; more repeats would not help"), "{}", edge.words);
@@ -147,7 +147,8 @@ fn exploring_finds_more_and_says_how() {
     assert!(found(Adjusted::BenjaminiHochberg) > found(Adjusted::Holm));
 }
 
-/// Cells with their own deviations, whose true changes differ; 95 % of the intervals contain the mean.
+/// Each cell has its own deviation, and the true changes of cells differ; 95 % of the intervals
+/// contain the mean.
 #[test]
 fn effects_over_cells_hold_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);

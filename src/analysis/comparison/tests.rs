@@ -68,7 +68,7 @@ fn what_was_not_shown_says_what_would_have_been() {
         phrasing::percent(least)
     );
     assert_eq!(test.words, words);
-    // Already enough: no further repeats are recommended.
+    // There are already enough, so no further repeats are recommended.
     let test = tested("ttft_p50", &above(0.0, 0.001, 8));
     assert_eq!((test.outcome, test.repeats_needed), (Outcome::NotShown, None));
     assert!(test.detectable.expect("tested") < 0.05 && !test.words.contains("repeats"), "{}", test.words);
@@ -194,7 +194,8 @@ fn percentiles_of_few_requests_are_marked() {
     assert!(matches!(of(367), [RunValue::Known(_), RunValue::Missing(why)] if why == "n=367 < 368 requests"));
     assert!(matches!(of(368), [RunValue::Known(_), RunValue::Few(_)]));
     assert!(matches!(of(999), [RunValue::Known(_), RunValue::Few(_)]));
-    // 1 000 requests that may depend on each other carry the information of fewer.
+    // 1 000 requests that may depend on each other carry less information than 1 000 independent
+    // ones.
     assert!(matches!(of(3_000), [RunValue::Known(_), RunValue::Known(_)]));
 }
 

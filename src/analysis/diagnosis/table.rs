@@ -1,5 +1,5 @@
-//! The table of symptoms, each with its check: first those in the client's figures, then those in
-//! telemetry.
+//! The table of symptoms with their checks: first symptoms in the client's figures, then symptoms
+//! in telemetry.
 
 use super::evidence::Symptom;
 use super::look::Look;

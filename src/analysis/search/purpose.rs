@@ -71,7 +71,7 @@ impl Purpose {
             Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
             Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",
             Purpose::Instead => {
-                "the run before does not count: it is invalid, or has too few requests for the percentile"
+                "the previous run does not count: it is invalid, or has too few requests for the percentile"
             }
         }
     }

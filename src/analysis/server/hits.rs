@@ -24,7 +24,7 @@ fn ratio(
 ) -> Result<f64, String> {
     // Preempted requests are looked up again, and find their own blocks.
     if preemptions.transpose()?.is_some_and(|preemptions| preemptions > 0.0) {
-        return Err("requests were preempted, and looked up again".to_owned());
+        return Err("requests were preempted, and their prompts were looked up again".to_owned());
     }
     match (hits?, queries?) {
         (_, 0.0) => Err("nothing was looked up".to_owned()),

@@ -80,7 +80,7 @@ fn started(page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let apart = after.1 - before.1;
     let other = if apart > 0.0 { "later" } else { "earlier" };
     format!(
-        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, \
+        "the process{page} was one that was started {:.0} s {other}, from {:.1} s of the run on: the server was restarted, \
          or several respond at this address; look at its log",
         apart.abs(),
         after.0

@@ -22,7 +22,7 @@ pub(crate) struct Document {
     mixed_servers: Vec<String>,
     /// The runs for which the plan declares enough, each compared with its bound.
     predictions: Vec<Prediction>,
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     not_predicted: Vec<String>,
     /// Every symptom, found or not.
     symptoms: Vec<OneDiagnosis>,

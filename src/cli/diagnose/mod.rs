@@ -49,7 +49,7 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
 pub(super) struct Looked<'a> {
     /// The runs for which the plan declares enough, compared with their bounds.
     pub(super) predicted: Vec<Predicted<'a>>,
-    /// Why other runs have no bound, each reason once.
+    /// The reasons why other runs have no bound, each listed once.
     pub(super) unpredicted: Vec<String>,
     /// Every symptom.
     pub(super) diagnoses: Vec<Diagnosis>,
