@@ -257,9 +257,10 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
         Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any value"),
         Field::N => (format!("Values of {title}, including failures."), ""),
         Field::Failures => (format!("Failed requests, which rank above all others in {title}."), ""),
-        Field::Above => {
-            (format!("Largest observed {title} or bound: percentiles that fall among failures are above it."), "none failed")
-        }
+        Field::Above => (
+            format!("Largest observed {title} or bound: percentiles that fall among failures are above it."),
+            "none failed",
+        ),
         Field::Below => (format!("Smallest observed {title}."), "always"),
         Field::TailRatio => (format!("p99 / p50 of {title}."), "either is null, or p50 is 0"),
         Field::Streams => (format!("Requests that have {title}."), ""),
@@ -295,7 +296,9 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
         Field::Max => (format!("Largest {title}."), "none"),
         Field::Failures => (format!("Failed requests, which rank below all others in {title}."), ""),
         Field::Above => (format!("Lower bound of a {title} percentile among failures."), "always: failures are below"),
-        Field::Below => (format!("Smallest observed {title}: percentiles that fall among failures are below it."), "none failed"),
+        Field::Below => {
+            (format!("Smallest observed {title}: percentiles that fall among failures are below it."), "none failed")
+        }
         _ => return None,
     };
     Some((doc, null.into()))

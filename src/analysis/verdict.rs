@@ -261,7 +261,8 @@ impl Evidence<'_> {
     /// Returns the parts of reasons that could not be checked.
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
-        let asleep = no_boottime.then_some("no clock on this system includes time in suspend: only the wall clock was checked");
+        let asleep =
+            no_boottime.then_some("no clock on this system includes time in suspend: only the wall clock was checked");
         let client = self.generator.unchecked().map(|why| ("client_saturated", why));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
     }

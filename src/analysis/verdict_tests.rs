@@ -202,7 +202,7 @@ fn warm_cache_by_the_server_s_metrics() {
     }
     let unchecked = |samples: &[Sample]| judged(samples).not_checked["warm_cache"].clone();
     assert!(unchecked(&[]).ends_with("does not report cached prompt tokens"));
-    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were preempted, and looked up again"));
+    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were preempted, and their prompts were looked up again"));
     assert!(unchecked(&scraped(1.0, 0.0)[4..]).contains("had not finished when the load began"));
     let failed = Sample { error: Some("status".to_owned()), ..sample(facts.windows.end_ns + 1, "scrape", "up", 0.0) };
     assert!(

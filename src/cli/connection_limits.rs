@@ -89,7 +89,7 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     let needed = limits.open + OWN_FILES + together.iter().map(|need| size(need)).sum::<u64>();
     let allowed = limits.files.filter(|allowed| *allowed < needed)?;
     Some(format!(
-        "this process may open {allowed} files, and {needed} are needed: each connection is one\n  needed by: {}\n  \
+        "this process may open {allowed} files, and {needed} are needed: each connection takes one\n  needed by: {}\n  \
          raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  (if that is refused: as \
          root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit nofile={needed}); or lower {}",
         named(&together),
@@ -136,9 +136,12 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
 fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
     match needed <= WIDEST && ports < WIDEST {
         true => format!(
-            "let the system use more, as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or lower {lower}"
+            "let the system use more ports, as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"; or lower \
+             {lower}"
         ),
-        false => format!("no system has more than {WIDEST}: lower {lower}, or spread the load over several machines"),
+        false => {
+            format!("no system has more than {WIDEST} ports: lower {lower}, or spread the load over several machines")
+        }
     }
 }
 

@@ -17,11 +17,11 @@ use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
 /// The rule for requests.
-pub(crate) const REQUESTS_RULE: &str = "an open loop sends its rate times stabilize, its window and half of fill (with \
-                                        a profile, the total of its rates; if conversations arrive, times their \
-                                        turns); a closed loop is estimated from the latest result of the same \
-                                        endpoint, model, scenario, axes and batch size, scaled to the length of the \
-                                        phases, and is unknown without one";
+pub(crate) const REQUESTS_RULE: &str = "in an open loop, the rate multiplied by the length of stabilize, the window \
+                                        and half of fill (with a profile, the total of its rates; if conversations \
+                                        arrive, also multiplied by their turns); in a closed loop, an estimate from \
+                                        the latest result of the same endpoint, model, scenario, axes and batch \
+                                        size, scaled to the length of the phases; unknown without such a result";
 /// The rule for tokens.
 pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
                                       conversation's history; an output may be shorter";

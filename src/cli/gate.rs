@@ -204,7 +204,9 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
             gate.missed.push(format!("{name}: a million output tokens cost {highest:.2}, above {limit}"));
         }
         Some(Answer::Undecided) => {
-            gate.undecided.push(format!("{name}: cost_per_million ≤ {limit}: unknown, or repeats lie on both sides"));
+            gate.undecided.push(format!(
+                "{name}: cost_per_million ≤ {limit}: unknown, or repeats lie on both sides of the limit"
+            ));
         }
         Some(Answer::Holds) | None => {}
     }

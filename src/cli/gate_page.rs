@@ -20,7 +20,8 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
     if is_free || begins_with(path, |text| text.starts_with(HEAD)) {
         return Ok(());
     }
-    let text = format!("--markdown: {} already exists and is not such a page: choose another name", path.display());
+    let text =
+        format!("--markdown: {} already exists and was not written by --markdown: choose another name", path.display());
     Err(Failure::Usage(text))
 }
 

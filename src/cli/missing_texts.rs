@@ -23,7 +23,8 @@ pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> 
     };
     let quoted: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
     Some(format!(
-        "{whose} without texts, from before `record: {{ text: true }}`; to measure again: --force --only \"id[:8] in [{}]\"",
+        "{whose} without texts, because they were measured before `record: {{ text: true }}` was set; to measure \
+         again: --force --only \"id[:8] in [{}]\"",
         quoted.join(", ")
     ))
 }

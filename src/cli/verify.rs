@@ -224,7 +224,7 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
     if closed > 0 {
         lines.push(format!(
             "{closed} cannot be read by this user or this sweepline, which is not damage; `run` leaves them as they \
-             are without --force: make them readable, or use the newer sweepline"
+             are without --force: make them readable, or use a newer sweepline"
         ));
     }
     lines.extend(remedies_of_entries(verified, folder));
@@ -244,7 +244,7 @@ fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
     if has(|entered| matches!(entered, Entered::Unreadable(_))) {
         lines.push(
             "an entry that cannot be read, or that a newer sweepline wrote, is left as it is: make it readable, use \
-             the newer sweepline, or move the entry away, and the next run rewrites it"
+             a newer sweepline, or move the entry away, and the next run rewrites it"
                 .to_owned(),
         );
     }

@@ -68,7 +68,7 @@ impl Value {
             Value::Json(value) => ('j', text.write_all(value.as_bytes())),
         };
         let written = written.and_then(|()| write!(into, "{letter}{}:", text.len()));
-        written.expect("memory takes every byte");
+        written.expect("memory accepts every byte");
         into.extend_from_slice(text);
     }
 }
@@ -126,7 +126,7 @@ impl Bytes {
         let Bytes { all, text } = self;
         all.clear();
         each(spec, &mut |prefix, name, value| {
-            write!(all, "{}:{prefix}{name}=", prefix.len() + name.len()).expect("memory takes every byte");
+            write!(all, "{}:{prefix}{name}=", prefix.len() + name.len()).expect("memory accepts every byte");
             value.write(all, text);
             all.push(b'\n');
         });

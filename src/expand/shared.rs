@@ -31,7 +31,7 @@ fn undivided(load: &Load, phases: &Phases, content: &Content) -> Option<(&'stati
     let counts = phases.measure.min_requests.is_some();
     match load {
         Load::Open { cap: Some(_), .. } => Some((
-            "the cap on requests in flight (`batch_size` beside `qps`) needs the responses of all workers",
+            "the cap on requests in flight (`batch_size` next to `qps`) needs the responses of all workers",
             "remove the cap",
         )),
         Load::Open { .. } if talks && content.talk.sessions == Sessions::Pooled => Some((

@@ -27,7 +27,7 @@ impl Part for Bucket {
             Column::new(
                 "tokens",
                 Kind::Text,
-                "Number of tokens: intended to be sent, or requested; first and last of the bucket.",
+                "The bucket's first and last number of tokens: intended prompt tokens, or requested output tokens.",
             ),
         ]
     }

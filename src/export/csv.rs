@@ -62,7 +62,7 @@ fn float(value: f64, field: &mut String) {
         let text = buffer.format(value);
         field.push_str(text.strip_suffix(".0").unwrap_or(text));
     } else {
-        write!(field, "{value}").expect("a string takes all");
+        write!(field, "{value}").expect("a string accepts any text");
     }
 }
 

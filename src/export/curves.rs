@@ -120,8 +120,8 @@ fn meaning(reading: &Ordinate) -> String {
     };
     match closed.key {
         key if key != open.key => format!(
-            "{of}in open loops from the schedule, {}; in closed loops {}. Note: in `runs` the column of this \
-             name is from the send in both",
+            "{of}in open loops from the schedule, {}; in closed loops {}. Note: the column of this name in `runs` \
+             counts from the send in both",
             open.definition, closed.definition
         ),
         "user_throughput" => format!("{of}{}; the latency is from the send, in open loops too", open.definition),

@@ -79,7 +79,7 @@ pub enum When {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No `@`.
-    #[error("`{0}` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
+    #[error("`{0}` does not state when it occurs: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
     NoWhen(String),
     /// The kind is unknown.
     #[error("`{0}` is not a known fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
@@ -290,7 +290,7 @@ mod tests {
         let error = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
         assert_eq!(
             error("reset"),
-            "`reset` does not state when: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
+            "`reset` does not state when it occurs: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all"
         );
         assert!(error("rest@all").starts_with("`rest` is not a known fault: write one of refuse, http, reset"));
         assert_eq!(error("http@all"), "`http` needs a status from 300 to 599: write it like http:503");

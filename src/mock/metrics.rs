@@ -63,7 +63,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     page.put(
         "vllm:prompt_tokens_total",
         "counter",
-        "Prompt tokens that were computed or found.",
+        "Prompt tokens that were computed or found in the prefix cache.",
         served.prompt_tokens() as f64,
     );
     page.put(
@@ -79,11 +79,15 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     }
     let times = served.times();
     for (name, help, histogram) in [
-        ("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.", &times.ttft),
-        ("vllm:e2e_request_latency_seconds", "From a request's arrival to its end.", &times.e2e),
-        ("vllm:request_queue_time_seconds", "From a request's arrival to its slot.", &times.queue),
-        ("vllm:request_prefill_time_seconds", "From a request's slot to its first token.", &times.prefill),
-        ("vllm:request_decode_time_seconds", "From a request's first token to its last.", &times.decode),
+        ("vllm:time_to_first_token_seconds", "Time from a request's arrival to its first token.", &times.ttft),
+        ("vllm:e2e_request_latency_seconds", "Time from a request's arrival to its end.", &times.e2e),
+        ("vllm:request_queue_time_seconds", "Time from a request's arrival until it got a slot.", &times.queue),
+        (
+            "vllm:request_prefill_time_seconds",
+            "Time from when a request got a slot to its first token.",
+            &times.prefill,
+        ),
+        ("vllm:request_decode_time_seconds", "Time from a request's first token to its last.", &times.decode),
     ] {
         page.histogram(name, help, histogram);
     }
@@ -106,7 +110,7 @@ fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Se
         (
             "vllm:prefix_cache_queries_total",
             "counter",
-            "Prompt tokens looked for in the prefix cache.",
+            "Prompt tokens looked up in the prefix cache.",
             counters.queries,
         ),
         ("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.", counters.hits),

@@ -242,7 +242,7 @@ pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     let limits = rung.limits().into_iter().filter(|limit| limit.answer == Answer::Undecided);
     let mut why: Vec<String> = limits.map(|limit| format!("{} ({})", limit.name(), limit.why_undecided())).collect();
     if rung.judged().is_some_and(|judged| judged.cost == Some(Answer::Undecided)) {
-        why.push("cost_per_million (unknown, or repeats lie on both sides)".to_owned());
+        why.push("cost_per_million (unknown, or repeats lie on both sides of the limit)".to_owned());
     }
     why
 }

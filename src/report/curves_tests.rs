@@ -98,7 +98,7 @@ fn what_is_on_no_front_says_why() {
         .collect();
     let front = fronts(&curve::curves(&runs, false), None);
     let front = front.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(front.contains("(0 of 3 loads count; 1 not shown to be kept up with; 2 saturated)"), "{front}");
+    assert!(front.contains("(0 of 3 loads count; 1 not shown to keep up; 2 saturated)"), "{front}");
     assert!(!front.contains("figures"), "{front}");
 }
 

@@ -11,12 +11,12 @@ use super::grid::{self, right};
 /// Heading of the effects over all cells.
 const OVER_CELLS: &str = "over all cells, equally weighted";
 
-/// The failed requests of a cell: `none of 3140 requests failed, none of 2997 of the baseline`.
+/// The failed requests of a cell: `none of 3140 requests failed, and none of the baseline's 2997`.
 pub(crate) fn guarded(cell: &CellAnswer) -> String {
     let guardrail = &cell.guardrail;
     let (arm, baseline) = (guardrail.arm, guardrail.baseline);
     if baseline.failed + arm.failed == 0 && guardrail.outcome != Outcome::Unknown {
-        return format!("none of {} requests failed, none of {} of the baseline", arm.requests, baseline.requests);
+        return format!("none of {} requests failed, and none of the baseline's {}", arm.requests, baseline.requests);
     }
     let p = guardrail.p.map(|p| format!(", p {}", chance(Some(p)))).unwrap_or_default();
     let mark = if guardrail.outcome == Outcome::Worse { "worse: " } else { "" };

@@ -85,7 +85,7 @@ pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Fr
         _ if rung.runs.is_empty() && !rung.given_up.is_empty() => Some(GIVEN_UP),
         _ if rung.runs.is_empty() => Some("without a run that counts"),
         Some(State::Saturated) => Some("saturated"),
-        Some(State::NotShown) => Some("not shown to be kept up with"),
+        Some(State::NotShown) => Some("not shown to keep up"),
         Some(State::KeptUp) | None => Some("without one of the figures"),
     };
     counts(rungs.filter_map(reason)).iter().map(|(reason, count)| format!("; {count} {reason}")).collect()

@@ -44,7 +44,7 @@ pub(crate) fn text_of_fewer(
     for count in 0..=less_needed.len() {
         let left_out = &less_needed[..count];
         let Some(text) = fitting(make(left_out), gap, wrap) else { continue };
-        let note = format!("no room for {}: a wider terminal and `--format json` have them", left_out.join(", "));
+        let note = format!("no room for {}: use a wider terminal or `--format json`", left_out.join(", "));
         return if count == 0 { text } else { format!("{text}{}", fill(" ", 4, &note)) };
     }
     stacked(&make(&[]))

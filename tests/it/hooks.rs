@@ -485,9 +485,10 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     let lab = lab(&plan(tgi, "batch_size: 1", 1));
     let ended = lab.run(&["check", "plan.yaml"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
-    for words in
-        ["but none is known for `tgi` (vllm, sglang, mock have one)", "hooks: { before_run: { request: POST /PATH } }"]
-    {
+    for words in [
+        "but no such request is known for `tgi` (vllm, sglang, mock have one)",
+        "hooks: { before_run: { request: POST /PATH } }",
+    ] {
         assert!(said.contains(words), "{said}");
     }
 }

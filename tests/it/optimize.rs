@@ -278,7 +278,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     // The result was decided without that run, which is named.
     let named = "flags: m · tiny · short · 8: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
     assert!(told.contains("inconclusive (invalid: client_paused)"), "{told}");

@@ -235,8 +235,10 @@ sweeps:
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for part in [
-        "`ttft` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `ttft`",
-        "`tpot` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `tpot`",
+        "`ttft` depends on tokens, but responses of endpoint `vectors` (`api: embeddings`) have none, so `ttft` \
+         cannot be measured there",
+        "`tpot` depends on tokens, but responses of endpoint `vectors` (`api: embeddings`) have none, so `tpot` \
+         cannot be measured there",
         "help: limit `e2e`, or measure that endpoint in a separate plan",
         "scenario `passages` has `inputs`, but endpoint `chat` has `api: chat`",
         "remove them there, or use an endpoint with `api: embeddings`",

@@ -53,7 +53,7 @@ fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
     assert_eq!(looked["change"]["value"], fixed["change"]["value"]);
     assert_eq!((&looked["arm"]["low"], &looked["p_wilcoxon"]), (&Value::Null, &Value::Null));
     let notes = answer["families"][0]["notes"].to_string();
-    assert!(notes.contains("group-sequential: p and intervals"), "{notes}");
+    assert!(notes.contains("group-sequential: the p-values and intervals"), "{notes}");
     // Rounds that could have stopped are judged as such in every command.
     let asked = test(&compared(&["--by", "endpoint", "--baseline", "other", "--metrics", "ttft_p50"]));
     assert_eq!(asked["sequence"], looked["sequence"]);

@@ -286,7 +286,7 @@ fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code
     let ended = spoil(&lab, &[1]);
     let named = "limit: a · m · short: run ";
     let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.ends_with(" is invalid: client_paused; another one replaced it"), "{line}");
+    assert!(line.ends_with(" is invalid: client_paused; another run replaced it"), "{line}");
     assert!(!ended.stderr.contains("--redo invalid"), "{}", ended.stderr);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     lab.write("no.yaml", &plan(16));

@@ -83,7 +83,11 @@ fn columns_of_curves_have_the_units_of_runs_and_say_from_when_latencies_count() 
     let says = |name: &str| columns[name]["description"].as_str().unwrap().to_owned();
     for name in ["ttft_p50_ms", "ttft_p99_ms", "e2e_p95_ms"] {
         assert!(says(name).contains("in open loops from the schedule"), "{name}: {}", says(name));
-        assert!(says(name).contains("in `runs` the column of this name is from the send"), "{name}: {}", says(name));
+        assert!(
+            says(name).contains("the column of this name in `runs` counts from the send"),
+            "{name}: {}",
+            says(name)
+        );
     }
     assert!(says("user_throughput_mean_tokens_per_s").contains("from the send, in open loops too"));
     assert!(says("left_out").contains("excluded from all figures"), "{}", says("left_out"));

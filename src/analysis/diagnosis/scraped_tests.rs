@@ -45,7 +45,7 @@ fn a_queue_is_a_cause_from_a_quarter_of_ttft_on() {
     let two = [at("a", 2, Some(3.0)), at("b", 8, Some(61.0))];
     let text = text_of("server_queue", &two);
     let wanted = "demo · B1: at batch_size 8, 61.0 of the 100.0 ms of mean TTFT are spent in the server's queue (61 \
-                  %); 3.2 requests wait there (run b0000000); seen at 1 of 2 loads, here the most";
+                  %); 3.2 requests wait there (run b0000000); seen at 1 of 2 loads, most strongly here";
     assert_eq!(text, wanted);
     assert_eq!(seen(among("server_queue", &two))[0].runs, [two[1].labels.run_id.clone()]);
     assert!(matches!(among("server_queue", &[at("a", 2, Some(24.9))]), Finding::NotSeen(_)));

@@ -74,7 +74,8 @@ impl Whole {
     pub fn columns(&self) -> Vec<(String, &'static str, String, Option<f64>)> {
         let Whole { name, requests, mean_ms, parts } = self;
         let title = name.to_uppercase();
-        let or_begun = if *name == "ttft" { "(with SGLang: of the requests whose first token came in the window)" } else { "" };
+        let or_begun =
+            if *name == "ttft" { "(with SGLang: of the requests whose first token came in the window)" } else { "" };
         let of_all = format!("Mean {title} from the schedule of the requests that ended in the window{or_begun}.");
         let count = format!("Number of requests that the parts of {title} cover.");
         let share = format!("Share of mean {title} that is neither unassigned nor unknown.");
@@ -111,7 +112,8 @@ pub(super) const STALLS: Named = (
     "Excess over the median of the response's gaps between tokens, for gaps longer than five times the median, \
      as the client observed them.",
 );
-pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server, by its own total time, but in none of its parts.");
+pub(super) const UNASSIGNED: Named =
+    ("server_unassigned", "In the server, by its own total time, but in none of its parts.");
 pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all parts are known.");
 
 /// The server's contribution to a whole: its own time of it, and the parts.

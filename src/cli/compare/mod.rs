@@ -291,8 +291,8 @@ fn compare(
 }
 
 /// The note on a sequential comparison.
-const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds \
-                          stopped; in a cell that stopped early, the change itself is overestimated on average";
+const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of changes hold over all looks, whenever the \
+                          rounds stopped; in a cell that stopped early, the change itself is overestimated on average";
 
 /// Returns the result of one declaration.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {

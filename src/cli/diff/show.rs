@@ -118,7 +118,7 @@ impl Diff {
             true => String::new(),
             false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
         };
-        let chosen = if self.choose_runs { ", with all that searches and ladders may request" } else { "" };
+        let chosen = if self.choose_runs { ", including all that searches and ladders may request" } else { "" };
         format!(
             "{}{time}, {}, {}{chosen}",
             verb(self.come.len(), "new run", "new runs"),

@@ -116,7 +116,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
         answered.find_map(|((pool, chosen), trail)| {
             let is_of = |members: &[usize]| members.iter().any(|at| pool.members[*at].run.id == run.id);
             let then = match () {
-                () if is_of(&chosen.replaced) => "another one replaced it",
+                () if is_of(&chosen.replaced) => "another run replaced it",
                 () if is_of(&chosen.beyond) => "its load is above the answer and counts as a miss",
                 () => return None,
             };

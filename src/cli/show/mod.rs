@@ -116,14 +116,16 @@ fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
 fn slo_line(test: &SloTest, is_saturated: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let more = match answer {
-        Answer::Undecided if is_saturated => "; saturated: the queue grows, so no longer window helps".to_owned(),
+        Answer::Undecided if is_saturated => {
+            "; saturated: the queue grows, so a longer window does not help".to_owned()
+        }
         Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
     let worth = undecided::worth(evidence).map(|worth| format!(", worth {worth} independent ones")).unwrap_or_default();
     let need = match answer {
         Answer::Undecided if *above == 0 && would_do.is_some() && !is_saturated => {
-            format!("; {alike_needed} without one above would show that it holds")
+            format!("; {alike_needed} with none above it would show that it holds")
         }
         _ => String::new(),
     };

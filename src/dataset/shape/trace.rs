@@ -20,7 +20,7 @@ pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     let room = u64::from(input.div_ceil(BLOCK_TOKENS));
     if blocks > room {
         let text = format!(
-            "{blocks} hash_ids name more than the {input} tokens of input_length ({room} blocks of {BLOCK_TOKENS})"
+            "{blocks} hash_ids cover more than the {input} tokens of input_length ({room} blocks of {BLOCK_TOKENS})"
         );
         return Err(Bad::new(Reason::WrongValue, text));
     }

@@ -214,7 +214,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
         "speed_bench" => (161, 4096, Some("speed-bench-output-len")),
         _ => (161, 338, None),
     };
-    let origin = "stands in: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
+    let origin = "placeholder: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let said = |option: &str| arguments.number::<i64>(option, "a whole number");
     let said = said("output-len").or_else(|| option.and_then(said));
     // For its own format, vLLM reads -1 as the length in each record.
@@ -226,7 +226,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     let output = given.unwrap_or_else(|| {
         let why = match output {
             338 => origin,
-            _ if of_records => "stands in: the tool's default; with -1 each record specifies it",
+            _ if of_records => "placeholder: the tool's default; with -1 each record specifies it",
             _ => "the tool's default",
         };
         Said::default(output, why)

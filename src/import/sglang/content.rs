@@ -191,14 +191,14 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
         }
         Err(why) => {
             let answer =
-                fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
+                fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "placeholder: mean of ShareGPT (arXiv:2309.06180)"));
             let why = format!(
                 "{why}; the plan sends its own prompts of {} tokens and requests {}, all of one length; `data: {{ \
                  file: FILE }}` in the scenario sends a data set in the plan's folder",
                 SHAREGPT.0, answer.value
             );
             arguments.missing(&dataset.origin, &why);
-            let prompt = Said::default(Spread::One(SHAREGPT.0), "stands in: mean of ShareGPT (arXiv:2309.06180)");
+            let prompt = Said::default(Spread::One(SHAREGPT.0), "placeholder: mean of ShareGPT (arXiv:2309.06180)");
             fields.extend(of_lengths(prompt, Some(answer.map(Spread::One)), arguments));
         }
     }

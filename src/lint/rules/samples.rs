@@ -108,14 +108,14 @@ impl<'v> Short<'v> {
         Some(Short { rung, expect, counts })
     }
 
-    /// "`qps: 1` expects 120 in 120s; 2 of 5 loads expect too few".
+    /// "`qps: 1` expects 120 in 120s; too few are expected at 2 of 5 loads".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
         let window = measure.at_most.unwrap_or(measure.duration).spoken();
         let others = match self.counts {
             (1, _) => String::new(),
-            (some, all) if some == all => format!("; all {all} loads expect too few"),
-            (some, all) => format!("; {some} of {all} loads expect too few"),
+            (some, all) if some == all => format!("; too few are expected at all {all} loads"),
+            (some, all) => format!("; too few are expected at {some} of {all} loads"),
         };
         let expected = count(self.expect.measured(self.rung));
         format!("`{}` expects {expected} in {window}{}{others}", self.rung.written(), self.expect.assumption(self.rung))

@@ -106,7 +106,7 @@ fn few_requests() {
     assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 367 in 367s");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.1 or more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
-    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; all 3 loads expect too few");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; too few are expected at all 3 loads");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 3.1 or more");
     // A prolonged window, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));

@@ -116,7 +116,8 @@ impl Checker<'_> {
         if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
             let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
-            let remedy = if count > most { "write fewer; longer rate profiles are traces" } else { "write more" };
+            let remedy =
+                if count > most { "write fewer, or replay a longer rate profile as a trace" } else { "write more" };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
         }
     }

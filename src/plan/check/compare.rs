@@ -68,7 +68,7 @@ impl Checker<'_> {
             let names = shown.iter().map(String::as_str);
             let remedy = match suggest::nearest(&baseline.to_string(), names.clone()) {
                 _ if shown.contains(&baseline.to_string()) => {
-                    "write it as on the axis: a number without quotes, a name with them".to_owned()
+                    "write it as on the axis: numbers without quotes, names with quotes".to_owned()
                 }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("write {}", choices(names)),

@@ -179,7 +179,7 @@ impl<'t> Checker<'t> {
         let shown: Vec<String> = known.listed.iter().take(MOST_LISTED).map(ToString::to_string).collect();
         let names = shown.iter().map(String::as_str);
         if matches!(pick, Pick::One(_)) && shown.contains(&pick.to_string()) {
-            return "write it as on the axis: a number without quotes, a name with them".to_owned();
+            return "write it as on the axis: numbers without quotes, names with quotes".to_owned();
         }
         let is_text = matches!(pick, Pick::One(Scalar::Text(_)));
         match suggest::nearest(&pick.to_string(), names.clone()).filter(|_| is_text) {
@@ -205,7 +205,7 @@ impl<'t> Checker<'t> {
             (format!("`{field}` is not an axis of sweep `{name}`"), remedy)
         } else {
             let remedy = format!("name {}", suggest::choices(of_group));
-            (format!("`{field}` groups several axes; cells have the axes themselves"), remedy)
+            (format!("`{field}` is a group of axes; conditions refer to the axes in it"), remedy)
         };
         // An axis with an error has been reported; the condition may well be right.
         if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)

@@ -107,7 +107,7 @@ impl Checker<'_> {
             self.report_key(&inside(&steps!["map", key]), diagnostic);
         }
         for (name, _) in table.filter.bounds().filter(|(_, bounds)| !bounds.holds_something()) {
-            let message = format!("nothing lies within the range of `{name}`: its `min` is above its `max`");
+            let message = format!("the range of `{name}` is empty: its `min` is above its `max`");
             let diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number as `min`");
             self.report_key(&inside(&steps!["filter", name]), diagnostic);
         }

@@ -240,7 +240,7 @@ impl Checker<'_> {
                     self.empty(
                         &at,
                         format!("model `{name}` has an empty id"),
-                        "write the name by which its server knows it",
+                        "write the name that its server uses for the model",
                     );
                 }
                 ModelId::Same(_) => {}
@@ -254,7 +254,8 @@ impl Checker<'_> {
         if let Some(active) = model.active_parameters.filter(|active| !active.is_positive()) {
             self.report(&at, out_of_range("active_parameters", "a number above 0", active));
         } else if model.active_parameters.zip(model.parameters).is_some_and(|(active, all)| active > all) {
-            let message = "a token uses more weights than the model has";
+            let message =
+                "`active_parameters` is larger than `parameters`: a token cannot use more weights than the model has";
             let remedy = "`parameters` counts all weights, `active_parameters` only those that one token uses";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -267,7 +268,7 @@ impl Checker<'_> {
     fn id_engine(&mut self, model: &str, engine: &str) {
         let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["default"]);
         if !names.clone().any(|name| name == engine) {
-            let message = format!("the ids of model `{model}` are by engine, but `{engine}` is not an engine");
+            let message = format!("the ids of model `{model}` are listed by engine, but `{engine}` is not an engine");
             let remedy = suggest::remedy(engine, names);
             let at = steps!["models", model, "id", engine];
             self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));

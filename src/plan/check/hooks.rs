@@ -112,7 +112,8 @@ impl Checker<'_> {
                 let knows = Engine::ALL.into_iter().filter(|engine| Dialect::of(*engine).reset.is_some());
                 let knows: Vec<&str> = knows.map(Engine::name).collect();
                 let message = format!(
-                    "`reset: prefix_cache` needs a request that empties the cache, but none is known for `{engine}` \
+                    "`reset: prefix_cache` needs a request that empties the cache, but no such request is known for \
+                     `{engine}` \
                      ({} have one)",
                     knows.join(", ")
                 );

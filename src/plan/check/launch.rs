@@ -283,7 +283,7 @@ impl Checker<'_> {
             // A frozen plan has `phases: {}`.
             let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
             if !is_empty && self.is_given(&steps!["sweeps", name], field) {
-                let message = format!("`{field}` is about a load, but a sweep with `measure: start` has none");
+                let message = format!("`{field}` applies to a load, but a sweep with `measure: start` has none");
                 let at = steps!["sweeps", name, field];
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
             }

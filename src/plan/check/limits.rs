@@ -55,8 +55,8 @@ impl Checker<'_> {
         let api = server.api.name();
         let mut refuse = |table: &str, field: &str| {
             let message = format!(
-                "`{field}` is about tokens, but responses of endpoint `{endpoint}` (`api: {api}`) have none: it has \
-                 no `{field}`"
+                "`{field}` depends on tokens, but responses of endpoint `{endpoint}` (`api: {api}`) have none, so \
+                 `{field}` cannot be measured there"
             );
             let remedy = "limit `e2e`, or measure that endpoint in a separate plan";
             self.report_key(&steps![table, field], Diagnostic::new(Code::Contradiction, message).remedy(remedy));

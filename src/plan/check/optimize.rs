@@ -32,7 +32,8 @@ impl Checker<'_> {
             }
         }
         if sweep.repeats.at_most != 1 {
-            let message = "`repeats` has no effect with `optimize`, which adds longer runs if settings are equal";
+            let message = "`repeats` has no effect with `optimize`, which adds longer runs for settings that it \
+                           cannot tell apart";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
         }

@@ -54,8 +54,8 @@ impl Checker<'_> {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message = "these cells are compared, which needs the same rounds for each, but `until` ends every \
-                           cell separately";
+            let message =
+                "the comparison of these cells needs the same rounds for each, but `until` ends every cell separately";
             let remedy = format!(
                 "write repeats: {} and sequential: true in `compare`, which ends rounds once a difference is shown; \
                  or compare only in other sweeps, with their own `compare`",

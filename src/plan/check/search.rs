@@ -186,11 +186,11 @@ impl Checker<'_> {
     fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
         let at = |key: &str| steps!["sweeps", name, key];
         if sweep.measures_start() {
-            let message = format!("`{word}` is about loads, but `measure: start` measures none");
+            let message = format!("`{word}` applies to loads, but `measure: start` measures none");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.own_rate().is_some() {
-            let message = format!("`{word}` is about loads, but these `arrivals` set their own rate");
+            let message = format!("`{word}` applies to loads, but these `arrivals` set their own rate");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {

@@ -273,7 +273,7 @@ impl Checker<'_> {
             let at = steps!["sweeps", name.as_str()];
             match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
                 Some(place) if !self.is_given(&at, "after") => {
-                    let remedy = "read from another sweep, or from none; a → b means that a waits for b";
+                    let remedy = "refer to another sweep, or to none; a → b means that a waits for b";
                     self.report(&place, diagnostic.remedy(remedy));
                 }
                 _ => {

@@ -322,7 +322,7 @@ impl Checker<'_> {
                     take.from
                 );
                 let remedy = format!(
-                    "write over: {by}, use: min in this table, so that all get the load that each of them sustains"
+                    "write over: {by}, use: min in this table, so that all of them get a load that each can sustain"
                 );
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -54,8 +54,8 @@ const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     (
         "scenario",
         Kind::Name("scenarios"),
-        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed if the plan has only one; B1 \
-         if it has none.",
+        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed if the plan has only one; default \
+         B1 if it has none.",
     ),
     (
         "batch_size",

@@ -230,7 +230,7 @@ fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnos
         (Step::Index(index), Value::List(items)) if *index < items.len() => return None,
         (Step::Index(index), Value::List(items)) => {
             let message = format!("`{at}` has no element [{index}]: it has {}", items.len());
-            (message, "the first one is [0]; to extend the list, set all of it".to_owned())
+            (message, "the first one is [0]; to extend the list, set the whole list".to_owned())
         }
         (Step::Index(_), _) => {
             (format!("`{at}` is not a list"), format!("write `{at}` and a name, or replace the whole value"))
@@ -241,9 +241,10 @@ fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnos
                 (format!("`{at}` is a list and has no `{key}`"), "set the whole list, or an element: [0]".to_owned())
             }
         },
-        (Step::Key(key), _) => {
-            (format!("`{at}` is a single value and has no field `{key}`"), format!("set all of it: {at}={{{key}: …}}"))
-        }
+        (Step::Key(key), _) => (
+            format!("`{at}` is a single value and has no field `{key}`"),
+            format!("set the whole value: {at}={{{key}: …}}"),
+        ),
     };
     Some(Diagnostic::new(Code::Set, message).remedy(remedy))
 }

@@ -145,11 +145,11 @@ impl Settings {
                 }
                 (_, Some(why)) if setting.estimate.is_none() => Some(format!("{name} cannot be chosen ({why})")),
                 (Meets::Seems, _) if is_named => Some(format!(
-                    "{name} is not shown to meet the objective by {}",
+                    "{name} is not shown by {} to meet the objective",
                     counted(setting.requests as usize, "request")
                 )),
                 (Meets::SeemsNot, _) if is_named => Some(format!(
-                    "{name} missed the objective as observed, not shown by {}",
+                    "{name} missed the objective as observed, but this is not shown by {}",
                     counted(setting.requests as usize, "request")
                 )),
                 _ => None,
@@ -159,7 +159,9 @@ impl Settings {
         if !outcome.unaffordable.is_empty() {
             let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
             let names = names.join(", ");
-            caveats.push(format!("not distinguished from the others, and no time for a longer run: {names}"));
+            caveats.push(format!(
+                "could not be distinguished from the others, and there was no time for a longer run: {names}"
+            ));
         }
         caveats
     }

@@ -56,7 +56,7 @@ impl Sharing {
     /// foreign.
     pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
         let Sharing { readings, has_own, others, unknown } = self;
-        let hidden = "the server's own processes are not among those reported for its GPUs, as in a container";
+        let hidden = "the server's own processes are not among those reported for its GPUs, as happens in a container";
         let unknown = match (readings, has_own, others.is_empty()) {
             (0, ..) => Some(unknown.unwrap_or_else(|| "no reading reported the processes on the GPUs".to_owned())),
             (_, false, _) => Some(hidden.to_owned()),
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_not_told() {
         let hidden = ended(vec![Some(Ok(vec![other(7)]))]);
-        assert!(hidden.others.is_empty() && hidden.unknown.unwrap().contains("as in a container"));
+        assert!(hidden.others.is_empty() && hidden.unknown.unwrap().contains("as happens in a container"));
         assert!(ended(vec![]).unknown.unwrap().contains("no reading"));
         let partly = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1)]))]);
         assert_eq!(partly.unknown.as_deref(), Some("it hangs"));

@@ -135,8 +135,8 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
             of_whom.as_str(),
-            "Lines are 95 % intervals, the inverted ones of the output throughput, or join the values of two \
-            repeats; without a line there is one run.",
+            "Lines are 95 % intervals (those of the output throughput, inverted), or join the values of two repeats; \
+             a point without a line is from one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
         let mut table = Table::new("Money per million output tokens", &columns);

@@ -102,7 +102,7 @@ fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> 
         others
             .iter_mut()
             .take(1)
-            .for_each(|first| *first = format!("Load by load, by the test of its own runs: {first}"));
+            .for_each(|first| *first = format!("Load by load, each tested by its own runs: {first}"));
     }
     searches.into_iter().chain(others).collect()
 }

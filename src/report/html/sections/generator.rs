@@ -35,7 +35,7 @@ pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
         let why = "no run has a result, so nothing is known about the client";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "The measuring client has an error of its own. A calibration measures it against a server whose \
+    let text = "The measuring client has its own error. A calibration measures it against a server whose \
                 every response is known; the lateness of requests in the runs themselves is shown as well.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     for (number, one) in sources.calibrated.iter().enumerate() {

@@ -118,7 +118,7 @@ fn caption(trail: &Trail) -> Caption {
     let each = format!("{} steps with {runs} runs, {counted} requests in each step.", trail.steps.len());
     let shown = std::iter::once(each).chain(trail.left_out().map(|why| plain(&format!("{why}."))));
     let details = vec![
-        "An answer covers the whole objective, and whether the server kept up, by the runs of the step alone."
+        "Each answer covers the whole objective and whether the server kept up, based on the runs of that step alone."
             .to_owned(),
         "The vertical axis begins at 0.".to_owned(),
     ];
