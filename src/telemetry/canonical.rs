@@ -133,7 +133,7 @@ pub const CANONICAL: [Canonical; 32] = [
     counter("spec_accepted", Unit::Tokens, SERVER, "Proposed tokens that were accepted."),
     counter("requests_succeeded", Unit::Requests, SERVER, "Requests that the server completed."),
     histogram("queue_seconds", "Time that requests waited in the server's queue."),
-    histogram("prefill_seconds", "Time from a request's schedule to its first token."),
+    histogram("prefill_seconds", "Time from scheduling a request in the server to its first token."),
     histogram("decode_seconds", "Time from a request's first token to its last."),
     histogram("ttft_seconds", "Time to first token, as measured by the server."),
     histogram("e2e_seconds", "Time from a request's arrival to its end, as measured by the server."),
