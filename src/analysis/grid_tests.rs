@@ -57,7 +57,7 @@ fn steady_grid() {
         ("pause of 3 s", Fault::Pause(3.0), 95.0),
         ("errors for 2 s", Fault::Errors(2.0), 95.0),
         ("rate capped: half the slots", Fault::Slots(2), 0.0),
-        ("cold until then (TTFT × 3)", Fault::Cold(3.0), 0.0),
+        ("cold up to that point (TTFT × 3)", Fault::Cold(3.0), 0.0),
     ];
     println!("| fault | loop | at 20 % | at 50 % | at 80 % |\n|---|---|---|---|---|");
     for (name, fault, least) in faults {
