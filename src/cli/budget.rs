@@ -25,7 +25,7 @@ use crate::units::text::counted;
 /// A budget, and how much of it the plan takes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BudgetState {
-    /// What is limited.
+    /// The limited resource.
     pub limits: Vec<LimitState>,
     /// Optional sweeps that are skipped, in the order in which they were skipped: the last declared first.
     pub left_out: Vec<String>,
@@ -36,11 +36,11 @@ pub(crate) struct BudgetState {
 pub(crate) struct LimitState {
     /// `time`, in seconds; `tokens`, prompt and output; or `money`, in the currency of the plan.
     pub of: &'static str,
-    /// The most that all runs together may take.
+    /// The limit for all runs together.
     pub budget: f64,
-    /// What they are expected to take, if searches and repeats end as early as the existing results suggest.
+    /// The expected amount, if searches and repeats end as early as the existing results suggest.
     pub expected: f64,
-    /// What they take at most.
+    /// The maximum amount.
     pub worst: f64,
     /// Runs whose cost is unknown; they are not counted.
     pub runs_not_counted: usize,

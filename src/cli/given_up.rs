@@ -85,8 +85,8 @@ pub(crate) struct Entry {
     reason: String,
     /// The server's message.
     detail: String,
-    /// Whether the server does not sustain the load, so that the load misses the objective. Otherwise nothing
-    /// is known of it.
+    /// Whether the server does not sustain the load, so the load misses the objective. If false, nothing is
+    /// known about the load.
     missed: bool,
 }
 

@@ -101,7 +101,7 @@ struct TriedRun {
     committed: bool,
     /// The outcome, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
     state: String,
-    /// The same for programs.
+    /// The outcome in machine-readable form.
     tries: Tried,
 }
 

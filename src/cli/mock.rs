@@ -23,7 +23,7 @@ pub struct MockArgs {
     /// Address to listen on
     #[arg(help_heading = LISTENING, long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
-    /// Port to listen on; 0: a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(help_heading = LISTENING, long, default_value_t = 0)]
     port: u16,
     /// Share the port with other mocks started with this flag, like replicas behind a load balancer: the kernel

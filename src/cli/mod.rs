@@ -135,11 +135,11 @@ pub enum Command {
     Search(search::SearchArgs),
     /// Make a plan from another tool's configuration or command line
     Import(import::ImportArgs),
-    /// Check plans: every error with its place, then the methodology lint
+    /// Check plans: show where each error is, then run the methodology lint
     Check(check::CheckArgs),
     /// Explain a code of `check`, with examples, or how numbers are counted
     Explain(explain::ExplainArgs),
-    /// Print the whole plan: every default, the origin of every value, the ids of its runs
+    /// Print the whole plan with all defaults, the origins of values and the ids of its runs
     Freeze(freeze::FreezeArgs),
     /// Draw the dependencies between runs
     Graph(graph::GraphArgs),

@@ -7,7 +7,7 @@ use crate::sweep::resume::Wishes;
 /// The runs to execute again.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Again {
-    /// Execute the selected runs although they have results; the old results move to superseded/
+    /// Execute the selected runs even if they have results; the old results move to superseded/
     #[arg(long)]
     pub force: bool,
     /// Execute runs of this kind again; separate several by commas

@@ -42,7 +42,7 @@ pub struct SearchArgs {
     /// The shortest window of a run; it is prolonged until it holds enough requests to decide
     #[arg(long, value_name = "TIME", default_value = "30s")]
     measure: Nanos,
-    /// The window of the run that confirms the answer; 0s: none
+    /// The window of the run that confirms the answer; 0s disables it
     #[arg(long, value_name = "TIME", default_value = "5m")]
     confirm: Nanos,
     /// The plan's name

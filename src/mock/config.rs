@@ -46,7 +46,7 @@ pub struct Config {
     /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1))
     #[arg(help_heading = TIMING, long, value_name = "FACTOR", default_value_t = Decimal::default())]
     pub load: Decimal,
-    /// Multiply every time by 1 ± this share, uniformly, by seed
+    /// Multiply every time by a factor drawn uniformly from 1 ± this share, by seed
     #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
     pub jitter: Share,
     /// Finish the generations of disconnected clients, in their slots, as mlx-lm does; by default they end
@@ -140,8 +140,8 @@ pub struct Config {
     /// Faults and when they occur, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or empty@all; may be
     /// given several times. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers,
     /// truncate, close, invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long,
-    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, a number states after
-    /// or with how many tokens
+    /// usage:TOKENS, huge-line:BYTES, slow:FACTOR, pause:MS, exit; for the other kinds, the number is a count
+    /// of tokens: after how many the fault occurs, or how many the response has
     #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
     /// Stop listening after this many connections: the kernel refuses further ones

@@ -228,7 +228,7 @@ pub struct Comparison {
     /// Conclusions: one sentence for each arm (only the first arms if there are many). Each sentence
     /// claims only what was shown.
     pub answers: Vec<String>,
-    /// The class of a mix to which the comparison is restricted; null: all requests.
+    /// The class of a mix to which the comparison is restricted; null for all requests.
     pub class: Option<String>,
     /// The size of the difference that the recommended number of repeats should show; for a ratio, its
     /// excess over 1.

@@ -24,7 +24,8 @@ use crate::units::Share;
 pub struct CapacityArgs {
     #[command(flatten)]
     asked: ResultsArgs,
-    /// Requests per second to be served by all instances together; without it, the load that one instance sustains
+    /// Requests per second to be served by all instances together; without it, the load that one instance
+    /// sustains is shown
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
     /// Headroom on top of the target, like 20%

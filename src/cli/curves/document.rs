@@ -20,8 +20,8 @@ pub(crate) struct Document {
     missing: usize,
     /// The plan's runs that were given up, in its order.
     given_up: Vec<Entry>,
-    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null: all
-    /// requests. Saturation and objective are always of all requests.
+    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null for all
+    /// requests. Saturation and objective always cover all requests.
     class: Option<String>,
     /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
     /// has one.

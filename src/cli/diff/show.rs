@@ -42,8 +42,9 @@ pub(crate) struct Diff {
     pub deciding: Vec<Edit>,
     /// Edits that add or remove no run and change no decision.
     pub without_effect: Vec<Edit>,
-    /// How long the added runs take, in seconds, run after run on each resource, resources in parallel:
-    /// fill, stabilize, measure and cooldown. Runs that searches and ladders may request are not counted.
+    /// Duration of the added runs, in seconds: fill, stabilize, measure and cooldown, with runs on one
+    /// resource in sequence and resources in parallel. Runs that searches and ladders may request are not
+    /// counted.
     pub seconds: f64,
     /// Whether one of the plans has a search or a ladder: all runs that it may request are listed, but only
     /// a few are executed.

@@ -32,9 +32,10 @@ pub(crate) struct ChoiceState {
     /// The unit of loads, or what settings are optimized for: `qps`, `conversations per second`, `in
     /// flight`, or `users` of conversations.
     pub unit: &'static str,
-    /// The most runs that it takes, including existing ones.
+    /// Maximum number of runs, including existing ones.
     pub most_runs: usize,
-    /// The most time that these take, in seconds: its longest runs, one after another, by the rule of time.
+    /// Maximum time for these runs, in seconds: the longest possible runs, one after another, by the rule for
+    /// time.
     pub most_seconds: f64,
     /// Full ids of its finished runs, in the order in which they were requested: the evidence for its decisions.
     pub finished: Vec<String>,

@@ -102,9 +102,9 @@ pub(crate) struct Entry {
     pub cell: Map<String, Value>,
     /// Which repeat of the cell, from 0.
     pub repeat: u32,
-    /// What would be done.
+    /// The action that `run` would take.
     pub state: Action,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
     /// The place in the plan that caused it, as file:line:column; for a run that no edit explains, the
     /// beginning of its sweep.

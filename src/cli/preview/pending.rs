@@ -20,7 +20,7 @@ pub(crate) struct PendingCell {
     /// is no load; `pruned`: `skip_if` skips it; `left_out`: the budget skips it; `stopped`: a gate failed;
     /// `undecided`: a gate cannot be decided.
     pub state: Waits,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct RepeatsState {
     pub sweep: String,
     /// The cell's display name.
     pub cell: String,
-    /// What ends it: `known`, its means are known precisely enough; or `shown`, every metric of a
-    /// comparison is decided.
+    /// The condition that ends it: `known`, its means are known precisely enough; or `shown`, every metric of
+    /// a comparison is decided.
     pub ends: &'static str,
     /// For `known`: the maximum half-width of the interval of a mean, as a share of the mean (0.02: 2 %);
     /// null for `shown`.

@@ -42,7 +42,7 @@ pub struct ReportArgs {
     /// Serve the live page of a running or finished sweep on 127.0.0.1 instead, until interrupted
     #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
     watch: bool,
-    /// The port to serve on; 0 takes a free one
+    /// The port to serve on; 0 picks a free one
     #[arg(long, value_name = "PORT", default_value = "0", requires = "watch")]
     port: u16,
     /// Also write each figure into this folder, as SVG and as PNG

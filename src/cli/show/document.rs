@@ -54,11 +54,12 @@ struct Limit {
     percentile: crate::plan::Percentile,
     /// The limit, in milliseconds.
     limit_ms: f64,
-    /// How many of the n were above it.
+    /// Number of the n samples above the limit.
     above: u64,
-    /// How many were tested.
+    /// Number of tested samples.
     n: u64,
-    /// How many, with the same dependence and none above the limit, would show that it holds.
+    /// The number of samples that would show that the limit holds, with the same dependence and none above
+    /// the limit.
     need: u64,
     /// The equivalent number of independent samples: those that wait for each other count less.
     worth: f64,
@@ -116,7 +117,7 @@ struct Saturation {
     state: &'static str,
     /// Whether the server kept up with the arrivals; null if the window is too short to tell.
     kept_up: Option<bool>,
-    /// Requests per second that actually arrived in the window, by the schedule as kept.
+    /// Requests per second that actually arrived in the window, according to the actual schedule.
     arrived_rate: f64,
     /// Requests per second that were completed in the window: arrivals minus the growth of the number in flight.
     completion_rate: f64,

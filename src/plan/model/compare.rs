@@ -28,16 +28,16 @@ pub struct Compare {
     /// The value of that axis to which all others are compared.
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
-    /// Metrics to compare, like output_throughput or ttft; for a metric of requests optionally one
-    /// percentile, like ttft_p99; without one, its p50 and p99. The unit at the end of an export's
-    /// column is accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50
-    /// and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists the names under "Names".
+    /// Metrics to compare, like output_throughput or ttft. A metric of requests may name one percentile, like
+    /// ttft_p99; without one, its p50 and p99 are compared. The unit suffix of an export's column is
+    /// accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50 and p99 of TTFT,
+    /// TPOT and E2E. docs/METRICS.md lists the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
     /// How much worse than the baseline an arm may be, like 2%: `compare` then reports for each metric
-    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. For times,
-    /// rates and money in percent of the baseline, for shares in points. Default: none, and a gate fails
-    /// if an arm is shown to be worse.
+    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. It is a percentage
+    /// of the baseline for times, rates and money, and percentage points for shares. Default: none, and a
+    /// gate fails if an arm is shown to be worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,

@@ -212,7 +212,7 @@ pub struct SkipIf {
     pub above: Option<Bound>,
 }
 
-/// The required result of an earlier sweep before a sweep and those that depend on it run.
+/// The result that an earlier sweep must have before a sweep and those that depend on it run.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -36,8 +36,8 @@ pub struct Launch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "../deploy")]
     pub folder: Option<String>,
-    /// Environment variables that affect the server's speed: part of a run's identity, secrets by their
-    /// reference.
+    /// Environment variables that affect the server's speed. They are part of a run's identity; a secret is
+    /// represented by its reference.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "VLLM_USE_V1": "1", "HF_TOKEN": { "secret": "env:HF_TOKEN" } }))]

@@ -16,7 +16,7 @@ pub struct LocalGpus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "auto"), example = &"nvml")]
     pub source: Option<GpuSource>,
-    /// The GPUs, each by its number in the source, or by its UUID or the beginning of it. Default: the
+    /// The GPUs, each by its number in the source, or by its UUID or the beginning of the UUID. Default: the
     /// ones passed to the launched server in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or
     /// HIP_VISIBLE_DEVICES, else those that its processes use, else all.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]

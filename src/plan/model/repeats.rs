@@ -38,9 +38,9 @@ struct Long {
     #[serde(default)]
     #[schemars(example = &"2%")]
     until: Option<Share>,
-    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and
-    /// the percentiles that the plan's `slo` limits; without an `slo` output throughput and the medians
-    /// of TTFT and E2E; for server starts, their durations.
+    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and the
+    /// percentiles that the plan's `slo` limits; without an `slo`, output throughput and the medians of TTFT
+    /// and E2E; for server starts, their durations.
     #[serde(default)]
     metrics: OneOrMany<MetricName>,
 }

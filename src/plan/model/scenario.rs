@@ -133,8 +133,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
     pub mix: Vec<MixPart>,
-    /// The model id that its requests send instead of the model's own, like that of a LoRA adapter:
-    /// several models in one mix. Default: the model's `id`. Not an axis.
+    /// The model id that its requests send instead of the model's own, like the name of a LoRA adapter; a mix
+    /// can thus send requests to several models. Default: the model's `id`. Not an axis.
     #[schemars(example = &"sql-lora")]
     pub model: Option<String>,
     /// Texts of one request to an endpoint with `api: embeddings`, each with `prompt_tokens`. Default 1.

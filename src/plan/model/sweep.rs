@@ -90,7 +90,7 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     #[schemars(example = true)]
     pub optional: bool,
-    /// Sweeps that end before this one starts.
+    /// Sweeps that must end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,

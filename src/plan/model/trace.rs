@@ -40,8 +40,9 @@ pub struct TraceFile {
     /// all of it.
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
-    /// Restart the trace when it has ended: from its first request, one last gap after its last request,
-    /// or at the end of the window. Default false: the load ends with the trace.
+    /// When the trace has ended, replay it again from its first request. The next pass begins at the end of
+    /// `window`; without a `window`, after the last request and one more gap as long as the last one. Default
+    /// false: the load ends with the trace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub repeat: bool,
@@ -51,7 +52,7 @@ fn one() -> Decimal {
     Decimal::new(1, 0)
 }
 
-/// The meaning of a file's columns; in JSON and Parquet a dot leads into an object.
+/// The meaning of a file's columns; in JSON and Parquet a dot selects a field of an object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Columns(BTreeMap<String, String>);
@@ -109,7 +110,7 @@ impl JsonSchema for Columns {
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
-            "description": "The meaning of columns; in JSON and Parquet a dot leads into an object.",
+            "description": "The meaning of columns; in JSON and Parquet a dot selects a field of an object.",
             "examples": [{ "time": "ts", "input_tokens": "in", "output_tokens": "out", "time_unit": "ms" }],
         })
     }

@@ -87,8 +87,8 @@ pub(crate) struct LiveRun {
     pub(crate) phase_s: f64,
     /// Planned length of the phase, in seconds; an upper bound for `drain`, null for `settle`.
     pub(crate) phase_length_s: Option<f64>,
-    /// Minimum number of requests of the window, if its planned time is over and they are not reached yet;
-    /// else null.
+    /// Minimum number of requests of the window, if its planned time is over and that number is not reached
+    /// yet; else null.
     pub(crate) requests_wanted: Option<u64>,
     /// Requests of the window so far.
     pub(crate) requests_in_window: u64,

@@ -28,7 +28,7 @@ pub struct Measured {
     pub load: CalibrationLoad,
     /// Length of the measure window in seconds.
     pub(crate) window_s: f64,
-    /// How hard the load actually was.
+    /// The actual load on the generator.
     pub pressure: Pressure,
     /// The generator's errors.
     pub errors: Errors,
