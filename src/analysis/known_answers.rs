@@ -10,7 +10,7 @@ use super::replicates::{Ends, Scale, over_runs};
 use super::stats::Summary;
 use super::{binomial, student};
 
-/// The required agreement, relative above 1.
+/// The required agreement: absolute below 1, relative above.
 const WITHIN: f64 = 1e-9;
 
 fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {

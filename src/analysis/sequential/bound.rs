@@ -1,15 +1,15 @@
-//! Bounds of the group-sequential t test: how small a p-value must be at each look so that the chance of
-//! a false finding over all looks equals the level.
+//! Bounds of the group-sequential t test: the p-value required at each look so that the chance of a false
+//! finding over all looks equals the level.
 //!
-//! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all
-//! looks. The probability that any look finds a difference where there is none, Λ(x), is computed
-//! exactly for normal values of unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78,
-//! 133–141): the t statistics of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values,
-//! `Q` that of their squares and `z = S / √Q`, the next value is `w = x / √(Q + x²)` of the new root of
-//! squares, `w` does not depend on anything before, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of
-//! one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with
-//! `t = √(n − 1) tan θ`. An observed p-value is divided by its weight: `p / weight(n)` is an `x`, and Λ of it is
-//! the p-value over the whole sequence, which is valid wherever the sequence stops.
+//! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all looks. The
+//! probability that any look finds a difference where there is none, Λ(x), is computed exactly for normal values
+//! with unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78, 133–141): the t statistics of 3, 4,
+//! 5, … values form a Markov chain. With `S` the sum of the values, `Q` that of their squares and `z = S / √Q`,
+//! the next value relative to the new root of squares is `w = x / √(Q + x²)`. `w` does not depend on anything
+//! before it, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional integrals over the angles
+//! `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n − 1) tan θ`. An observed p-value is converted by
+//! dividing it by its weight: `x = p / weight(n)`. Λ(x) is then the p-value over the whole sequence, which is
+//! valid wherever the sequence stops.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -26,8 +26,8 @@ pub(crate) struct Looks {
     last: u32,
 }
 
-/// Beyond this many looks, the sum of their levels replaces the exact probability, which never exceeds
-/// it.
+/// Beyond this many looks, the sum of their levels replaces the exact probability, which never exceeds that
+/// sum.
 const MOST: u32 = 200;
 
 impl Looks {
