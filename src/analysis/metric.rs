@@ -243,17 +243,19 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
             let doc = format!("Mean {title} of completed requests: {definition}.");
             return (doc, format!("no request has one ({null_when})"));
         }
-        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "fewer than 2 of them"),
+        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "fewer than 2 completed requests"),
         Field::Of(p) => {
             let need = quantile::need(p);
             let null = match is_of_gaps {
                 true => format!("fewer than 30 requests have gaps, or their worth is below n = {need}"),
                 false => format!("below n = {need}, or the rank falls among failures"),
             };
-            return (format!("{} of {title}, exact, type 7.", quantile::name(p)), null);
+            return (format!("{} of {title} (exact quantile, type 7).", quantile::name(p)), null);
         }
-        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or open"),
-        Field::High(p) => (end_of_interval("Upper", title, p), "no interval, open, or among failures"),
+        Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or no lower end"),
+        Field::High(p) => {
+            (end_of_interval("Upper", title, p), "no interval, no upper end, or an upper end among failures")
+        }
         Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any value"),
         Field::N => (format!("Values of {title}, including failures."), ""),
         Field::Failures => (format!("Failed requests, which rank above all others in {title}."), ""),
@@ -286,8 +288,7 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
             let share = quantile::permille(p) as f64 / 10.0;
             let name = quantile::name(p);
             let doc = format!(
-                "{name} of {title}: the rate that {share} % of requests reached or exceeded, \
-                              exact, type 7."
+                "{name} of {title}: the rate that {share} % of requests reached or exceeded (exact quantile, type 7)."
             );
             return Some((doc, format!("below n = {}, or the rank falls among failures", quantile::need(p)).into()));
         }

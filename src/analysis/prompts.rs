@@ -27,7 +27,7 @@ impl Differ {
         // For a mix, counts are then not compared at all, because the differences cover requests of
         // all classes together.
         if is_estimate && facts.recorded_texts {
-            return Err("lengths of a data set are estimates, and nothing was declared");
+            return Err("lengths of a data set are estimates, and no lengths were declared");
         }
         // A tokenizer applies the chat template. If the count is an estimate, only the probe shows how
         // many tokens a server adds to the text.

@@ -279,7 +279,7 @@ fn estimates() {
         let why = verdict.not_checked.get("prompt_length").cloned();
         (verdict.reasons.iter().any(|reason| reason.name == "prompt_length"), why)
     };
-    let why = "lengths of a data set are estimates, and nothing was declared".to_owned();
+    let why = "lengths of a data set are estimates, and no lengths were declared".to_owned();
     assert_eq!(of_data(PromptCount::Estimate), (false, Some(why)));
     assert_eq!(of_data(PromptCount::Tokenizer), (true, None));
 }

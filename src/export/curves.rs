@@ -62,8 +62,8 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
-            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 \
-            values), separated by spaces.",
+            "Names of the percentiles that are computed from few samples in a run of the load (p99 of fewer than 1 \
+             000 values), separated by spaces.",
         ).null("none"),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
@@ -76,7 +76,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
 
 /// The energy of its GPUs.
 fn of_energy() -> [Column; 2] {
-    let null = "no run counts, one of them has no energy (not scraped, or a gap in the window), or their energy \
+    let null = "no run counts, one of the runs has no energy (not scraped, or a gap in the window), or their energy \
                 was measured in different ways";
     let tokens = "Output tokens per joule of the GPUs, over the windows of the runs.";
     [
@@ -92,12 +92,14 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
     let name = reading.name;
-    let doc =
-        format!("{}. Of one run, or the mean over several (geometric for times, rates and money).", meaning(reading));
+    let doc = format!(
+        "{}. The value of one run, or the mean over several runs (geometric for times, rates and money).",
+        meaning(reading)
+    );
     let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
     let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
     let mut columns = vec![
-        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them has no value"),
+        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of the runs has no value"),
         end("low", "Lower end of its 95 % interval.").null("no interval"),
         end("high", "Upper end of its 95 % interval.").null("no interval"),
         Column::new(format!("{name}_interval"), Kind::Text, "The basis of the interval.").null("no interval"),

@@ -55,9 +55,9 @@ impl Spread {
         };
         let ((low, high), (new_low, new_high)) = (self.bounds(), fitted.bounds());
         let changed = if new_low != low && low < least {
-            Some(format!("the shortest length is {new_low} tokens here, and {low} there"))
+            Some(format!("the shortest length is {new_low} tokens here, and {low} in the source"))
         } else if new_high != high && high > LONGEST {
-            Some(format!("the longest length is {new_high} tokens here, and {high} there"))
+            Some(format!("the longest length is {new_high} tokens here, and {high} in the source"))
         } else {
             None
         };
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(Spread::around(550, 150, 1), Spread::Normal { mean: 550, sd: 150, min: 1, max: 1300 });
         let (fitted, told) = Spread::Even(1, 1024).fitted(SHORTEST);
         assert_eq!(fitted, Spread::Even(16, 1024));
-        assert!(told.unwrap().contains("is 16 tokens here, and 1 there"));
+        assert!(told.unwrap().contains("is 16 tokens here, and 1 in the source"));
         assert_eq!(Spread::Even(1, 8).fitted(SHORTEST).0, Spread::One(16));
         assert_eq!(Spread::around(100, 0, 1).fitted(1).0, Spread::One(100));
         let said = |spread| Said { value: spread, origin: "x".to_owned() };

@@ -32,7 +32,9 @@ const OWN: [Known; 4] = [
     (
         "num-iters-warmup",
         One,
-        Needless("starts before the first one that counts: ignore the first repeat, or run once before"),
+        Needless(
+            "these starts come before the first one that counts: ignore the first repeat, or run the plan once before",
+        ),
     ),
     ("output-json", One, FOLDER),
 ];

@@ -276,13 +276,13 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
     format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
-/// `; within the margin 3 of 4 metrics, 1 worse than it`; empty without a margin.
+/// `; 3 of 4 shown to be within the margin, 1 outside it`; empty without a margin.
 fn margins(tests: &[&Test]) -> String {
     let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
     let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
     let (shown, worse) = (count(MarginAnswer::Shown), count(MarginAnswer::Worse));
     let of = shown + worse + count(MarginAnswer::NotShown);
-    let worse = if worse > 0 { format!(", {worse} worse than it") } else { String::new() };
+    let worse = if worse > 0 { format!(", {worse} outside it") } else { String::new() };
     if of == 0 { String::new() } else { format!("; {shown} of {of} shown to be within the margin{worse}") }
 }
 

@@ -332,7 +332,7 @@ fn knee(curve: &Curve) -> String {
             let actual =
                 curve.rung(load).and_then(Rung::arrived_rate).map(|rate| format!(" (actual {})", digits(rate)));
             let actual = actual.unwrap_or_default();
-            format!("knee: {axis} {load}{actual}, {} (most throughput over latency)", ranged(&range, f64::to_string))
+            format!("knee: {axis} {load}{actual}, {} (highest throughput / latency)", ranged(&range, f64::to_string))
         }
         Knee::At { load, range, .. } => format!(
             "knee: about {} requests in flight, {} (highest throughput × latency at the lightest load)",

@@ -20,7 +20,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
 /// What is missing, and the remedy.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
-    let mut out = fill("\n", 2, &format!("Why none of {} tests could be made:", tests().count()));
+    let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));
     let refused: Vec<&Test> = tests().filter(|test| test.outcome == Outcome::Refused).collect();
     if let (Some(least), Some(most)) =
         (refused.iter().map(|test| test.rounds).min(), refused.iter().map(|test| test.rounds).max())

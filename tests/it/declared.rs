@@ -301,7 +301,7 @@ fn an_estimate_of_a_data_set_is_not_held_against_it() {
         assert_eq!(run.json["facts"]["recorded_texts"], true);
         let shown = lab.run(&["show", id]).stdout;
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told = "not checked: prompt_length: lengths of a data set are estimates, and nothing was declared";
+        let told = "not checked: prompt_length: lengths of a data set are estimates, and no lengths were declared";
         assert!(shown.contains(told) && !shown.contains("prompt_length (suspect)"), "{shown}");
     }
 }

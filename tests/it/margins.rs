@@ -127,8 +127,8 @@ fn a_margin_is_shown_or_exceeded_or_takes_more_repeats() {
     earlier(&lab, &baseline, [1.05, 0.96, 1.04, 0.97, 0.99]);
     let open = gate(&[]);
     assert_eq!(open.code, Some(2), "{}{}", open.stdout, open.stderr);
-    let told = "--gate: 2 of 2 metrics are not shown to be within the margin, such as ttft_p50: not worse than 2 %: \
-                not shown";
+    let told = "--gate: 2 of 2 metrics are not shown to be within the margin, such as ttft_p50: within the margin of \
+                2 %: not shown";
     assert!(open.stderr.contains(told) && open.stderr.contains("repeats would suffice for all"), "{}", open.stderr);
 }
 
@@ -159,7 +159,7 @@ fn exploring_is_not_for_gates() {
         assert!(told.stderr.contains(said), "{wrong}: {}", told.stderr);
     }
     let tiny = lab.ok(&["compare", "plan.yaml", "--margin", "0.0001%"]).stdout;
-    assert!(tiny.contains("margin 0.0001 %") && tiny.contains("worse than 0.0001 %"), "{tiny}");
+    assert!(tiny.contains("margin 0.0001 %") && tiny.contains("the margin of 0.0001 %"), "{tiny}");
     // The table and the guardrail give the share of errors different intervals, which the output states.
     let errors = lab.ok(&["compare", "plan.yaml", "--metrics", "error_share,ttft_p50"]).stdout;
     assert!(errors.contains("error share: `errors` pools the requests of all rounds"), "{errors}");

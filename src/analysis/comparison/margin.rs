@@ -128,16 +128,16 @@ fn answer(
     let Some(limit) = limit(test, margin) else {
         return bare(MarginAnswer::NotJudged, "has no margin".to_owned());
     };
-    let not_shown = format!("not worse than {size}: not shown");
+    let not_shown = format!("within the margin of {size}: not shown");
     match (&test.found, worsening) {
         (Found::Nothing(why), _) if !named && why.starts_with(NOT_KNOWN) => {
             bare(MarginAnswer::NotJudged, "has no margin".to_owned())
         }
         (Found::Nothing(_), _) => bare(MarginAnswer::NotShown, not_shown),
         (Found::Same(difference), _) if sign(test.better) * difference <= limit => {
-            bare(MarginAnswer::Shown, format!("not worse than {size}: shown"))
+            bare(MarginAnswer::Shown, format!("within the margin of {size}: shown"))
         }
-        (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("worse than {size}: shown")),
+        (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("outside the margin of {size}: shown")),
         (Found::Few(sd), _) => {
             let repeats = needed(limit, sd.map(|sd| (sd, 2)), test.sequence);
             let words = format!("{not_shown}{}", would_do(repeats));
@@ -158,11 +158,11 @@ fn answer(
                 format!("{} at {word}", phrasing::moved(test, sign(test.better) * worse))
             };
             if most < limit {
-                let words = format!("not worse than {size}: shown ({})", end(most, "most"));
+                let words = format!("within the margin of {size}: shown ({})", end(most, "most"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Shown, words) };
             }
             if is_worse {
-                let words = format!("worse than {size}: shown ({})", end(least, "least"));
+                let words = format!("outside the margin of {size}: shown ({})", end(least, "least"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Worse, words) };
             }
             // The true change is unknown, so the arm is not assumed to be better than the baseline.

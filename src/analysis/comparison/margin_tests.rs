@@ -38,11 +38,11 @@ fn a_margin_is_kept_where_the_bound_lies_within_it() {
     use MarginAnswer::{NotJudged, NotShown, Shown, Worse};
     let around = |centre: f64, noise: f64| [-1.0, 0.6, -0.2, 0.9, -0.3].map(|one| centre + noise * one);
     for (metric, centre, noise, answer, words) in [
-        ("ttft_p50", 1.01, 0.002, Shown, "not worse than 2 %: shown (slower by 1"),
-        ("ttft_p50", 0.9, 0.002, Shown, "not worse than 2 %: shown (faster by 9"),
-        ("output_throughput", 0.99, 0.002, Shown, "not worse than 2 %: shown (lower by 1"),
-        ("output_throughput", 0.95, 0.002, Worse, "worse than 2 %: shown (lower by 4"),
-        ("ttft_p50", 1.05, 0.002, Worse, "worse than 2 %: shown (slower by 4"),
+        ("ttft_p50", 1.01, 0.002, Shown, "within the margin of 2 %: shown (slower by 1"),
+        ("ttft_p50", 0.9, 0.002, Shown, "within the margin of 2 %: shown (faster by 9"),
+        ("output_throughput", 0.99, 0.002, Shown, "within the margin of 2 %: shown (lower by 1"),
+        ("output_throughput", 0.95, 0.002, Worse, "outside the margin of 2 %: shown (lower by 4"),
+        ("ttft_p50", 1.05, 0.002, Worse, "outside the margin of 2 %: shown (slower by 4"),
         ("requests", 1.5, 0.1, NotJudged, "has no margin"),
     ] {
         let held = held(metric, &around(centre, noise), 0.02);
@@ -66,7 +66,7 @@ fn shares_have_a_margin_in_points() {
     settle(&mut [&mut test], &with(0.02, true));
     let margin = test.margin.expect("a margin");
     assert_eq!(margin.answer, MarginAnswer::Shown);
-    assert!(margin.words.starts_with("not worse than 2 points: shown (lower by "), "{}", margin.words);
+    assert!(margin.words.starts_with("within the margin of 2 points: shown (lower by "), "{}", margin.words);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
         other => panic!("{other:?}"),
     };
     assert!(missed(gate(slower, None, 0)).starts_with("ttft_p50 slower by 1.0 %"));
-    assert!(missed(gate(slower, Some(0.005), 0)).starts_with("ttft_p50 worse than 0.5 %: shown"));
+    assert!(missed(gate(slower, Some(0.005), 0)).starts_with("ttft_p50 outside the margin of 0.5 %: shown"));
     let errors = missed(gate(alike, Some(0.02), 40));
     assert!(
         errors.starts_with("errors: 120 of 3000 failed, 0 of 3000 of the baseline: higher by 4.0 points ["),

@@ -345,7 +345,7 @@ impl From<curve::Figure> for Figure {
 impl Knee {
     fn of(knee: &curve::Knee, axis: Axis) -> Knee {
         let method = match axis {
-            Axis::Qps => "most throughput over latency",
+            Axis::Qps => "highest throughput / latency",
             Axis::BatchSize => "where the asymptotes for few and for many requests in flight cross",
         };
         match *knee {

@@ -55,7 +55,7 @@ fn told(dataset: At) {
     dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
         dataset.get("entries").differs(
-            "there, this many prompts are generated and sent repeatedly, so a prefix cache may hold them; here each \
+            "AIPerf generates this many prompts and sends them repeatedly, so a prefix cache may hold them; here each \
              request has its own prompt",
         );
         dataset.get("sampling").needless("every request has its own prompt");
@@ -98,7 +98,7 @@ fn output(dataset: At, extra: &Extra) -> Length {
     }
     own.unwrap_or_else(|| {
         let why =
-            "there, the model decides when a response ends; a scenario requests a length, here at most 256 tokens";
+            "in AIPerf, the model decides when a response ends; a scenario requests a length, here at most 256 tokens";
         dataset.notes().differs("no output length", why, 0);
         Length::fixed(OUTPUT, 1, "not set: AIPerf leaves it to the model; default of sweepline".to_owned())
     })
@@ -278,8 +278,9 @@ fn think(dataset: At) -> Option<Field> {
     let value = match &sd {
         None => millis(mean.value),
         Some(sd) => {
-            at.get("stddev")
-                .differs("pauses are lognormal with this mean and deviation; there, normal and never below 0");
+            at.get("stddev").differs(
+                "pauses are lognormal with this mean and deviation; in AIPerf, they are normal and never below 0",
+            );
             format!("{{ lognormal: {{ mean: {}, sd: {} }} }}", millis(mean.value), millis(sd.value))
         }
     };

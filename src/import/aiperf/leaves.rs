@@ -178,7 +178,7 @@ impl<'a> Ledger<'a> {
         for record in self.records.into_inner() {
             match record.fate {
                 Fate::Unread if record.is_replaced => {
-                    self.notes.needless(&record.shown, "every run replaces it", record.line);
+                    self.notes.needless(&record.shown, "every run of the sweep overrides it", record.line);
                 }
                 Fate::Unread if record.origin.starts_with("--") => {
                     let why = "no effect with the other options of this command";

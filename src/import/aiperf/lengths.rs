@@ -93,7 +93,7 @@ impl Bounds {
     fn of(at: At, least: u32) -> Bounds {
         let bound = |key: &str| {
             let said = at.get(key).float()?;
-            at.get(key).differs("there, values beyond a bound are clamped to it; here, they never occur");
+            at.get(key).differs("AIPerf clamps values beyond a bound to it; here, they never occur");
             Some(said.value)
         };
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }

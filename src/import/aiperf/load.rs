@@ -42,7 +42,8 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
         "user_centric" => {
             let users = in_flight(phase.get("users"));
             phase.get("type").differs(
-                "there, each user sends once per users / rate seconds; here, as many requests arrive in total, evenly \
+                "in AIPerf, each user sends once per users / rate seconds; here, as many requests arrive in total, \
+                 evenly \
                  spaced, each the next turn of the longest-waiting conversation, at most one per user at a time",
             );
             let arrivals = Some(Said::default("constant".to_owned(), origin(&kind)));

@@ -333,7 +333,7 @@ pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Ve
     if known.is_none() {
         for more in each.iter().skip(1) {
             more.missing(
-                "there, each request goes to one of them; a `mix` of scenarios with `model: ID` does the same",
+                "AIPerf sends each request to one of them; a `mix` of scenarios with `model: ID` does the same",
             );
         }
     }

@@ -87,8 +87,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
                 arguments.flag("disable-shuffle");
             }
             if of_texts {
-                let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other \
-                    runs";
+                let why =
+                    "text shared by the recorded prompts stays shared, as in vLLM; nothing is shared with other runs";
                 fields.push(Field::new("nonce", "run", why));
             }
             let output = from_extra("output_tokens");

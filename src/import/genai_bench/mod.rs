@@ -421,7 +421,7 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     });
     match found {
         Ok(field) => {
-            let why = "texts still share what they share there; nothing is shared with another run";
+            let why = "texts still share what they share in the file; nothing is shared with another run";
             let output = length.unwrap_or_else(|| {
                 arguments.missing(
                     &said.origin,

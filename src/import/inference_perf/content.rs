@@ -110,7 +110,8 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
         match filter.iter().any(|(_, _, of)| *of == key) {
             true if is_there => {
                 at.differs(
-                    "texts outside min and max are skipped, as there; the filter counts four characters as a \
+                    "texts outside min and max are skipped, as in inference-perf; the filter counts four characters \
+                     as a \
                      token",
                 );
             }
@@ -126,7 +127,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
     }
     match read {
         Ok(value) => {
-            let why = "recorded texts still share what they share there; nothing is shared with another run";
+            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
             let fields = vec![base, Field::new("data", value, origin), Field::new("nonce", "run", why)];
             (name_of(word, "data"), fields)
         }
@@ -286,7 +287,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
             format!("{{ normal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
     };
-    told(at, "max", "there, values beyond min and max are clamped to the bounds; here, they never occur");
+    told(at, "max", "inference-perf clamps values beyond min and max to the bounds; here, they never occur");
     Ok(Length { value, is_fixed: false, origin })
 }
 
@@ -415,14 +416,15 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
             fields.push(Field::new("turns", turns.to_string(), origin));
             if let Some(at) = get(&["enable_multi_turn_chat"]) {
                 at.differs(
-                    "there, a user's conversation lasts to the end of the stage; here, it ends and another one begins",
+                    "in inference-perf, a user's conversation lasts to the end of the stage; here, it ends and \
+                     another one begins",
                 );
             }
         }
         None => {
             if let Some(at) = get(&["num_users_per_system_prompt", "num_prompts_per_group"]) {
                 at.differs(
-                    "there, this many questions per group are sent repeatedly, so a prefix cache may hold \
+                    "inference-perf sends this many questions per group repeatedly, so a prefix cache may hold \
                      them; here, every question is new",
                 );
             }

@@ -103,7 +103,7 @@ fn cap(at: At) -> Option<Said<u32>> {
 
 /// A sweep up to saturation: rates double until requests arrive faster than the server completes them.
 fn saturation(sweep: At, shared: Load) -> Stages {
-    let why = "there, the server is flooded first, then rates up to its throughput are measured; here, rates double \
+    let why = "inference-perf floods the server first and then measures rates up to its throughput; here, rates double \
                up to the first one that saturates the server";
     sweep.differs(why);
     let lasts = sweep.get("stage_duration").and_then(At::seconds).filter(|said| said.value > 0.0);

@@ -186,7 +186,7 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
         }
         (None, Some(said)) if !said.value.trim().is_empty() => said,
         (None, _) => {
-            let remedy = "there, the server is queried; pass it: sweepline import --model ID …";
+            let remedy = "inference-perf queries the server; pass it: sweepline import --model ID …";
             return Err(ImportError::shape(file, "server.model_name is missing", remedy));
         }
     };

@@ -209,7 +209,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
     if let (Some(at), Some(said)) = (root.get("treatment_stop_on_error"), flag("treatment_stop_on_error")) {
         match said.value {
             true => at.missing("an abandoned run does not stop the others, and `run` exits with 6"),
-            false => at.needless("same here: the others continue"),
+            false => at.needless("the others continue here too"),
         }
     }
     if let Some(at) = root.get("validate_failures") {

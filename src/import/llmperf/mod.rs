@@ -71,7 +71,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let name = format!("sonnets-{}-{}", mean(&prompt.value), mean(&output.value));
     let (fields, told) = lengths(prompt, Some(output));
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
-    let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets there, prose here")];
+    let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets in llmperf, prose here")];
     scenario.extend(fields);
     body.add_default("ignore_eos", false.into(), "llmperf's prompt requests the length; the model ends the response");
     scenario.extend(body.fields("openai", notes, command.line));

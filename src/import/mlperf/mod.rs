@@ -108,7 +108,7 @@ fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &s
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;
         if !is_same {
-            settings.needless(said, "same here: prompts are never repeated");
+            settings.needless(said, "prompts are never repeated here either");
         }
         is_same
     });

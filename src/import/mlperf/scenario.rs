@@ -104,7 +104,7 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
             }
         }
     }
-    let field = Field::new("qps", format!("[{rate}]"), format!("{}; Poisson arrivals, as there", said.origin));
+    let field = Field::new("qps", format!("[{rate}]"), format!("{}; Poisson arrivals, as in LoadGen", said.origin));
     (Axis { field, rate: Some(said.value) }, slo(settings))
 }
 
@@ -238,7 +238,8 @@ fn multi_stream(settings: &Settings) -> Axis {
     not_used(settings, "MultiStream", "target_latency", "it only sets the number of queries that LoadGen prepares");
     not_used(settings, "MultiStream", "target_latency_percentile", "results contain all percentiles");
     if let Some(said) = &said {
-        let why = "there, each query waits for the previous query's slowest sample; here, each request follows the \
+        let why = "in LoadGen, each query waits for the previous query's slowest sample; here, each request follows \
+                   the \
                    previous one";
         settings.differs(said, why);
     }

@@ -75,7 +75,7 @@ const OPTIONS: [Known; 38] = [
         Many,
         Needless("`server: { flags: … }` of the endpoint records the flags that it was started with"),
     ),
-    ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait there")),
+    ("enable-multi-batch", Flag, Needless("requests beyond the server's capacity wait in its queue")),
 ];
 
 /// Returns the measurements of a command: a job for each pair of lengths and each batch size.

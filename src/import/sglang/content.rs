@@ -96,11 +96,13 @@ fn random(dataset: &Said<String>, arguments: &Arguments, output: Option<Said<u32
     let (input, given) = (or(arguments, "random-input-len", 1024), or(arguments, "random-output-len", 1024));
     let ratio = ratio(arguments, "random-range-ratio", 0.0);
     if let Some(said) = arguments.text("dataset-path") {
-        arguments
-            .needless(&said.origin, "random prompts are cut from its texts there, and from sweepline's own prose here");
+        arguments.needless(
+            &said.origin,
+            "the tool takes random prompts from its texts; the plan takes them from sweepline's own prose",
+        );
     }
     if arguments.flag("apply-chat-template").is_some() {
-        arguments.needless("--apply-chat-template", "random prompts are sent without it there, too");
+        arguments.needless("--apply-chat-template", "the tool also sends random prompts without it");
     }
     let name = format!("random-{}-{}", input.value, given.value);
     let answers = output.map_or_else(|| spread(&given, &ratio), |said| said.map(Spread::One));
@@ -146,7 +148,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     let origin = format!("{} × {}", groups.origin, each.origin);
     let name = format!("shared-prefix-{}-{}", tokens.value, question.value);
     if let Some(said) = arguments.text("num-prompts") {
-        arguments.needless(&said.origin, "groups × prompts per group are sent, there as here");
+        arguments.needless(&said.origin, "groups × prompts per group are sent, as in the tool");
     }
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
@@ -180,12 +182,13 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     match found {
         Ok(field) => {
             fields.push(field);
-            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
+            let why =
+                "text shared by the recorded prompts stays shared, as in the tool; nothing is shared with other runs";
             fields.push(Field::new("nonce", "run", why));
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             if let Some(context) = context {
-                let why = "prompt and response are bounded together there, and separately here, at four characters per \
-                     token";
+                let why = "the tool bounds prompt and response together; the plan bounds them separately, at four \
+                           characters per token";
                 arguments.missing(&context.origin, why);
             }
         }
@@ -242,7 +245,8 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     match found {
         Ok(field) => {
             let base = Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin));
-            let why = "text shared by the recorded prompts stays shared, as there; nothing is shared with other runs";
+            let why =
+                "text shared by the recorded prompts stays shared, as in the tool; nothing is shared with other runs";
             let mut fields = vec![base, field, Field::new("nonce", "run", why)];
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             let is_templated = arguments.flag("apply-chat-template").is_some();

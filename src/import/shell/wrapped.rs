@@ -26,7 +26,8 @@ const KNOWN: [(&str, bool, &str); 14] = [
     ("timeout", false, "a run ends with its phases"),
     ("stdbuf", false, "output is written immediately"),
 ];
-const ON_HOST: &str = "the benchmark runs on another host there: write the server's address, as seen from here, into `url` of the \
+const ON_HOST: &str = "the script runs the benchmark on another host: write the server's address, as seen from here, \
+                       into `url` of the \
                        endpoint, or run sweepline on that host";
 const IN_CONTAINER: &str = "sweepline sends the requests itself, without a container";
 const CORES: &str = "`sweepline run` is not pinned: put this before it if the client's cores matter";

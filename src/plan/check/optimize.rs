@@ -48,7 +48,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = "`add` writes whole cells, but `optimize` compares settings in equal cells";
+            let message = "`add` writes whole cells, but `optimize` compares settings in otherwise equal cells";
             let remedy = "write the settings as axes of the matrix";
             self.report_key(
                 &steps!["sweeps", name, "add"],

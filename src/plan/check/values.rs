@@ -95,8 +95,9 @@ impl Checker<'_> {
             self.items(&at, field, &list.0);
             let odd = |item: &Item| item.when.is_some() || matches!(item.what, What::Fields(_) | What::Taken(_));
             for (index, _) in list.0.iter().enumerate().filter(|(_, item)| odd(item)) {
-                let message =
-                    format!("the lists of a zip contain plain values, but `{field}` contains a table with more");
+                let message = format!(
+                    "the lists of a zip contain plain values, but `{field}` contains a table with further keys"
+                );
                 let remedy = "put the `when` next to `zip`, or write the axis as a list of tables with a `when` each";
                 let at = [&at[..], &steps![index]].concat();
                 self.report(&at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));

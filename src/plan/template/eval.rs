@@ -211,7 +211,10 @@ impl Evaluator {
                     }
                 }
             } else if let Some(name) = of_plan.first() {
-                let message = format!("`{name}` is known when the plan is read, but `{}` only in a cell", of_cell[0]);
+                let message = format!(
+                    "`{name}` is known when the plan is read, but `{}` only when the cell is known",
+                    of_cell[0]
+                );
                 let remedy = "write separate expressions: \"{{ a }}{{ b }}\"";
                 mistakes.push(Mistake::new(range.clone(), message, remedy));
             } else {

@@ -93,8 +93,10 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
         [] => out.push_str("Nothing else that serves the same requests was measured.\n"),
         ref rejected => {
             out.push_str(match evidence.objective() {
-                Some(_) => "Each at the highest load that holds, else at the lightest measured load:\n\n",
-                None => "Each at its heaviest load, since there is no objective:\n\n",
+                Some(_) => {
+                    "Each is shown at the highest load that holds, or at the lightest measured load if none holds:\n\n"
+                }
+                None => "Each is shown at its heaviest load, because there is no objective:\n\n",
             });
             out.push_str(&overview(evidence, rejected, standings));
             if evidence.objective().is_some() {

@@ -101,9 +101,9 @@ impl<'s> Holding<'s, '_> {
         let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
         let title = format!("Objective: {}{more}", said.join("; "));
         let caption = [
-            "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies \
-             in between; without a line no load is shown to miss, and the limit lies above, among undecided \
-             loads or beyond the measured ones.",
+            "The square is the highest load that holds; the line ends at the lowest load that misses, and the limit \
+             lies in between. Without a line, no load is shown to miss: the limit lies above, among undecided loads \
+             or beyond the measured ones.",
             "Each end rests on a test that is wrong in at most 5 % of cases.",
         ];
         let mut table =

@@ -208,10 +208,11 @@ impl<'s, 'a> One<'s, 'a> {
         let mut said = vec![
             super::over_load::sizes(known.iter().map(|(point, _)| point.rung)),
             format!(
-                "Better is {way}. Grey circles are not on the front: another load is as good in both, and better in one."
+                "Better is {way}. Grey circles are not on the front: another load is as good in both figures and \
+                 better in one."
             ),
         ];
-        let mut details = vec!["Points whose bars overlap may change places.".to_owned()];
+        let mut details = vec!["The order of points whose bars overlap is not certain.".to_owned()];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
         details.extend(spread::bars(&figures));
         if figures.iter().all(|found| found.span().is_none()) {

@@ -178,7 +178,8 @@ impl<'s, 'a> Sum<'s, 'a> {
         }
         shown.extend(self.reasons());
         let mut details = vec![
-            "Each stripe's number is below it, if there is room, and in the legend. There is no interval.".to_owned(),
+            "Each stripe's number is printed below it if there is room, and in the legend. There is no interval."
+                .to_owned(),
             "A part below 0, which is possible within the precision of means, is not drawn; it is in the \
             numbers."
                 .to_owned(),
