@@ -185,7 +185,7 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, the gauges from its page on observability \
+        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, and for the gauges its observability page from \
                  before 2.0; `ignore_eos` and usage were not verified",
         ignore_eos: None,
         sends_ignore_eos: false,
@@ -234,8 +234,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Llamacpp,
         title: "llama.cpp",
-        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a stream recorded from it; \
-                 `ignore_eos` is accepted, but not sent so that earlier results keep their ids",
+        source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a recorded stream; `ignore_eos` is accepted \
+                 but not sent, so that earlier results keep their ids",
         ignore_eos: Some(true),
         sends_ignore_eos: false,
         min_tokens: Some(false),
