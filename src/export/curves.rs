@@ -49,17 +49,17 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
             "on_front_user_gpu",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more tokens/s per user and per accelerator.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_cost_latency",
             Kind::Bool,
             "Whether no other load of the same model and scenario has a lower cost per million output tokens and a lower latency: the first that the objective limits, or p50 of TPOT.",
-        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        ).null("the load lacks one of the two figures, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
             "Names of the percentiles that are computed from few samples in a run of the load (p99 of fewer than 1 \

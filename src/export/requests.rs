@@ -32,7 +32,7 @@ const ROW: [RowColumn; 43] = [
     ("first_output_ns", Int, "Time of the first event with content or tool call.", "never", |r| r.first_output_ns.into()),
     ("last_token_ns", Int, "Time of the last event with text.", "never", |r| r.last_token_ns.into()),
     ("done_ns", Int, "Time of the end of the stream.", "never", |r| r.done_ns.into()),
-    ("ended_ns", Int, "Time at which the request was over, with any outcome.", "it never started", |r| r.ended_ns.into()),
+    ("ended_ns", Int, "Time at which the request ended, with any outcome.", "it never started", |r| r.ended_ns.into()),
     ("dns_ns", Int, "Duration of the name lookup.", "connection reused", |r| r.dns_ns.into()),
     ("connect_ns", Int, "Duration of the TCP handshake.", "connection reused", |r| r.connect_ns.into()),
     ("tls_ns", Int, "Duration of the TLS handshake.", "connection reused, or no TLS", |r| r.tls_ns.into()),

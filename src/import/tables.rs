@@ -160,7 +160,8 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
     let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
     let value = format!("{{ for: {}, min_requests: {fewest}, at_most: {} }}", seconds(SHORTEST), seconds(longest));
-    let origin = format!("{}, {requests}{how}: a minute, and then until one of the two is reached", time.origin);
+    let origin =
+        format!("{}, {requests}{how}: at least a minute, and then until one of the two is reached", time.origin);
     Field::new("measure", value, origin)
 }
 

@@ -19,7 +19,7 @@ impl Threat {
         match self {
             Threat::Verdict => "the verdict: do these numbers hold?",
             Threat::Comparison => "the comparison: is a difference due to the compared variable?",
-            Threat::Tail => "the tail: what is known about it and about other loads?",
+            Threat::Tail => "the tail: is enough known about it and about other loads?",
             Threat::Disclosure => "the disclosure: can others tell what was measured?",
         }
     }

@@ -68,8 +68,8 @@ fn legend(curves: &[Curve]) -> String {
     let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
     let interval = match several {
         true => {
-            "second lines: 95 % intervals, over runs for loads with three or more, else within the run; for two \
-            runs, both values"
+            "second lines: 95 % intervals, over runs for loads with at least three runs, otherwise within the run; \
+             for two runs, both values"
         }
         false => "second lines: 95 % intervals within the run; `repeats` would show the variation between runs",
     };
@@ -159,7 +159,7 @@ fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let notes = [
         few.then(|| FEW.to_owned()),
         none.then(|| format!("n/a with n: too few requests in a run; p50 needs {p50}, p99 {p99}")),
-        bounds.then(|| "> lies among failed requests, which count as slower than every other".to_owned()),
+        bounds.then(|| "> lies among failed requests, which count as slower than all others".to_owned()),
     ];
     notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
 }

@@ -65,7 +65,9 @@ fn line(count: usize, why: &str) -> String {
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
-        Some((_, fewest)) => format!("fewer than {fewest} in a run: a longer `phases: {{ measure }}` yields more"),
+        Some((_, fewest)) => {
+            format!("fewer than {fewest} values in a run: a longer `phases: {{ measure }}` yields more")
+        }
         None => bare.to_owned(),
     }
 }

@@ -144,7 +144,8 @@ impl Conductor<'_> {
         if *theirs == own {
             return Ok(());
         }
-        let what = format!("is sweepline {}, this is {}: install the same version there", theirs.version, own.version);
+        let what =
+            format!("runs sweepline {}, but this is {}: install the same version there", theirs.version, own.version);
         Err(self.crew.wrong(index, &what))
     }
 

@@ -298,7 +298,7 @@ sweeps:
     assert!(text.contains("cheapest for s · output_tokens=8 (model m): a · s · output_tokens=8 and b ·"), "{text}");
     assert!(text.contains("each of these is based on one run"), "{text}");
     let fronts = lab.ok(&["curves", "plan.yaml"]).stdout;
-    assert!(fronts.contains("Pareto front: s · output_tokens=16 (model m): tokens/s of a user"), "{fronts}");
+    assert!(fronts.contains("Pareto front: s · output_tokens=16 (model m): tokens/s per user"), "{fronts}");
     assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");
 
     let none = lab.run(&["capacity", "plan.yaml", "--set", "slo={}"]);

@@ -64,7 +64,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     let made: u64 = after.iter().map(|cell| cell["finished"].as_u64().unwrap()).sum();
     assert_eq!(made, cached.len() as u64);
     assert!(
-        made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known within ")),
+        made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known to within ")),
         "{after:#?}"
     );
     // The same rows, read again: nothing to do, for users, pipelines and locks.
@@ -73,7 +73,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
-    assert!(why.contains("pruned") && why.contains("known within "), "{why}");
+    assert!(why.contains("pruned") && why.contains("known to within "), "{why}");
     // Runs that are requested again are decided again.
     let forced = lab.ok(&["preview", "plan.yaml", "--force", "--format", "json"]).json();
     assert_eq!(forced["totals"]["states"]["pruned"], 0, "{}", forced["totals"]);

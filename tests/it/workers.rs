@@ -252,7 +252,7 @@ fn a_worker_of_another_version_is_refused_by_name() {
     let (lab, ended) = changed("SWEEPLINE_WORKER_VERSION=0.0.7");
     assert!(lab.runs().is_empty());
     let own = env!("CARGO_PKG_VERSION");
-    let told = format!("is sweepline 0.0.7, this is {own}: install the same version there");
+    let told = format!("runs sweepline 0.0.7, but this is {own}: install the same version there");
     assert!(ended.stderr.contains("worker 2 on ") && ended.stderr.contains(&told), "{ended:?}");
 
     let (lab, ended) = changed("SWEEPLINE_WORKER_VERSION= sh -c 'echo Permission denied >&2; exit 9' #");

@@ -18,12 +18,12 @@ pub struct Front {
 /// The fronts.
 pub static FRONTS: [Front; 2] = [
     Front {
-        title: "tokens/s of a user over tokens/s of an accelerator",
+        title: "tokens/s per user against tokens/s per accelerator",
         of: ["output_throughput_per_gpu", "user_throughput_mean"],
         less: [false, false],
     },
     Front {
-        title: "output throughput over p99 of E2E latency",
+        title: "output throughput against p99 of E2E latency",
         of: ["output_throughput", "e2e_p99"],
         less: [false, true],
     },
@@ -34,8 +34,8 @@ pub static FRONTS: [Front; 2] = [
 pub fn money_front(slo: Option<&Slo>) -> Front {
     let limited = slo.and_then(|slo| FIGURES.iter().find(|reading| reading.limit(slo).is_some()));
     let (title, latency) = match limited {
-        Some(reading) => ("cost per million output tokens over the objective's latency", reading.name),
-        None => ("cost per million output tokens over p50 of TPOT", "tpot_p50"),
+        Some(reading) => ("cost per million output tokens against the objective's latency", reading.name),
+        None => ("cost per million output tokens against p50 of TPOT", "tpot_p50"),
     };
     Front { title, of: ["cost_per_million_output_tokens", latency], less: [true, true] }
 }
@@ -46,7 +46,7 @@ pub fn money_front(slo: Option<&Slo>) -> Front {
 pub struct OnFronts {
     /// Whether it is on the front of tokens/s per user over tokens/s per accelerator.
     pub user_over_gpu: Option<bool>,
-    /// Whether it is on the front of output throughput over p99 of E2E latency.
+    /// Whether it is on the front of output throughput against p99 of E2E latency.
     pub throughput_over_p99: Option<bool>,
     /// Whether it is on the front of [`money_front`].
     pub cost_over_latency: Option<bool>,

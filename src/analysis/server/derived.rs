@@ -26,8 +26,8 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "Share of prompt tokens that were found in the prefix cache, of those looked up there in the window.",
     );
     let shared = hits.as_ref().map(|_| {
-        let doc = "Share of the window's prompt tokens that are a prefix shared with earlier requests of the \
-                  run: the maximum that can be found.";
+        let doc = "Share of the window's prompt tokens that are a prefix shared with earlier requests of the run: \
+                   the maximum that a prefix cache can find.";
         let value = reusable.ok_or_else(|| "the shared prefixes of some requests are unknown".to_owned());
         ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
     });

@@ -60,7 +60,7 @@ pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
     if !arms.bound.is_empty() {
-        notes.push(format!("`{a}` and `{b}` also differ in {}: the axis sets both", arms.bound.join(", ")));
+        notes.push(format!("`{a}` and `{b}` also differ in {}, which the axis also sets", arms.bound.join(", ")));
     }
     let samples = |side: usize| arms.runs[side].values().flatten();
     for (side, arm) in arms.names.iter().enumerate() {

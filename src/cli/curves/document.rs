@@ -157,8 +157,8 @@ struct Pareto {
     /// Output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
     /// Cost per million output tokens against the first latency that the objective limits, or without one
-    /// against p50 of TPOT. Null if the load lacks one of the two, was given up, or the server was not
-    /// shown to keep up with it.
+    /// against p50 of TPOT. Null if the load lacks one of the two figures, was given up, or the server was
+    /// not shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 

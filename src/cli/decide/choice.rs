@@ -54,7 +54,7 @@ pub(super) fn chosen(
                     let axis = curve.axis.name();
                     let text = format!(
                         "--accept \"{text}\" selects {selected} of {all} loads of {name}: select one load ({axis} == \
-                         {}), or all to accept the configuration up to the highest that holds",
+                         {}), or all loads, to accept the configuration up to the highest load that holds",
                         loads[0]
                     );
                     return Err(Failure::Usage(text));

@@ -243,10 +243,10 @@ pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Re
     ))
 }
 
-const CONSEQUENCES: &str = "_What follows, who is informed, when this is reviewed: write it here. `sweepline decide` \
+const CONSEQUENCES: &str = "_Write here what follows, who is informed, and when this is reviewed. `sweepline decide` \
                             keeps text outside its markers and regenerates text between them._";
 const OUTCOME: &str = "_Does the hypothesis hold? Were there surprises? Write it here._";
-const STOPPED: &str = "_Why measuring stopped: time, money, a limit that is far away. Write it here._";
+const STOPPED: &str = "_Write here why measuring stopped: time, money, a limit that is far away._";
 const RESTORE: &str =
     "restore the line from version control, or write a new record under another name (-o) and move your prose there";
 

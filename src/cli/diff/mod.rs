@@ -65,8 +65,8 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
         None if args.changes.set_something() => (&unset, Source::file(&a.path)),
         None => {
             let text = format!(
-                "name two plans, or one at a revision to compare it with the current file: {0}@main, or one and values \
-                 to set: {0} --set vars.smoke=true",
+                "name two plans; or one plan at a revision, to compare it with the current file: {0}@main; or one \
+                 plan and values to set: {0} --set vars.smoke=true",
                 args.a
             );
             return Err(Failure::Usage(text));

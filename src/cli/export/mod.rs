@@ -229,11 +229,14 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     }
     if !args.selection.is_everything() && written == Written::Parquet && of_runs && args.output.is_none() {
         return usage(
-            "runs.parquet in the results folder contains every run: name a file for the selected ones, -o FILE".into(),
+            "runs.parquet in the results folder contains every run: name a file for the selected runs, -o FILE".into(),
         );
     }
     if kinds.len() > 1 && written != Written::Xlsx {
-        return usage(format!("{} contains one kind of row: name one in --rows, or use --format xlsx", written.name()));
+        return usage(format!(
+            "{} contains one kind of row: name the kind in --rows, or use --format xlsx",
+            written.name()
+        ));
     }
     if args.wide && kinds.iter().any(|rows| !matches!(rows, Rows::Runs | Rows::Classes)) {
         return usage("--wide is a pivot of runs or classes: remove --rows, or use --rows classes".to_owned());

@@ -30,16 +30,17 @@ use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
 
 /// The rule for given-up runs.
-const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run retries it only \
-                             with --redo given-up, --force, or more retries in the plan";
+const GIVEN_UP_RULE: &str = "the environment spoiled the run as often as the plan's `retries` allow; `run` retries \
+                             it only with --redo given-up, --force, or more retries in the plan";
 /// The rule for orphans.
 const ORPHAN_RULE: &str = "a committed run on one of the plan's endpoints that no cell requests, and that no cell \
                            waiting for an earlier sweep can request";
 /// The rule for pending runs.
 const PENDING_RULE: &str = "another process has locked the results folder and is measuring the run";
 /// The rule for pruned runs.
-const PRUNED_RULE: &str = "run would wait for its endpoint, which is not ready (with --probe), or would skip it, \
-                           because the repeat is not needed, the budget skips its sweep, or its result cannot be read";
+const PRUNED_RULE: &str = "`run` would wait for the run's endpoint, which is not ready (with --probe), or would skip \
+                           the run, because the repeat is not needed, the budget skips its sweep, or its result \
+                           cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -61,7 +61,7 @@ impl RepeatsState {
         let most = cell.runs.len() as u32;
         let end = standing.end.as_ref();
         let half =
-            standing.half.filter(|_| end.is_none()).map(|half| format!(": known within {} so far", percent(half)));
+            standing.half.filter(|_| end.is_none()).map(|half| format!(": known to within {} so far", percent(half)));
         let word = if within.is_some() { "repeat" } else { "round" };
         RepeatsState {
             sweep: series.sweep.to_string(),
@@ -92,7 +92,7 @@ pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -
     let first = cells.clone().next()?;
     let rule = match first.within {
         Some(within) => {
-            format!("until the means of {} are known within {}", first.metrics.join(", "), allowed(within))
+            format!("until the means of {} are known to within {}", first.metrics.join(", "), allowed(within))
         }
         None => "until every metric of the comparison is decided".to_owned(),
     };

@@ -38,7 +38,7 @@ Lints are sorted by what they threaten, starting with the most important:
 
 - the **verdict**: are a run's numbers, or the verdict on the objective, correct?
 - the **comparison**: is a difference due to the compared variable?
-- the **tail**: what is known about the tail, and about other loads and lengths?
+- the **tail**: is enough known about the tail, and about other loads and lengths?
 - the **disclosure**: can others tell what was measured?
 
 In the text output, facts that are not disclosed (M011 to M013) share one line:

@@ -134,12 +134,12 @@ impl Gamma {
             Gamma::Cv(cv) if !within(cv, (1, 1000)) => Some((
                 "cv",
                 "a number from 0.01 to 10",
-                "write one from 0.01 to 10; equal gaps (cv 0) are arrivals: constant",
+                "write a number from 0.01 to 10; for equal gaps (cv 0), write arrivals: constant",
             )),
             Gamma::Burstiness(shape) if !within(shape, (1, 1_000_000)) => Some((
                 "burstiness",
                 "a number from 0.01 to 10000",
-                "write one from 0.01 to 10000; 1 is poisson, and equal gaps (inf) are arrivals: constant",
+                "write a number from 0.01 to 10000; 1 is poisson; for equal gaps (inf), write arrivals: constant",
             )),
             _ => None,
         }

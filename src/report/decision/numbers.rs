@@ -131,8 +131,8 @@ fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
     let parts = [
         Some(
-            "In square brackets: 95 % intervals, over runs for loads with three or more, else within the run; \
-            for two runs, both values."
+            "In square brackets: 95 % intervals, over runs for loads with at least three runs, otherwise within the \
+             run; for two runs, both values."
                 .to_owned(),
         ),
         is_open.then(|| "Latencies of open loops are from the schedule.".to_owned()),

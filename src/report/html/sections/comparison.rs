@@ -29,7 +29,7 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     else {
         let why = match sources.comparison {
             Some(_) => "no cell has both arms yet",
-            None => "the plan declares none: compare: { by: AXIS, baseline: VALUE }",
+            None => "the plan declares no comparison: compare: { by: AXIS, baseline: VALUE }",
         };
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     };

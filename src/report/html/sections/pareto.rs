@@ -50,8 +50,9 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if drawn + left == 0 {
-        let why = "this needs two loads with both figures at which the server was shown to keep up: throughput, and \
-                   the speed of a user or the p99 of E2E; or a price, and the latency of the objective";
+        let why = "this needs two loads at which the server was shown to keep up and both figures are known: \
+                   throughput, and the speed of a user or the p99 of E2E; or a price, and the latency of the \
+                   objective";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
