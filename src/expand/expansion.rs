@@ -1,4 +1,4 @@
-//! The runs of a plan: the fixed ones, and those that measurements may select.
+//! The runs of a plan: fixed runs, and runs that measurements may select.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,34 +17,34 @@ use super::series::{CellEnd, Series};
 pub struct Expansion {
     /// The runs; a run of two sweeps appears twice, with the same id.
     pub runs: Vec<PlannedRun>,
-    /// Runs of which measurements decide which are executed; the selected ones are in `runs` once
+    /// Pools of runs from which measurements select. Selected runs are in `runs` once
     /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
+    /// Cells that are not runs or not runs yet, because they depend on the findings of earlier sweeps.
     pub pending: Vec<Pending>,
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
-    /// determines which are skipped.
+    /// determines which of them are skipped.
     pub series: Vec<Series>,
-    /// Runs after the end of their cell, with the reason; by sweep and id.
+    /// Runs that come after the end of their cell, by sweep and id, with the reason.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
     /// Skipped sweeps, with the reason.
     pub(super) left_out: HashMap<String, String>,
-    /// For each sweep, in declared order, the sweeps it comes after.
+    /// For each sweep, in declared order, the sweeps that it comes after.
     pub after: Table<Vec<String>>,
     /// For each endpoint, the resource that its runs occupy: runs on one resource never overlap.
     pub resources: Table<String>,
-    /// Sweeps that compare launched servers: their runs keep their order, however many server starts
-    /// that requires.
+    /// Sweeps that compare launched servers. Their runs keep their order, however many server starts
+    /// this requires.
     pub server_rounds: BTreeSet<String>,
 }
 
 impl Expansion {
-    /// Every run that the plan may need: the fixed ones, and those that measurements may select.
+    /// Every run that the plan may need: the fixed runs, and the runs that measurements may select.
     pub fn possible(&self) -> impl Iterator<Item = &PlannedRun> {
         self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
     }
 
-    /// Stores when cells end, for each series and each of its cells.
+    /// Stores the end of each cell of each series.
     pub fn end_early(&mut self, ends: Vec<Vec<Option<CellEnd>>>) {
         self.pruned.clear();
         for (series, ends) in self.series.iter_mut().zip(ends) {

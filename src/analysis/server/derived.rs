@@ -1,4 +1,4 @@
-//! Figures computed from several series: shares, energy and energy per token.
+//! Figures that are computed from several series: shares, energy and energy per token.
 
 use crate::telemetry::canonical::{Canonical, Unit, canonical};
 
@@ -7,7 +7,7 @@ use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
-/// Energy from the growth of counters, and from the integral of power.
+/// Names of the energy figures: from the growth of counters, and from the integral of power.
 pub(super) const BY_COUNTER: &str = "energy_by_counter";
 pub(super) const BY_POWER: &str = "energy_by_power";
 /// Output tokens per joule.
@@ -69,7 +69,7 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 
-/// Uses the counter if there is one, else the integral of the power; the name specifies which.
+/// Uses the counter if there is one, or else the integral of the power. The name states which.
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";

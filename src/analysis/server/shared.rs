@@ -1,4 +1,4 @@
-//! Whether a process other than the server's own was on its GPUs.
+//! Checks whether a process other than the server's own used its GPUs.
 
 use crate::rows::{Facts, GpuReadings, OtherProcess};
 
