@@ -78,7 +78,7 @@ fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let is_none = |field: &Field| field.value == "{ within: 0s }";
     if let Some(at) = of_client.filter(|at| around.ready.is_some() || is_none(&fields[*at])) {
         let field = fields.remove(at);
-        notes.needless(&field.origin, "the plan waits for a server that it starts, at every start");
+        notes.needless(&field.origin, "at every start of a server, the plan waits until it is ready");
     }
     fields.extend(around.ready.clone());
 }

@@ -198,8 +198,9 @@ fn fewest(group: &Group, notes: &Notes) {
     let Some(fewest) = counts.iter().map(|said| said.value).min() else { return };
     let is_counted = group.measure().is_some_and(|field| field.value.contains("min_requests"));
     if is_counted && counts.iter().any(|said| said.value != fewest) {
-        let why =
-            format!("a sweep has one window: it holds at least {fewest} requests of each load, the minimum of these");
+        let why = format!(
+            "a sweep has one window: here, at least {fewest} requests of each load, the smallest of these numbers"
+        );
         notes.differs(&together(counts.iter().map(|said| said.origin.as_str())), &why, 0);
     }
 }
@@ -356,7 +357,10 @@ impl Group {
         if !self.is_open || self.search.is_some() || points.is_empty() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
-            let origin = format!("{prompts}{how}: 2 minutes, or until it holds that number, at most 10");
+            let origin = format!(
+                "{prompts}{how}: 2 minutes, or longer until the window holds that number of requests, at most 10 \
+                 minutes"
+            );
             return Field::new("measure", value, origin);
         }
         let times: Vec<f64> = points.iter().map(time).collect();
@@ -403,7 +407,7 @@ impl Group {
         }
         if !self.caps.is_empty() {
             let said = together(self.caps.iter().map(|cap| cap.origin.as_str()));
-            let origin = format!("{said}: requests beyond it wait, and their wait counts");
+            let origin = format!("{said}: requests beyond the cap wait, and their waiting time counts");
             let values: Vec<String> = self.caps.iter().map(|cap| cap.value.to_string()).collect();
             matrix.push(Field::new("batch_size", format!("[{}]", values.join(", ")), origin));
         }

@@ -32,7 +32,9 @@ pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     let format = format.unwrap_or_else(|| Said::default(default.to_owned(), "default of AIPerf"));
     let path = dataset.get("path").text();
     let Some(path) = path else {
-        dataset.get("records").missing("texts must be in a file: write them there, and `data: { file: FILE }`");
+        dataset
+            .get("records")
+            .missing("texts must be in a file: write them to a file, and name it with `data: { file: FILE }`");
         return Ok(stand_in("records", dataset, extra, "its texts are in the configuration"));
     };
     match trace_format(&format.value) {

@@ -124,7 +124,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
         "input_sequence_length" => "datasets.default.prompts.isl.mean",
         "batch_size" => "datasets.default.prompts.batch_size",
         _ => {
-            let why = "every request gets a new prompt, so their number is not a setting";
+            let why = "every request gets a new prompt, so the number of prompts is not a setting";
             ledger.notes.missing(&kind.origin, why, asked.command.line);
             return Ok(());
         }

@@ -40,7 +40,7 @@ fn told(root: At, body: At) {
     root.get("plot").needless("`report` and `curves --plot` draw; `export --rows requests` has the data for any plot");
     body.get("artifacts")
         .needless("every run is stored, one row per request, under `--results DIR`; `export` and `report` show them");
-    let stored = "`export` passes results on";
+    let stored = "`export` writes results for other tools";
     for key in ["otel", "mlflow", "wandb"] {
         body.get(key).missing(&format!(
             "nothing is sent to other services during runs; {stored}, `--metrics-addr` serves live metrics"

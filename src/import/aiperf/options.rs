@@ -45,8 +45,9 @@ pub(super) const WARM: Target = Needless("load rises in `fill` and settles in `s
 const SEEDED: Target = Needless("all cells of a repeat get the same requests");
 const TRACE: Target = Lost("a trace is replayed as recorded: `trace: { file, speed, window }`");
 const AGENTS: Target = Lost("agent traces are not replayed; `data` of conversations with `base: D` comes closest");
-const SENT: Target =
-    Lost("nothing is sent to other services; `export` passes results on, `--metrics-addr` serves live metrics");
+const SENT: Target = Lost(
+    "nothing is sent to other services; `export` writes results for other tools, `--metrics-addr` serves live metrics",
+);
 const SEARCH: Target = Lost("`search: { qps: { from, to, within } }` of a sweep finds the highest load under an `slo`");
 const GRADED: Target = Lost("responses are not graded; `record: { text: true }` stores them");
 const NETWORK: Target =

@@ -366,7 +366,9 @@ fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
     match read {
         Ok(path) => Field::new("tokenizer", path, &other.origin),
         Err(_) => {
-            name.differs("the server counts with its own; `tokenizer: FOLDER` of the model counts with local files");
+            name.differs(
+                "the server counts with its own tokenizer; `tokenizer: FOLDER` of the model counts with local files",
+            );
             Field::new("tokenizer", "server", format!("{}: replaced by the server's own", other.origin))
         }
     }

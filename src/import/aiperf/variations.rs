@@ -64,7 +64,8 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
         "zip" => side_by_side(place, tree, &paths(place, lists)?, ledger),
         "scenarios" => scenarios(place, &tree, (at.get("runs"), &sweep), ledger),
         _ => {
-            let why = "its points come from a search or a random sequence; the plan has only the base: write a list \
+            let why = "the points of this sweep come from a search or a random sequence, so the plan has only the \
+                       base values: write a list \
                        of values, or `search` of a sweep for the highest load under an `slo`";
             at.missing(why);
             magic(place, tree, ledger)

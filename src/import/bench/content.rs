@@ -163,7 +163,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
     match dataset.value.as_str() {
         "random" => random(arguments),
         "random-mm" => {
-            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures");
+            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without images");
             random(arguments)
         }
         "random-rerank" => {
@@ -309,7 +309,7 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
              on_bad: skip, filter: { languages: [GPT-4], output_tokens: { min: 1 } }"
                 .to_owned(),
-            ": its lengths, in sweepline's prose; of GPT-4 with a response, as vLLM takes them (the filter reads \
+            ": its lengths, in sweepline's prose; only requests of GPT-4 with a response, as in vLLM (the filter reads \
              Model as `language`)",
         ),
         "hf" => return Err(to_fetch(&value, arguments)),

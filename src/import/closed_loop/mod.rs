@@ -180,7 +180,7 @@ impl JsonReader<'_> {
             }
         }
         let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests \
-                    end (drain); requests cross every border.";
+                    end (drain); requests may span the boundaries of phases.";
         draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });
         Ok(())
     }

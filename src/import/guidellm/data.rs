@@ -64,7 +64,7 @@ pub(super) fn read(
         "trace_synthetic" | "trace_minimal" | "trace_mooncake" | "trace" => trace(source, around),
         "json_file" | "csv_file" | "text_file" | "parquet_file" | "file" => file(source, at, asked, around),
         _ => {
-            let why = "this is skipped: nothing is downloaded, and no pictures, speech or third-party documents are \
+            let why = "this is skipped: nothing is downloaded, and no images, speech or third-party documents are \
                        sent; `data: { file: FILE }` of a scenario sends a data set from the plan's folder";
             source.missing(why);
             None

@@ -139,7 +139,10 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
                as many numbers of requests in flight, from 1 to the maximum";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
-        strategy.needless("requests in flight have no arrivals; `qps` with `arrivals: constant` or `poisson` has");
+        strategy.needless(
+            "loads in requests in flight have no arrival process; `qps` has one, with `arrivals: \
+                           constant` or `poisson`",
+        );
     }
     let count = steps.value.min(most.value).clamp(2, 1000);
     let mut all: Vec<u32> = (0..count)

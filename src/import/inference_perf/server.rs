@@ -208,7 +208,7 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
             });
             read.map_or_else(
                 |_| {
-                    at.differs("the server counts with its own; `tokenizer: FOLDER` counts with local files");
+                    at.differs("the server counts with its own tokenizer; `tokenizer: FOLDER` counts with local files");
                     Field::new("tokenizer", "server", format!("{}: replaced by the server's own", said.origin))
                 },
                 |path| Field::new("tokenizer", path, &said.origin),
@@ -218,7 +218,7 @@ fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
         _ => Field::new(
             "tokenizer",
             "server",
-            "default of inference-perf: the model's own, with which the server counts",
+            "default of inference-perf: the model's own tokenizer, with which the server counts",
         ),
     }
 }

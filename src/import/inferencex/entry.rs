@@ -72,7 +72,7 @@ impl<'a> Entry<'a> {
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
-        let given = "start it by its recipe and use its address: a plan with this `url` for its endpoint measures it";
+        let given = "start it by its recipe; a plan whose endpoint has its address as `url` measures it";
         if is("disagg") {
             return Some(format!(
                 "prefill and decode are separate servers behind a router, on several nodes; a plan starts one server \

@@ -198,7 +198,8 @@ fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
         )
     };
     let drawn = format!("{{ prompt: {}, output: {} }}", range(isl.0, SHORTEST), range(osl.0, 1));
-    let origin = format!("{}, {}: at least 0.8 of it, from its workflow's random-range-ratio", isl.1, osl.1);
+    let origin =
+        format!("{}, {}: at least 0.8 of this length, from the random-range-ratio of its workflow", isl.1, osl.1);
     let fields = vec![
         Field::new("base", "B1", "random prompts that differ"),
         Field::new("lengths", drawn, origin),

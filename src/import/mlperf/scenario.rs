@@ -225,7 +225,7 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     });
     settings.differs(
         &said,
-        "Offline sends all samples at once and measures to the last response; here, as many are kept in flight",
+        "Offline sends all samples at once and measures to the last response; here, the same number is kept in flight",
     );
     let origin = format!("{}: all samples of the query at once", said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: rate.map(|said| said.value) }

@@ -44,7 +44,7 @@ pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<
     match dataset.value.as_str() {
         "random" | "random-ids" => Some(random(&dataset, arguments, output)),
         "image" => {
-            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without pictures");
+            arguments.missing(&dataset.origin, "the plan sends text of the same lengths, without images");
             Some(random(&dataset, arguments, output))
         }
         "generated-shared-prefix" => Some(shared_prefix(&dataset, arguments, output)),
@@ -52,7 +52,7 @@ pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<
         "custom" | "openai" => file(&dataset, arguments, folder, output),
         "mooncake" => trace(&dataset, arguments, folder),
         _ => {
-            let why = "this command is skipped: the data set has pictures or its own format; `data: { file: FILE }` \
+            let why = "this command is skipped: the data set has images or its own format; `data: { file: FILE }` \
                        of a scenario sends one in the plan's folder";
             arguments.missing(&dataset.origin, why);
             None

@@ -64,7 +64,7 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
     let why = "this command is skipped: it runs the engine in its own process, without a server; \
-               `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
+               `sglang.bench_serving` without a rate sends the load over HTTP, and `launch` of the endpoint starts the \
                server";
     context.notes.missing(program, why, asked.command.line);
     Vec::new()

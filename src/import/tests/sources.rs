@@ -183,7 +183,7 @@ fn several_numbers_of_requests_and_one_seed_are_told() {
     let text = "for n in 1 2 4; do vllm bench serve --model m --max-concurrency $n --num-prompts $((n * 100)); done\nvllm bench serve \
                 --model m --max-concurrency 8 --num-prompts 100 --seed 7\n";
     let made = ok(text);
-    lists(&made.differs, "it holds at least 100 requests of each load, the minimum of these");
+    lists(&made.differs, "here, at least 100 requests of each load, the smallest of these numbers");
     lists(&made.differs, "a plan has one seed");
     let even = ok("for n in 1 2; do vllm bench serve --model m --max-concurrency $n --num-prompts 100 --seed 7; done");
     assert!(!even.differs.iter().any(|one| one.contains("fewest") || one.contains("seed")), "{:?}", even.differs);
