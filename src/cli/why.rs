@@ -96,9 +96,9 @@ pub(super) struct ExplainedRun {
     id: String,
     #[serde(skip)]
     name: String,
-    /// The action for it under the plan, as in `preview`; orphan if it is not part of the plan;
-    /// without a plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
-    /// is pruned, one that a search does not request not_asked.
+    /// The action for it under the plan, as in `preview`; orphan if it is not part of the plan; without a
+    /// plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips is pruned,
+    /// and a run that a search does not request is not_asked.
     state: &'static str,
     /// The reason.
     reason: String,

@@ -77,7 +77,7 @@ pub struct Config {
     /// End responses after this many tokens, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub eos_after: Option<u32>,
-    /// Probability of each token to be the last, unless the request sets ignore_eos
+    /// Probability that a token is the last one, unless the request sets ignore_eos
     #[arg(help_heading = ANSWERS, long, value_name = "SHARE", default_value = "0%")]
     pub eos_rate: Share,
     /// How a chat stream opens: role with "", role with text, role with null

@@ -27,7 +27,7 @@ pub struct ShowArgs {
     /// A run: any unambiguous prefix of its id (`list` shows ids)
     #[arg(value_name = "RUN")]
     run: String,
-    /// Judge it under this plan: its thresholds, objectives and prices
+    /// Judge the run under this plan: by its thresholds, objectives and prices
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) struct Document {
 pub(super) struct OneRun {
     /// The name of its folder: the first digits of its id.
     id: String,
-    /// The result for it.
+    /// The outcome for this run.
     outcome: Outcome,
 }
 

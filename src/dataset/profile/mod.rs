@@ -94,7 +94,7 @@ pub struct Prefixes {
     pub(crate) block_tokens: u32,
     /// Requests whose beginnings are known.
     pub requests: u64,
-    /// Share of their prompt tokens with which an earlier request began: an unlimited prefix cache could
+    /// Share of their prompt tokens that an earlier request also began with: an unlimited prefix cache could
     /// serve this much.
     pub reusable_share: f64,
     /// Groups of requests with the same first block, by the size of a group.

@@ -48,7 +48,7 @@ pub struct Finding {
     /// Last line; null for the file as a whole and if the end is not known.
     #[schemars(range(min = 1))]
     pub end_line: Option<usize>,
-    /// The column after its last character, in characters; null like `end_line`.
+    /// The column after its last character, in characters; null if `end_line` is null.
     #[schemars(range(min = 1))]
     pub end_column: Option<usize>,
     /// The remedy: what to write instead.
