@@ -37,7 +37,7 @@ const ROW: [RowColumn; 43] = [
     ("connect_ns", Int, "Duration of the TCP handshake.", "connection reused", |r| r.connect_ns.into()),
     ("tls_ns", Int, "Duration of the TLS handshake.", "connection reused, or no TLS", |r| r.tls_ns.into()),
     ("stamp", Text, "Source of the receive timestamps: user or kernel.", "", |r| r.stamp.name().into()),
-    ("read_delay_ns", Int, "Our read − kernel's timestamp at the first token.", "user timestamps", |r| r.read_delay_ns.into()),
+    ("read_delay_ns", Int, "Time of our read minus the kernel's timestamp, at the first token.", "user timestamps", |r| r.read_delay_ns.into()),
     ("outcome", Text, "Outcome of the request.", "", |r| r.outcome.name().into()),
     ("http_status", Int, "Status of the response.", "no response", |r| r.http_status.into()),
     ("error", Text, "The error.", "no error", |r| r.error.clone().into()),

@@ -224,11 +224,12 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
         }
     };
     let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
-    let why = "vLLM spreads the levels between the throughput of one request at a time and of all at once; here \
+    let why = "vLLM spreads the levels between the throughput of one request at a time and that of all requests at \
+               once; here \
                requests in flight rise from 1 to all prompts by a constant factor per level, and rates double until \
                the server no longer keeps up (`stop: saturated`)";
     arguments.differs("serve_workload", why);
-    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
+    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all requests at once");
     let mut all = Vec::new();
     for around in each {
         if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {

@@ -64,7 +64,7 @@ pub const METRICS: [Metric; 41] = [
     single(["request_throughput", "request throughput", "completed requests whose last token fell inside the window / window length", "empty window"], RequestsPerSecond, Higher, Log),
     single(["derived_server_throughput", "derived throughput", "mean user throughput × batch size", "open loop, or nothing completed"], TokensPerSecond, Higher, Log),
     single(["achieved_rate", "achieved rate", "requests sent in the window / window length", "empty window"], RequestsPerSecond, Neither, Log),
-    single(["arrived_rate", "arrived rate", "requests that arrived in the window, by the actual schedule / window length: the counterpart of the declared rate", "closed loop, or empty window"], RequestsPerSecond, Neither, Log),
+    single(["arrived_rate", "arrived rate", "requests that arrived in the window, according to the actual schedule / window length; compare it with the declared rate", "closed loop, or empty window"], RequestsPerSecond, Neither, Log),
     single(["achieved_concurrency", "achieved concurrency", "time average over the window of requests in flight", "empty window"], Requests, Neither, Plain),
     single(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Tokens, Neither, Log),
     single(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, the request failed, or it was not alone"], Millis, Lower, Log),

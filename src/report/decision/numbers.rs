@@ -267,8 +267,8 @@ fn costs(evidence: &Evidence) -> String {
     out.push_str(&format!("\nMoney is in {currency}, for an instance that runs at the highest load that holds.\n"));
     if unpriced {
         out.push_str(
-            "n/a: the plan declares neither `price_per_hour` nor `owned` for that endpoint, or no \
-            watts, and `telemetry` has no energy for it.\n",
+            "n/a: the plan declares neither `price_per_hour` nor `owned` for that endpoint; or it declares no watts, \
+             and `telemetry` has no energy for it.\n",
         );
     }
     out

@@ -383,8 +383,8 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
         metric: latency.and_then(|(key, name, _)| Some(Link { key: find(key)?.key, title: name })),
         numbers: numbers(pulse, latency),
         caption: format!(
-            "{phases}; the window is shaded. {} parts of {} s: for latencies the minimum and the maximum of \
-             each part are drawn, for the rest its mean. {failures}",
+            "{phases}; the window is shaded. {} parts of {} s: for latencies, the minimum and the maximum of each \
+             part are drawn; for the rest, its mean. {failures}",
             pulse.in_flight.len(),
             digits(pulse.part_s),
         ),

@@ -279,7 +279,8 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let mut said = vec![sizes(with_runs().map(|(_, rung)| rung))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
         let mut details = vec![format!(
-            "{STEPS} steps of {by}; 95 % intervals, for two repeats both values, show on hover and in the numbers."
+            "{STEPS} steps of {by}; 95 % intervals (for two repeats, both values) are shown on hover and in the \
+             numbers."
         )];
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
@@ -314,7 +315,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             "objective",
         ];
         let caption = format!(
-            "{}, 95 % intervals, for two repeats both values; {}{}",
+            "{}, 95 % intervals (for two repeats, both values); {}{}",
             self.title(),
             self.configuration.name,
             self.part

@@ -254,7 +254,7 @@ impl<'s, 'a> One<'s, 'a> {
         let columns = ["configuration", "axis", "load#"].into_iter().chain(keys.iter().map(String::as_str));
         let columns: Vec<&str> = columns.chain(["on the front"]).collect();
         let mut table =
-            Table::new(format!("{}, 95 % intervals, for two repeats both values", self.front.title), &columns);
+            Table::new(format!("{}, 95 % intervals (for two repeats, both values)", self.front.title), &columns);
         for point in points {
             let mut row =
                 vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];
