@@ -14,9 +14,9 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     let mut columns = vec![
         text("plan", "Name of the plan.").null("exported without one"),
         text("sweep", "Name of the sweep.").null("exported without a plan"),
-        text("endpoint", "The plan's name of the endpoint."),
-        text("model", "The plan's name of the model."),
-        text("scenario", "The plan's name of the scenario."),
+        text("endpoint", "Name of the endpoint in the plan."),
+        text("model", "Name of the model in the plan."),
+        text("scenario", "Name of the scenario in the plan."),
         Column::new("cap", Kind::Int, "In-flight cap of an open loop.").null("no cap, or a closed loop"),
     ];
     let mut others = vec![

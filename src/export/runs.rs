@@ -32,7 +32,7 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
     if by_class {
-        columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
+        columns.push(text("class", "Class of the mix: the name of its scenario in the plan."));
     }
     columns.extend(label_columns(&further.axes, &others));
     columns.extend(others);
@@ -145,15 +145,19 @@ pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
-        text("endpoint", "The plan's name of the endpoint."),
-        text("model", "The plan's name of the model."),
-        text("scenario", "The plan's name of the scenario."),
-        Column::new("batch_size", Kind::Int, "Requests in flight of a closed loop, or the cap of an open one.")
-            .null("an open loop without a cap"),
+        text("endpoint", "Name of the endpoint in the plan."),
+        text("model", "Name of the model in the plan."),
+        text("scenario", "Name of the scenario in the plan."),
+        Column::new(
+            "batch_size",
+            Kind::Int,
+            "Requests in flight in a closed loop, or the in-flight cap of an open loop.",
+        )
+        .null("an open loop without a cap"),
         Column::new("qps", Kind::Float, "Declared arrivals per second.").null("a closed loop").label(),
     ];
     columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
-    columns.push(Column::new("repeat", Kind::Int, "Number of the repeat in its cell, from 0."));
+    columns.push(Column::new("repeat", Kind::Int, "Number of the repeat within its cell, from 0."));
     columns.push(text("run_id", "The full RunId."));
     columns.push(Column::new("attempt", Kind::Int, "Number of the attempt at the run, from 1."));
     columns

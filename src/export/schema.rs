@@ -30,8 +30,7 @@ pub fn text() -> String {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sweepline export --format json",
-        "description": "Rows of one kind, the columns in this order in every format. A run's further axes are \
-            columns before `repeat`; an axis with the name of another column is called axis_<name>. Rows of \
+        "description": "Rows of one kind, with the columns in this order in every format. A run's other axes are columns before `repeat`; an axis with the name of another column is called axis_<name>. Rows of \
             runs and classes have further columns if some run has them: declared.<fact> and read_back.<flag> of \
             its server, failed.<kind>, the number of requests with this failure, server.<figure>, metrics \
             reported by the server, and parts.<part>, where the time of requests went.",
