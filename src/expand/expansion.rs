@@ -58,7 +58,8 @@ impl Expansion {
         }
     }
 
-    /// Stores which sweeps are skipped, and why; their cells that wait for a result are skipped too.
+    /// Stores which sweeps are skipped, and why. Cells of these sweeps that wait for a result are
+    /// skipped too.
     pub fn leave_out(&mut self, sweeps: Vec<(String, String)>) {
         self.left_out = sweeps.into_iter().collect();
         for pending in self.pending.iter_mut().filter(|pending| pending.state == Waits::Pending) {
@@ -74,7 +75,7 @@ impl Expansion {
     }
 
     /// The reason why a run is not needed: its sweep is skipped, or it comes after the end of its cell.
-    /// Its result may exist nevertheless.
+    /// The run may nevertheless have a result.
     pub fn why_pruned(&self, run: &PlannedRun) -> Option<&str> {
         self.why_left_out(run).or_else(|| self.why_behind(run))
     }
@@ -83,7 +84,7 @@ impl Expansion {
         self.pruned.get(&run.sweep)?.get(&run.id).map(String::as_str)
     }
 
-    /// The number of rounds after which a cell of a comparison ended; `None` while it continues, and if
+    /// The number of rounds after which a cell of a comparison ended; `None` if it has not ended, or if
     /// it cannot end early.
     pub fn rounds_of(&self, sweep: &str, cell: &Cell) -> Option<u32> {
         let cells = self.series.iter().filter(|series| *series.sweep == *sweep).flat_map(|series| &series.cells);
@@ -91,8 +92,8 @@ impl Expansion {
         its.next()?.end.as_ref().map(|end| end.after)
     }
 
-    /// Adds the selected members of each pool, given by their positions in it, to the runs, at the place
-    /// of the sweep.
+    /// Adds the selected members of each pool, given by their positions in the pool, to the runs at the
+    /// place of the sweep.
     pub fn choose(&mut self, chosen: &[Vec<usize>]) {
         self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
         for (pool, chosen) in self.pools.iter().zip(chosen) {
@@ -104,8 +105,8 @@ impl Expansion {
         self.runs = runs;
     }
 
-    /// The same expansion with every member of every pool in the runs, and for each pool the positions
-    /// of its members there. Runs keep their places.
+    /// The same expansion with every member of every pool among the runs, and for each pool the
+    /// positions of its members among them. Existing runs keep their order.
     pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
         let mut whole = self.clone();
         let mut places = Vec::with_capacity(self.pools.len());

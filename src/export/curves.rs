@@ -8,7 +8,7 @@ use crate::plan::Slo;
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
+/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
@@ -74,7 +74,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The energy of its GPUs.
+/// The columns for the energy of its GPUs.
 fn of_energy() -> [Column; 2] {
     let null = "no run counts, one of the runs has no energy (not scraped, or a gap in the window), or their energy \
                 was measured in different ways";
@@ -86,8 +86,8 @@ fn of_energy() -> [Column; 2] {
     ]
 }
 
-/// The four columns of a figure; for a percentile of a latency also its lower bound if it lies among
-/// failures.
+/// The four columns of a figure. A percentile of a latency has one more column, for its lower bound if it
+/// lies among failures.
 fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
@@ -111,8 +111,8 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
     columns
 }
 
-/// The meaning of a figure, and for latencies their starting point: the column of the same name in `runs`
-/// always counts from the send.
+/// The meaning of a figure and, for latencies, their starting point. The column of the same name in
+/// `runs` always counts from sending.
 fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {
@@ -131,8 +131,8 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves, on the fronts under this objective. `axes` are the further axes of any of the
-/// runs (`run_row::axes`).
+/// All loads of all curves, and whether they are on the fronts under this objective. `axes` lists the
+/// further axes of any of the runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
     let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();
@@ -170,7 +170,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        // A load that lacks a figure is neither on a front nor off it.
+        // For a load that lacks a figure, it is unknown whether it is on the front.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
         on.cost_over_latency.map_or(Cell::Null, Cell::Bool),

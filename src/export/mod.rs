@@ -1,4 +1,5 @@
-//! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
+//! Tables as CSV, XLSX, JSON, Markdown and Parquet. Every table is a `Sheet`, and every format is one
+//! small file.
 
 pub(crate) mod breakdown;
 pub(crate) mod charts;

@@ -12,7 +12,8 @@ use super::breakdown::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// A column of the row itself: name, kind, meaning, when it is null (empty if never), value.
+/// A column of the row itself: its name, kind, meaning, when it is null (empty if it never is), and
+/// value.
 type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow) -> Cell);
 
 /// The row's own columns, named as in `requests.parquet`.
@@ -63,7 +64,7 @@ const ROW: [RowColumn; 43] = [
     ("measured", Bool, "Whether the request belongs to the measurement.", "", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
 ];
 
-/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
+/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
@@ -76,7 +77,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The column of the response's stalls.
+/// The column for the stalls of the response.
 fn stalled_column() -> Column {
     let doc = "Excess over the response's median gap between tokens, for gaps longer than five times the median.";
     let null = "fewer than eight gaps, tokens in bunches, or a failed request";
@@ -93,8 +94,8 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs
-/// (`run_row::axes`); `runs` may read each row lazily, so that only a few are in memory.
+/// All requests of runs of `plan`, in the order given. `axes` lists the further axes of any of the
+/// runs (`run_row::axes`). `runs` may read each row lazily, so that only a few rows are in memory.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
     plan: Option<&'a str>,

@@ -1,6 +1,6 @@
-//! `runs.parquet`: one row per run with every metric that needs no plan. Derived only from stored data,
-//! sorted by run, with fixed writer properties: if it is deleted and rebuilt, it is identical byte for
-//! byte.
+//! `runs.parquet`: one row per run with every metric that needs no plan. It is derived only from stored
+//! data, sorted by run and written with fixed writer properties, so a rebuilt file is identical byte
+//! for byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -71,7 +71,7 @@ impl Default for Arms {
     }
 }
 
-/// Deviation of a run's logarithm.
+/// Standard deviation of a run's logarithm.
 const DEVIATION: f64 = 0.02;
 
 impl Arms {

@@ -1,4 +1,5 @@
-//! Disturbances of a measurement: a server that logs, a client on the same host, a generator at its limit.
+//! Rules about disturbances of a measurement: a server that logs, a client on the same host, or a generator
+//! at its limit.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
@@ -44,7 +45,7 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     }
     let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
     let version = facts.iter().find_map(|(name, value)| match value {
-        // As numbers, 0.10 and 0.1 would be the same.
+        // As numbers, 0.10 and 0.1 would be equal.
         Scalar::Text(text) if name == "version" => Some(text.clone()),
         _ => None,
     })?;
