@@ -227,7 +227,8 @@ fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -
     members.sort_by_key(|row| row.scheduled_ns);
     let carried = facts.open_loop.then(|| Carried::new(Flight::of(rows, facts).averages(PARTS), facts));
     if let Some(swings) = carried.as_ref().map(|carried| carried.swings).filter(|swings| *swings < SWINGS) {
-        let text = format!("requests in flight rose and fell {swings} times; comparing TTFT and E2E takes {SWINGS}");
+        let text =
+            format!("requests in flight rose and fell {swings} times; the comparison of TTFT and E2E needs {SWINGS}");
         *unchecked = Some(text);
     }
     let all = [(Metric::Ttft, "TTFT (ms)"), (Metric::Tpot, "TPOT (ms)"), (Metric::E2eFromSchedule, "E2E (ms)")];

@@ -81,8 +81,12 @@ fn of_energy() -> [Column; 2] {
     let tokens = "Output tokens per joule of the GPUs, over the windows of the runs.";
     [
         Column { unit: "tokens/J", ..Column::new("tokens_per_joule", Kind::Float, tokens).null(null) },
-        Column::new("energy_by", Kind::Text, "The source of their energy: counter, or power (its integral).")
-            .null(null),
+        Column::new(
+            "energy_by",
+            Kind::Text,
+            "The source of the GPUs' energy: counter, or power (the integral of the power).",
+        )
+        .null(null),
     ]
 }
 

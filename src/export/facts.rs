@@ -123,7 +123,7 @@ impl DeclaredFacts {
             text("precision", "Number format of the model as the plan declares it.").null(undeclared),
             text(
                 "tokenizer",
-                "SHA-256 of the tokenizer's files that counted tokens; `server` if the server was to count.",
+                "SHA-256 of the files of the tokenizer that counted tokens; `server` if the server was to count.",
             )
             .null("no tokenizer: lengths are estimates"),
             length(

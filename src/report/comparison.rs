@@ -107,7 +107,7 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
 fn method(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Holm => "Holm",
-        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: 5 % of the findings are false",
+        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: on average, 5 % of the findings are false",
     }
 }
 

@@ -136,8 +136,8 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
 fn prompts(facts: &Facts) -> String {
     let Some(shortest) = facts.shortest_prompt else { return String::new() };
     wrapped(&format!(
-        "prompts: the text around a prompt leaves no room for fewer than {shortest} tokens; shorter requested \
-         prompts have {shortest}"
+        "prompts: with the text around them, prompts have at least {shortest} tokens; shorter requested prompts have \
+         {shortest}"
     ))
 }
 

@@ -129,7 +129,7 @@ fn ids(lab: &Lab) -> Vec<String> {
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first"), "{preview}");
+    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first start"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);

@@ -109,8 +109,10 @@ impl Guardrail {
             return "n/a: no repeat was measured on both arms".to_owned();
         };
         let (from, to) = (self.baseline, self.arm);
-        let counts =
-            format!("{} of {} failed, {} of {} of the baseline", to.failed, to.requests, from.failed, from.requests);
+        let counts = format!(
+            "{} of {} failed, compared with {} of {} of the baseline",
+            to.failed, to.requests, from.failed, from.requests
+        );
         let interval = format!("[{}, {}]", points(low), points(high));
         match self.outcome {
             Outcome::Worse => format!("{counts}: higher by {} points {interval}", points(difference)),

@@ -119,7 +119,8 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
     assert!(missed(gate(slower, Some(0.005), 0)).starts_with("ttft_p50 outside the margin of 0.5 %: shown"));
     let errors = missed(gate(alike, Some(0.02), 40));
     assert!(
-        errors.starts_with("errors: 120 of 3000 failed, 0 of 3000 of the baseline: higher by 4.0 points ["),
+        errors
+            .starts_with("errors: 120 of 3000 failed, compared with 0 of 3000 of the baseline: higher by 4.0 points ["),
         "{errors}"
     );
     match gate(noisy, Some(0.02), 0) {

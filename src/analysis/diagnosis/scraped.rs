@@ -110,7 +110,7 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing = "no run has the server's queue; this needs responses that report it, or `telemetry` of an \
+    let missing = "no run has data on the server's queue; this needs responses that report it, or `telemetry` of an \
                    engine whose page has \
                    `queue_seconds`, or `requests_waiting` and `requests_running`";
     let absent = "less than a quarter of the mean TTFT is spent in the server's queue, or less than a quarter \

@@ -26,7 +26,8 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "Share of prompt tokens that were found in the prefix cache, of those looked up there in the window.",
     );
     let shared = hits.as_ref().map(|_| {
-        let doc = "Share of the window's prompt tokens that are a prefix shared with earlier requests of the run: \
+        let doc = "Share of the window's prompt tokens that belong to a prefix shared with earlier requests of the \
+                   run: \
                    the maximum that a prefix cache can find.";
         let value = reusable.ok_or_else(|| "the shared prefixes of some requests are unknown".to_owned());
         ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
@@ -96,6 +97,6 @@ fn per_token(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure 
         Some(tokens) if tokens > 0.0 => Ok(joules / tokens),
         _ => Err("no output token in the window".to_owned()),
     });
-    let doc = "Energy of all GPUs in the window per output token that the client received in it.";
+    let doc = "Energy of all GPUs in the window per output token that the client received in the window.";
     ServerFigure::new("joules_per_output_token", Unit::Joules, doc, value)
 }

@@ -74,7 +74,7 @@ impl Whole {
         let Whole { name, requests, mean_ms, parts } = self;
         let title = name.to_uppercase();
         let or_begun =
-            if *name == "ttft" { "(with SGLang: of the requests whose first token came in the window)" } else { "" };
+            if *name == "ttft" { " (with SGLang: of the requests whose first token came in the window)" } else { "" };
         let of_all = format!("Mean {title} from the schedule of the requests that ended in the window{or_begun}.");
         let count = format!("Number of requests that the parts of {title} cover.");
         let share = format!("Share of mean {title} that is neither unassigned nor unknown.");

@@ -29,8 +29,9 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     let name = |at: usize| evidence.name(at);
     for best in cheapest(evidence.configurations, None) {
         let doubts = doubts(evidence.configurations, &best, None, &name);
-        items
-            .extend(doubts.iter().map(|doubt| sentence(&inert(&format!("Which is cheapest is not certain: {doubt}")))));
+        items.extend(
+            doubts.iter().map(|doubt| sentence(&inert(&format!("It is not certain which is cheapest: {doubt}")))),
+        );
     }
     items.extend(evidence.mixed.iter().map(|note| sentence(&prose(note))));
     items.extend(first(evidence.lints.iter().map(|lint| format!("Methodology lint: {lint}"))));

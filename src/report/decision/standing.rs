@@ -85,7 +85,9 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
     let (outcome, words) = match (rung.judged().and_then(|judged| judged.answer()), below) {
         (Some(Judgement::Holds), None) => (Outcome::Holds, format!("{axis} {load} holds")),
         (Some(Judgement::Holds), Some(misses)) => {
-            let words = format!("{axis} {load} holds, and the lighter {axis} {misses} misses, so it is not counted");
+            let words = format!(
+                "{axis} {load} holds, but the lighter {axis} {misses} misses, so the heavier load is not counted"
+            );
             (Outcome::Undecided, words)
         }
         (Some(Judgement::Misses), _) => (Outcome::Misses, format!("{axis} {load}: {}", why())),

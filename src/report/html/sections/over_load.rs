@@ -231,7 +231,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         details.push(match self.marks {
             [] => "The vertical axis begins at 0.".to_owned(),
             _ => format!(
-                "Lines, with the meaning of values: {}.",
+                "Lines and the meaning of their values: {}.",
                 self.marks.iter().map(ScaleMark::said).collect::<Vec<_>>().join(", ")
             ),
         });

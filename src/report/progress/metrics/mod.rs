@@ -173,7 +173,7 @@ impl SweepMetrics {
         for (state, count) in states {
             text.sample("sweepline_runs", &[("state", state)], count as f64);
         }
-        let help = "Endpoints that the sweep waits for: their servers start, are busy or do not respond yet.";
+        let help = "Endpoints that the sweep waits for: their servers are starting, busy or not yet responding.";
         text.family("sweepline_endpoints_waited_for", Kind::Gauge, help);
         text.sample("sweepline_endpoints_waited_for", &[], now.waiting.len() as f64);
         if let Some(left) = now.left_s {
