@@ -64,7 +64,7 @@ impl Checker<'_> {
                 "scenario `{name}` cycles through one text (`order: tile`), which fits into every \
                                    cache"
             );
-            let remedy = "write more `groups` than the cache can hold: groups × tokens above its size in tokens";
+            let remedy = "write more `groups` than the cache can hold: groups × tokens must exceed its size in tokens";
             self.report(&at("groups"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

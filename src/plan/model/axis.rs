@@ -60,9 +60,9 @@ const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     (
         "batch_size",
         Kind::Whole(1, 100_000),
-        "Requests kept in flight (the concurrency): a closed loop; together with `qps`, a cap.",
+        "Requests kept in flight (the concurrency) in a closed loop; together with `qps`, an in-flight cap.",
     ),
-    ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
+    ("qps", Kind::Rate(1_000_000), "Requests started per second in an open loop."),
     ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),

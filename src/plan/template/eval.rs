@@ -352,7 +352,7 @@ fn multiplied_variable(
 
 fn numbers_only(at: usize) -> Mistake {
     let message = "`*` multiplies numbers; an expression with `*` cannot contain texts or lists";
-    Mistake::new(at..at + 1, message, "write texts outside the braces: \"{{ n * 2 }}s\"")
+    Mistake::new(at..at + 1, message, "write text outside the braces: \"{{ n * 2 }}s\"")
 }
 
 /// Converts an error of the engine to a message for users.
