@@ -348,7 +348,7 @@ impl Evidence<'_> {
         Ok(state.map(|_| {
             let [cached, declared] = [cached, declared].map(|share| format!("{:.1}%", share * 100.0));
             let text = format!(
-                "by the server's metrics, {cached} of prompt tokens came from its prefix cache over the run; the \
+                "by the server's metrics, {cached} of prompt tokens came from its prefix cache during the run; the \
                  run's prompts share {declared}"
             );
             (State::Suspect, text)

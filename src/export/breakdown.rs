@@ -23,7 +23,7 @@ impl Part for Bucket {
             Column::new(
                 "by",
                 Kind::Text,
-                "What the requests of the row have in common: prompt_tokens or output_tokens.",
+                "The property that the requests of the row have in common: prompt_tokens or output_tokens.",
             ),
             Column::new(
                 "tokens",

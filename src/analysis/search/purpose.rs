@@ -66,7 +66,7 @@ impl Purpose {
         match self {
             Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
             Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
-            Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
+            Purpose::WellAbove => "shows that the server does not meet the objective again at higher loads",
             Purpose::Confirm => "a run with a longer window at the load that was found",
             Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
             Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",

@@ -23,7 +23,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "prefix_hit_share",
         "prefix_cache_hits",
         "prefix_cache_queries",
-        "Share of prompt tokens that were found in the prefix cache, of those looked up there in the window.",
+        "Share of the prompt tokens looked up in the prefix cache in the window that were found there.",
     );
     let shared = hits.as_ref().map(|_| {
         let doc = "Share of the window's prompt tokens that belong to a prefix shared with earlier requests of the \
@@ -36,7 +36,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "spec_accepted_share",
         "spec_accepted",
         "spec_drafts",
-        "Share of tokens that were accepted, of those that speculative decoding proposed in the window.",
+        "Share of the tokens proposed by speculative decoding in the window that were accepted.",
     );
     let energy = energy(scraped);
     let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));

@@ -97,7 +97,7 @@ const CLIENT: Named = ("client", "From the schedule to sending, without connecti
 const CONNECTION: Named =
     ("connection", "Name lookup, TCP and TLS handshake if a connection was opened for a request; else 0.");
 pub(super) const NETWORK: Named =
-    ("network", "One round trip to the server, measured by TCP under load: request there, response back.");
+    ("network", "One round trip to the server, measured by TCP under load: the way there and back.");
 pub(super) const OUTSIDE: Named = (
     "outside_server",
     "From sending to receiving, minus the server's own time and, if known, one round trip: proxies, HTTP handling.",
