@@ -101,13 +101,13 @@ def make(folder, runs):
     size = os.path.getsize(os.path.join(source, "run.json"))
     print(f"made {len(planned)} runs in {time.monotonic() - start:.0f} s; a run.json has {size} bytes", flush=True)
     open(os.path.join(place, "made"), "w").close()
-    # Files that were just written are not remembered.
+    # The index of runs omits files that were written just now.
     time.sleep(12)
     return place
 
 
 def once(command, folder, env=None):
-    """Returns wall seconds, CPU seconds, MiB and the last line on stderr."""
+    """Returns the wall time and CPU time in seconds, the peak memory in MiB, and the lines on stderr."""
     start = time.monotonic()
     with open(os.path.join(folder, "out"), "wb") as out, open(os.path.join(folder, "err"), "wb") as err:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})})

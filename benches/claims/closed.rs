@@ -1,5 +1,5 @@
 //! Closed loops: a fixed number of slots, each of which sends its next request after the response to the
-//! last one; the server's speed is correlated from request to request.
+//! previous one. The server's speed is correlated from request to request.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -4,7 +4,7 @@ use super::grid::{Cell, Given, QUANTILES, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille, percent};
 
 /// The minimum coverage of available intervals. The next constant is the minimum share of runs with long
-/// windows that have one.
+/// windows for which an interval is available.
 const COVERS: f64 = 0.92;
 const GIVEN: f64 = 0.95;
 

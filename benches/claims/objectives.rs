@@ -1,5 +1,5 @@
-//! Objectives: how often a missed limit is reported as met, and one that is just met as missed; and how
-//! often a limit with half the allowed share above it is reported as met.
+//! Objectives: how often a missed limit is reported as met, how often a limit that is just met is reported as
+//! missed, and how often a limit with half the allowed share above it is reported as met.
 
 use super::grid::{ALLOWED, Answers, Cell, Objective, SERVICES, WINDOWS};
 use super::table::{Promises, Table, per_mille};
@@ -22,8 +22,8 @@ pub fn print(cells: &[Cell]) -> bool {
             let Objective { beyond, exact, half } = objective;
             promises.at_most(|| format!("false \"holds\", {}", name()), beyond.holds, beyond.runs, WRONG);
             promises.at_most(|| format!("false \"misses\", {}", name()), exact.misses, exact.runs, WRONG);
-            // The effective size of a run is the one that the run itself reports, not the one that only
-            // many runs together show.
+            // The effective size is that reported by the run itself, not the true size, which only many runs
+            // together show.
             let (enough, holding) = half.worth;
             promises.at_least(|| format!("\"holds\", {}", name()), holding, enough, POWER);
         }
@@ -91,8 +91,8 @@ fn by_percentile(cells: &[Cell]) -> Table {
     table
 }
 
-/// Returns, by effective requests × allowed share, the number of cells, and of those whose runs decide
-/// often enough.
+/// Returns, by effective requests × allowed share, the number of cells and the number of cells whose runs
+/// decide often enough.
 fn power(cells: &[Cell]) -> Table {
     const CLASSES: [(f64, f64); 5] = [(0.0, 30.0), (30.0, 60.0), (60.0, 120.0), (120.0, 240.0), (240.0, f64::INFINITY)];
     let mut table = Table::new([
