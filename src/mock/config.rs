@@ -24,8 +24,8 @@ pub struct Config {
     /// balancer [default: sweepline's own]
     #[arg(help_heading = LISTENING, long = "version-says", value_name = "VERSION,…", value_delimiter = ',')]
     pub versions: Vec<String>,
-    /// Name of a served model, may be given several times; requests for others get a 404 [default:
-    /// any name]
+    /// Name of a served model; may be given several times. Requests for other models get a 404 [default: any
+    /// name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
     /// The bearer key that requests must have; `None` requires no key.
