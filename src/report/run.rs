@@ -80,7 +80,7 @@ fn head(line: &Line) -> String {
     let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
-        "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut\n",
+        "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut at drain\n",
         counts.requests, counts.completed, counts.failed, counts.cut
     ) + &failures(&line.metrics.failures)
 }

@@ -118,8 +118,8 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
         };
         Some(looked(growth, &[run], text))
     };
-    let missing = "no run with one request in flight and a second load with 2 or more and at least twice as many, \
-                   and no limit on TPOT or ITL in `slo`";
+    let missing = "no run with one request in flight and a load of at least twice as many (2 or more), and no limit \
+                   on TPOT or ITL in `slo`";
     let absent = || "TPOT at concurrency one is within its limit".to_owned();
     found(evident.curves.iter().map(look), missing, absent)
 }

@@ -28,7 +28,8 @@ fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
 fn fewest(all: Vec<At>) -> Option<At> {
     let number = |at: &At| at.peek().json().as_f64().unwrap_or(f64::MAX);
     let least = all.iter().copied().min_by(|a, b| number(a).total_cmp(&number(b)))?;
-    let why = "all loads of a sweep share one window, with the smallest of these; a separate sweep has its own \
+    let why = "all loads of a sweep share one window, here with the smallest of these values; a separate sweep has \
+               its own \
                `phases` next to its matrix";
     all.iter().filter(|one| number(one) != number(&least)).for_each(|one| one.differs(why));
     for one in &all {

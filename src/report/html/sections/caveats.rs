@@ -76,7 +76,7 @@ fn short_window(sources: &Sources) -> Option<String> {
     let shortest = seconds.reduce(f64::min).filter(|seconds| *seconds < SHORT_WINDOW_S)?;
     Some(format!(
         "Windows are short: the shortest run was measured for {} s, and variation over a minute or more is not \
-        visible in it.",
+         visible.",
         digits(shortest)
     ))
 }

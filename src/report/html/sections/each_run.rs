@@ -179,7 +179,7 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPa
         (
             "requests",
             format!(
-                "{} in the window: {} completed, {} failed, {} of them cut",
+                "{} in the window: {} completed, {} failed, {} of them cut at drain",
                 counts.requests, counts.completed, counts.failed, counts.cut
             ),
         ),
