@@ -1,4 +1,5 @@
-//! The aspect of a result that a lint puts in doubt; this determines its rank among others.
+//! The aspect of a result that a lint puts in doubt. It determines the rank of the lint among
+//! others.
 
 /// The threats, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -7,9 +8,10 @@ pub(crate) enum Threat {
     Verdict,
     /// Whether a difference is due to the compared variable.
     Comparison,
-    /// The tail, and loads and lengths other than the measured ones.
+    /// Whether the results apply to the tail, and to loads and lengths other than the measured
+    /// ones.
     Tail,
-    /// Whether others can tell what was measured.
+    /// Whether others can determine what was measured.
     Disclosure,
 }
 

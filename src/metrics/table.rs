@@ -6,7 +6,7 @@ use super::Unit::{self, Millis, Money, Ratio, Requests, RequestsPerSecond, Share
 use super::jitter::DEFINITION;
 use super::{Kind, Metric, Of};
 
-/// Minimum number of requests from which gaps are representative of other requests (METRICS).
+/// Minimum number of requests for their gaps to be representative of other requests (METRICS).
 const FEWEST_REQUESTS_OF_GAPS: u64 = 30;
 
 /// Key, title, definition, and when it is null.
@@ -29,26 +29,27 @@ const fn of_plan(words: MetricText, unit: Unit, better: Better, scale: Scale) ->
     metric(Kind::OfPlan, words, unit, better, scale)
 }
 
-/// A time per request.
+/// A metric that is a time for each request.
 const fn time(words: MetricText, null_of_request: &'static str, scale: Scale) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, Millis, Lower, scale)
 }
 
-/// A rate per request.
+/// A metric that is a rate for each request.
 const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, TokensPerSecond, Higher, Log)
 }
 
-/// The gaps of all requests.
+/// The metric of the gaps of all requests.
 const fn gaps(words: MetricText) -> Metric {
     let null_of_request = "a request has one per gap";
     let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };
     metric(kind, words, Millis, Lower, Log)
 }
 
-/// Every metric of a run: single values first, then distributions. Columns of exports have this order.
+/// Every metric of a run: single values first, then distributions. Columns of exports are in this
+/// order.
 #[rustfmt::skip]
 pub const METRICS: [Metric; 41] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], Neither),

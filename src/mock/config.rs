@@ -1,4 +1,4 @@
-//! The configuration of the mock: figures, shape of the stream, faults.
+//! The configuration of the mock: its figures, the shape of its streams, and its faults.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use super::fault::Fault;
 use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// The heading of `--help` shared with the command.
+/// The heading in `--help` that is shared with the command.
 pub const LISTENING: &str = "Listening";
 const TIMING: &str = "Timing";
 const PREFIX_CACHE: &str = "Prefix cache";
 const ANSWERS: &str = "Responses";
-/// The contents of the log are under this heading, too.
+/// The settings for the contents of the log are also under this heading.
 pub const WIRE: &str = "Bytes on the wire";
 const FAULTS: &str = "Faults";
 
@@ -163,7 +163,7 @@ impl Config {
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// Only the flags.
+        /// Parses only the flags.
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
@@ -174,7 +174,7 @@ impl Default for Config {
 }
 
 /// How a chat stream opens. A chunk without text is written when the request gets its slot, well before the
-/// first token, to expose clients that mistake it for one.
+/// first token, to expose clients that mistake the chunk for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FirstChunk {
     /// A chunk with the role and `content: ""`, as vLLM and SGLang send it.
@@ -185,7 +185,7 @@ pub enum FirstChunk {
     Empty,
 }
 
-/// Where a stream reports the usage, if `stream_options.include_usage` requests it.
+/// Where a stream reports the usage if `stream_options.include_usage` requests it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UsagePosition {
     /// In a separate chunk with empty `choices`, after the finish chunk, as OpenAI and vLLM do.
@@ -196,11 +196,12 @@ pub enum UsagePosition {
     WithContent,
     /// In the chunk with the last text, and again in a separate one.
     Both,
-    /// In every chunk with text, increasing, and in a separate one, like vLLM's `continuous_usage_stats`.
+    /// In every chunk with text, with increasing counts, and in a separate chunk, like vLLM's
+    /// `continuous_usage_stats`.
     Every,
-    /// Nowhere, whatever the request specifies.
+    /// Nowhere, regardless of the request.
     Never,
-    /// In a separate chunk, even without a request for it.
+    /// In a separate chunk, even if it is not requested.
     Always,
 }
 
@@ -221,7 +222,7 @@ pub enum Vocabulary {
     Plain,
     /// Words of two to four bytes per character.
     Utf8,
-    /// Words that JSON has to escape: quotes, backslashes, `\u` sequences and surrogate pairs.
+    /// Words that JSON must escape: quotes, backslashes, `\u` sequences and surrogate pairs.
     Escaped,
 }
 
@@ -239,9 +240,9 @@ pub enum Cut {
 pub enum Tokenize {
     /// As in vLLM: texts and chats.
     Vllm,
-    /// As in SGLang: texts, or lists of them.
+    /// As in SGLang: texts, or lists of texts.
     Sglang,
-    /// As in llama.cpp: texts, and /apply-template converts a chat to one.
+    /// As in llama.cpp: texts; /apply-template converts a chat to a text.
     #[value(name = "llama.cpp")]
     LlamaCpp,
     /// Not available.

@@ -27,7 +27,7 @@ impl Page {
         self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Writes a line; `more` are labels before the others.
+    /// Writes a line; `more` contains labels that precede the others.
     fn line(&mut self, name: &str, more: &str, value: f64) {
         let labels = &self.labels;
         // Python's client writes every value with a decimal point.
@@ -50,8 +50,8 @@ impl Page {
     }
 }
 
-/// Returns the metrics of a server; without a prefix cache its figures are 0. `load` is the number of
-/// running and waiting requests, if they are reported.
+/// Returns the metrics of a server. Without a prefix cache, the figures of the cache are 0. `load`
+/// contains the numbers of running and waiting requests, if these are reported.
 pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>, served: &Served) -> String {
     let mut page = Page::of(config);
     if let Some((running, waiting)) = load {
@@ -94,7 +94,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     page.text
 }
 
-/// Writes the figures of the prefix cache, and of the tokens that requests hold there.
+/// Writes the figures of the prefix cache and of the tokens that requests occupy.
 fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Served) {
     let counters = cache.map(Cache::counters).unwrap_or_default();
     if let Some(tokens) = config.prefix_cache {
@@ -163,7 +163,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
         }
-        // Every metric has its header once, and there are no other comments.
+        // Every metric has its header exactly once, and there are no other comments.
         let heads = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
         assert_eq!((heads, text.lines().filter(|line| line.starts_with('#')).count()), (17, 34));
     }

@@ -1,4 +1,5 @@
-//! Arrivals of a sweep: numbers within their ranges, profiles that send requests, and rates in one unit.
+//! Checks of a sweep's arrivals: numbers are within their ranges, profiles send requests, and rates have
+//! one unit.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -9,7 +10,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Maximum number of steps or points; more than these are a trace.
+/// Maximum number of steps or points; a longer profile should be a trace.
 const MOST_STEPS: usize = 1_000;
 const MOST_POINTS: usize = 10_000;
 
@@ -81,7 +82,7 @@ impl Checker<'_> {
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
-        // The previous point may have been reported already.
+        // The previous point may already have been reported.
         let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Endpoints and models: the server can be reached, no secret is exposed, and the model has an id wherever
-//! it is used.
+//! Checks of endpoints and models: servers must be reachable, no secret may be exposed, and a model must
+//! have an id wherever it is used.
 
 use std::path::{Component, Path};
 
@@ -77,7 +77,7 @@ impl Checker<'_> {
 
     fn server(&mut self, name: &str, endpoint: &Endpoint) {
         let at = steps!["endpoints", name];
-        // An unknown key in it may have been meant as `url` or `engine: mock`.
+        // An unknown key of the endpoint may have been meant as `url` or `engine: mock`.
         let damaged = self.tree.walk(&at).node.is_damaged();
         let is_served = endpoint.url.is_some() || endpoint.launch.is_some() || self.is_given(&at, "launch");
         if !is_served && endpoint.engine != Engine::Mock && !damaged {
@@ -138,7 +138,7 @@ impl Checker<'_> {
         let Some(path) = ready.path.as_deref().filter(|path| !path.starts_with('/')) else { return };
         let at = steps!["endpoints", name, "ready", "path"];
         let message = format!("`{path}` is not a path of the server: it does not begin with /");
-        // A whole address, or a path without its slash.
+        // The text is a whole address, or a path without its leading slash.
         let tail = reqwest::Url::parse(path).map_or_else(|_| format!("/{path}"), |url| url.path().to_owned());
         self.report(&at, Diagnostic::new(Code::Url, message).remedy(format!("write `{tail}`")));
     }
@@ -228,7 +228,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks every model by itself; whether its ids suffice is checked where it is used.
+    /// Checks every model on its own. Whether its ids suffice is checked where the model is used.
     pub(super) fn models(&mut self, plan: &Plan) {
         for (name, model) in &plan.models {
             let at = steps!["models", name.as_str()];
@@ -275,7 +275,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a model that is measured on an endpoint whose engine has no id in the model.
+    /// Reports a model that is measured on an endpoint but has no id for the endpoint's engine.
     pub(super) fn model_on(&mut self, plan: &Plan, model: &str, endpoint: &str) {
         let (Some(found), Some(server)) = (plan.models.get(model), plan.endpoints.get(endpoint)) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {

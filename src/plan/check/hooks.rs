@@ -1,5 +1,5 @@
-//! Hooks of endpoints, and the state that their servers must reset: requests, commands, texts that cells
-//! fill in.
+//! Checks of hooks of endpoints, and of the state that their servers must reset: requests, commands, and
+//! texts that cells fill in.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};

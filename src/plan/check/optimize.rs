@@ -1,4 +1,5 @@
-//! The best settings of a server: the requirements of the search on the plan, and what conflicts with it.
+//! Checks of searches for the best settings of a server: their requirements on the plan, and conflicting
+//! fields.
 
 use super::checker::{Checker, steps};
 use super::names::fields;

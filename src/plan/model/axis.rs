@@ -16,7 +16,7 @@ use crate::units::{Decimal, Nanos};
 /// The kind of values of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Names of entries of a table of the plan.
+    /// Names of entries in a table of the plan.
     Name(&'static str),
     /// Whole numbers within these bounds.
     Whole(u32, u32),
@@ -137,12 +137,12 @@ pub(crate) fn kind(name: &str) -> Option<Kind> {
 }
 
 impl Kind {
-    /// Whether its values are numbers.
+    /// Whether the values of the axis are numbers.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Parameter(..))
     }
 
-    /// Whether a value is one of this kind (names are looked up elsewhere).
+    /// Whether a value has this kind (names are looked up elsewhere).
     pub(crate) fn takes(self, value: &Scalar) -> bool {
         match (self, value) {
             (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,
@@ -203,7 +203,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// The page of plans lists every axis once, and nothing else.
+    /// The page about plans lists every axis once, and nothing else.
     #[test]
     fn the_page_of_plans_lists_just_these_axes() {
         let page = include_str!("../../../docs/PLAN.md");

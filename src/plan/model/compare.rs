@@ -1,4 +1,4 @@
-//! The cells that a plan intends to compare, and the metrics for it.
+//! The cells that a plan intends to compare, and the metrics of the comparison.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -50,8 +50,8 @@ pub struct Compare {
     pub sequential: bool,
 }
 
-/// Whether a share can be a margin: no run can show that an arm is not worse by 0 %, and 100 % less
-/// leaves nothing.
+/// Whether a share can be a margin. No run can show that an arm is not worse by 0 %, and with 100 % less
+/// nothing is left.
 pub fn is_margin(share: Share) -> bool {
     share > Share::percent(0) && share < Share::percent(100)
 }
@@ -73,7 +73,7 @@ const ENDS: [(&str, Percentile); 6] = [
 
 /// Suffixes of columns that are not part of a metric's name.
 const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
-/// Appended to lists of metrics.
+/// Text that is appended to lists of metrics.
 const PERCENTILES: &str = "; for metrics of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
 /// The name of a metric of a run, or of a metric of requests with or without a percentile:
@@ -88,7 +88,7 @@ pub struct MetricName {
 }
 
 impl MetricName {
-    /// A single value of a run: the median if this is a metric of requests without a percentile.
+    /// A single value of a run. It is the median if this is a metric of requests without a percentile.
     pub fn or_median(self) -> MetricName {
         let is_of_requests = metrics::find(self.key).is_some_and(|metric| metric.kind.is_distribution());
         let median = is_of_requests.then_some(Percentile::P50);
@@ -104,7 +104,7 @@ impl FromStr for MetricName {
     }
 }
 
-/// Every key, metrics of runs first.
+/// Every key, with the metrics of runs first.
 fn keys() -> impl Iterator<Item = &'static str> + Clone {
     METRICS.iter().map(|metric| metric.key)
 }
@@ -134,8 +134,7 @@ fn remedy(text: &str) -> String {
     if text.contains("total") {
         return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
     }
-    // A percentile may be any suffix, and other columns of exports use a suffix of their own in its
-    // place.
+    // Any percentile may be the suffix. Other columns of exports have their own suffix in its place.
     let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
     let end = text.split('_').find(is_end);
     let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();

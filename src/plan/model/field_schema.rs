@@ -36,7 +36,7 @@ pub(crate) fn above_zero(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<AboveZero>()
 }
 
-/// The type of such a duration, used only in schemas.
+/// The type of a duration above zero, used only in schemas.
 pub(crate) struct AboveZero;
 
 impl JsonSchema for AboveZero {

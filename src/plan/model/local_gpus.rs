@@ -1,4 +1,4 @@
-//! The GPUs of the machine that sweepline runs on, as `telemetry` of an endpoint reads them.
+//! The GPUs of the machine on which sweepline runs, as read by `telemetry` of an endpoint.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -71,7 +71,7 @@ impl GpuSource {
 pub struct GpuId(pub String);
 
 impl GpuId {
-    /// Whether this can be a GPU: a number, or text that begins like the UUID of a GPU or of a MIG
+    /// Whether this can be a GPU: a number, or a text that begins like the UUID of a GPU or of a MIG
     /// instance.
     pub fn is_one(&self) -> bool {
         let GpuId(text) = self;
