@@ -23,13 +23,14 @@ pub(crate) fn guarded(cell: &CellAnswer) -> String {
     format!("{mark}{}{p}", guardrail.words)
 }
 
-/// The same in Markdown.
+/// The same sentence in Markdown.
 pub(crate) fn guarded_markdown(cell: &CellAnswer) -> String {
     let mark = if cell.guardrail.outcome == Outcome::Worse { "**" } else { "" };
     format!("errors: {mark}{}{mark}", escaped(&guarded(cell)))
 }
 
-/// The effects over all cells, one row per arm and metric; empty if there are too few cells.
+/// The effects over all cells, with one row for each arm and metric; empty if there are too few
+/// cells.
 pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
@@ -49,7 +50,7 @@ pub(super) fn text(family: &Family) -> String {
     format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 4]))
 }
 
-/// The same in Markdown.
+/// The same table in Markdown.
 pub(super) fn markdown(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();

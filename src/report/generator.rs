@@ -1,4 +1,4 @@
-//! The record of a run's own generator, in a few lines.
+//! Describes a run's own generator in a few lines.
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
@@ -7,7 +7,7 @@ use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
-/// The block of the page; empty if nothing was recorded.
+/// Renders the block of the page; empty if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
     if !facts.workers.is_empty() {
         return workers(facts);

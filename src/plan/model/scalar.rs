@@ -1,6 +1,6 @@
-//! Values of several types: an axis takes numbers and names, a model one id or several. Their visitors
-//! are written by hand because serde's derive for untagged enums loses the location of an error and the
-//! expected types.
+//! Values of several types: an axis accepts numbers and names, and a model accepts one or several ids.
+//! Their visitors are written by hand, because serde's derive for untagged enums loses the location of
+//! an error and the expected types.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::units::{Decimal, Forms};
 pub enum Scalar {
     /// true or false.
     Bool(bool),
-    /// A number, exact.
+    /// An exact number.
     Number(Decimal),
     /// A text.
     Text(String),

@@ -1,4 +1,4 @@
-//! When a series of loads ends early.
+//! The rule by which a series of loads ends early.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

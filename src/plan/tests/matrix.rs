@@ -1,4 +1,4 @@
-//! Ranges, filters and the written forms of a matrix.
+//! Tests of ranges, filters and the written forms of a matrix.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::model::matrix::range::{By, Range};
 use crate::units::Decimal;
 
-/// Returns a plan whose only sweep has this matrix in addition to its endpoint and model.
+/// Returns a plan with one sweep, which has this matrix in addition to its endpoint and model.
 fn with(axes: &str) -> Loaded {
     good(
         &format!(

@@ -76,7 +76,7 @@ const ROWS: [(&str, Cell); 13] = [
     }),
 ];
 
-/// Returns the generated part, between its two comments.
+/// Returns the generated part of the page, between its two comments.
 fn made() -> String {
     let mut page = BEGIN.to_owned();
     for dialect in DIALECTS.iter().filter(|dialect| dialect.engine != Engine::Openai) {

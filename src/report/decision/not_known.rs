@@ -1,4 +1,5 @@
-//! What remains unknown: excluded runs, undecided results, results from few runs, missing results.
+//! What remains unknown: excluded runs, undecided results, results from few runs, and missing
+//! results.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, prose, sentence};

@@ -1,4 +1,4 @@
-//! The accepted configuration and the others, with the figures of `curves` and `capacity`.
+//! The accepted and the other configurations, with the figures of `curves` and `capacity`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,8 +59,8 @@ const SHOWN: [(&str, &str); 7] = [
     ("error_share", "error share#"),
 ];
 
-/// The figures of a row with their headings: those of every record, and the percentiles that the objective
-/// limits.
+/// The figures of a row with their headings: the figures of every record, and the percentiles that the
+/// objective limits.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
@@ -115,7 +115,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// The standing of each of these configurations, one sentence each.
+/// One sentence on the standing of each of these configurations.
 fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
     list(&which.iter().map(why).collect::<Vec<_>>())
@@ -167,7 +167,7 @@ fn not_kept_up(rung: &Rung) -> &'static str {
     }
 }
 
-/// Configurations, one row each.
+/// One row for each configuration.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let shown = shown(evidence.objective());
     let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
@@ -195,7 +195,7 @@ fn arrived(rung: &Rung) -> String {
     rung.arrived_rate().map_or_else(na, digits)
 }
 
-/// The number of counted runs, the beginnings of their ids, and the number of excluded runs.
+/// The number of runs that count, the beginnings of their ids, and the number of excluded runs.
 fn runs(rung: &Rung) -> String {
     let ids: Vec<String> = rung.runs.iter().map(|run| code(&run.labels.run_id[..8])).collect();
     let out = rung.left_out.len() + rung.excluded.len();

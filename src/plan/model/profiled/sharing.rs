@@ -93,15 +93,15 @@ fn reusable_share(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> f64 {
     if sum > 0.0 { shared / sum } else { 0.0 }
 }
 
-/// The mean of `of` over a range, estimated at the midpoints of its sixteenths.
+/// The mean of `of` over a range, estimated from the midpoints of its sixteenths.
 fn mean(range: Range, of: impl Fn(u32) -> u32) -> f64 {
     let width = f64::from(range.max - range.min);
     let at = |part: u32| f64::from(range.min) + width * (f64::from(part) + 0.5) / 16.0;
     (0..16).map(|part| f64::from(of(at(part).round() as u32))).sum::<f64>() / 16.0
 }
 
-/// The lengths of each category, in the order of the categories: the longest prompts go to those that
-/// share most, and together they equal `lengths`.
+/// The lengths of each category, in the order of the categories. The categories that share the most get
+/// the longest prompts, and all categories together have the lengths `lengths`.
 pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint>> {
     let (categories, rows) = (sharing.rows(), lengths.rows());
     let mut by_tokens: Vec<usize> = (0..categories.len()).collect();
@@ -118,7 +118,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             let taken = share.min(wanted);
             given[at].push(Joint { weight: Decimal::new((taken * 1e12).round() as i64, 12), ..**row });
             (*share, wanted) = (*share - taken, wanted - taken);
-            // Ignore rounding residue of a row or a category.
+            // Rounding residue of a row or a category is ignored.
             if *share > 1e-12 {
                 break;
             }
@@ -128,7 +128,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             }
         }
     }
-    // A category that has no row after rounding gets the longest one.
+    // A category that has no row after rounding gets the longest row.
     let rest = rows.iter().max_by_key(|row| row.prompt.max).map(|row| Joint { weight: Decimal::from(1), ..*row });
     given.into_iter().map(Rows::new).map(|rows| if rows.rows().is_empty() { Rows::new(rest) } else { rows }).collect()
 }
