@@ -1,5 +1,5 @@
-//! A comparison in which nothing could be tested, in a few lines: the reasons, and what would make a test
-//! possible. Tables would only repeat the same reasons many times.
+//! Describes a comparison in which nothing could be tested, in a few lines: the reasons, and what would
+//! make a test possible. Tables would only repeat the same reasons many times.
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -9,7 +9,8 @@ use crate::units::text::counted;
 use super::estimate::titled;
 use super::format::{fill, plain};
 
-/// Whether the tables of a family would be empty: several cells, no test, and no result that needs none.
+/// Whether the tables of a family would be empty: there are several cells, but no test and no result that
+/// needs no test.
 pub(super) fn is_untested(family: &Family) -> bool {
     let says_nothing =
         |test: &Test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown) && test.margin.is_none();
@@ -61,7 +62,8 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Why a metric has no value in any run: `n/a: n=78 < 368 requests` is one of many that lack requests.
+/// Why a metric has no value in any run. Many metrics may lack requests; `n/a: n=78 < 368 requests` stands
+/// for all of these.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
@@ -72,7 +74,8 @@ fn reason(words: &str) -> String {
     }
 }
 
-/// What makes tests possible, and how many repeats are needed to detect a difference of the requested size.
+/// What would make tests possible, and how many repeats are needed to detect a difference of the requested
+/// size.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {

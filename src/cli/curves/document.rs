@@ -130,7 +130,7 @@ struct OneLimit {
     /// The equivalent number of independent requests. It is lower than the actual number if slow requests
     /// cluster, or if runs differ.
     worth: f64,
-    /// holds, misses or undecided.
+    /// The result: holds, misses or undecided.
     answer: &'static str,
     /// Length of a window, in seconds, that would be enough to decide with the same number of runs if the
     /// share above the limit stayed the same; null if the outcome is decided, or if the share is too close

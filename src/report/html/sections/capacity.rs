@@ -1,4 +1,5 @@
-//! The load that each configuration sustains under the objective, and its cost: the results of `capacity`.
+//! The load that each configuration sustains under the objective, and its cost, as in the output of
+//! `capacity`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -65,7 +66,7 @@ struct Holding<'s, 'a> {
     best: &'s [usize],
 }
 
-/// One of them.
+/// One of these configurations.
 struct One<'s> {
     name: String,
     instance: &'s Instance,
@@ -82,7 +83,7 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// The range from the highest load that holds to the lowest that misses.
+    /// The range from the highest load that holds to the lowest load that misses.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -115,7 +116,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
 
-    /// Money per million output tokens at the load that holds.
+    /// Cost per million output tokens at the load that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(

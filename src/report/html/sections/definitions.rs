@@ -5,7 +5,7 @@ use indexmap::IndexSet;
 use super::super::view::{Block, Definition, Section};
 use crate::metrics::{Better, METRICS};
 
-/// The section: metrics by their keys, in the order of the table.
+/// The section. Metrics are given by their keys, in the order of the table.
 pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
     let of = |metric: &crate::metrics::Metric| {
         let better = match metric.better {
