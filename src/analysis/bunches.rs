@@ -4,8 +4,8 @@
 //! Model: every request fails with the same probability. The requests are taken in the order in which
 //! they ended, and the stretch that contradicts the model most is found by its likelihood ratio
 //! (Kulldorff, A spatial scan statistic, 1997). Stretches are whole blocks of the window's requests.
-//! The limit was chosen by simulation, because the stretch is chosen by the data (`docs/METRICS.md`,
-//! Steadiness).
+//! The limit was determined by simulation, because the data themselves select the stretch
+//! (`docs/METRICS.md`, Steadiness).
 
 use super::series::{PARTS, edges};
 

@@ -127,7 +127,7 @@ impl Spread {
 /// The generator's errors at one load. Only requests of the measure window count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Errors {
-    /// Requests scheduled inside the window.
+    /// Number of requests scheduled inside the window.
     pub requests: u64,
     /// Number of these that failed or were truncated.
     pub failed: u64,
@@ -195,9 +195,9 @@ impl Errors {
         self.failed * 2 > self.requests
     }
 
-    /// Returns whether the generator's own error stays below [`BOUND_MS`] here, both for TTFT and for the
-    /// lateness of arrivals. Every request must have succeeded, and both sides must have recorded the same
-    /// requests.
+    /// Returns whether the generator's own error stays below [`BOUND_MS`] at this load, both for TTFT and for
+    /// the lateness of arrivals. Every request must have succeeded, and both sides must have recorded the
+    /// same requests.
     pub fn holds(&self) -> bool {
         let complete = self.requests > 0 && self.failed + self.unseen + self.unknown == 0;
         complete && self.ttft.is_small() && self.late.is_small()
@@ -328,7 +328,7 @@ impl Cost {
     }
 }
 
-/// The sources of timestamps: how many requests of the window were stamped by the kernel, among those
+/// The sources of timestamps: how many requests of the window have a timestamp from the kernel, among those
 /// with a known source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {

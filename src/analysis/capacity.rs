@@ -196,7 +196,8 @@ fn whole(instances: f64) -> u64 {
     ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
-/// Returns the smallest whole number of instances if each carries less than one unit of this load.
+/// Returns the smallest whole number of instances for a load at which each instance carries less than one
+/// unit.
 fn above(instances: f64) -> u64 {
     (instances * (1.0 + 1e-12)).floor() as u64 + 1
 }
@@ -251,8 +252,8 @@ mod tests {
         assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
         let price = saturated.price_at_most(None).unwrap();
         assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
-        // The saturated rate is not a bound if it is above the arrivals at the load that misses. It is not
-        // a bound below the rate at the load that holds either, because the server then collapses under
+        // The saturated rate is not a bound if it is above the arrivals at the load that misses. Nor is it
+        // a bound if it is below the rate at the load that holds, because the server then collapses under
         // overload.
         for useless in [16.0, 9.0] {
             let other = Instance { serves_at_most: Some(useless), ..INSTANCE };

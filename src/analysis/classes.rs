@@ -28,7 +28,7 @@ pub fn classes<R: Replay + ?Sized>(
     names: impl IntoIterator<Item = String>,
 ) -> Result<Vec<OfClass>, R::Error> {
     let facts = Facts { batch_size: None, ..facts.clone() };
-    // The queue is that of the whole run, because classes wait for each other.
+    // The queue covers the whole run, because classes wait for each other.
     let queue = Queue::of(run.rows(), &facts);
     let measured = names.into_iter().map(|class| {
         let place = run.class(&class);

@@ -19,8 +19,8 @@ pub(crate) const BATCHES: usize = 15;
 /// Constant for the uncertainty of the dependence.
 const UNSURE: f64 = 2.0;
 
-/// The failed requests of a window, and the variance of their count relative to that of independent
-/// failures.
+/// The failed requests of a window, and the variance of their count relative to the variance for
+/// independent failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// Requests of the window.

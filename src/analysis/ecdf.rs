@@ -15,7 +15,7 @@ pub struct Step {
     pub rank: u64,
 }
 
-/// The distribution of one metric over the requests of a window, or of several together.
+/// The distribution of one metric over the requests of one window, or of several windows together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
     /// Requests that have the metric, including failures.
@@ -27,8 +27,8 @@ pub struct Ecdf {
     pub steps: Vec<Step>,
 }
 
-/// Maximum number of steps of one distribution: half of them evenly over the requests, half increasingly
-/// dense towards the slowest.
+/// Maximum number of steps of one distribution: half of them are spaced evenly over the requests, and
+/// half are increasingly dense towards the slowest requests.
 pub const MOST_STEPS: usize = 160;
 
 /// The values of one metric over the requests of a window, or of several windows together.

@@ -23,8 +23,8 @@ pub(super) struct Parts {
     pub(crate) part_ns: f64,
     /// Number of parts.
     pub count: usize,
-    /// Length of a typical request, in nanoseconds. One wave of synchronized slots contributes the
-    /// tokens of this time.
+    /// Length of a typical request, in nanoseconds. One wave of synchronized slots contributes as many
+    /// tokens as the run produces in this time.
     pub(crate) typical: f64,
 }
 
@@ -135,7 +135,7 @@ impl Series {
         self.out[from..to].iter().sum::<f64>() / self.expected[from..to].iter().sum::<f64>()
     }
 
-    /// Returns how far each part is from the overall ratio, as a share of it.
+    /// Returns how far each part deviates from the overall ratio, as a share of this ratio.
     pub(crate) fn residuals(&self) -> Vec<f64> {
         let (ratio, n) = (self.ratio(0, self.out.len()), self.out.len() as f64);
         let whole = ratio * self.expected.iter().sum::<f64>() / n;

@@ -7,7 +7,7 @@ use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// The failed requests of the window with one outcome.
+/// The failed requests of the window that have the same outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
     /// Their outcome as recorded in the rows: http_500, reset, …

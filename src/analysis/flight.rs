@@ -30,9 +30,9 @@ impl Flight {
         }
     }
 
-    /// Returns the requests that would be in flight if no client had timed out. Timeouts hide the queue
-    /// of a server that does not work it off. `None` if only few requests time out (5 % of those due in
-    /// the window, or less), because the reason `errors` covers these.
+    /// Returns the requests that would be in flight if no client had timed out. Timeouts hide the
+    /// growing queue of a server that does not keep up. `None` if only few requests time out (5 % of
+    /// those due in the window, or less), because the reason `errors` covers these.
     pub(crate) fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
         const FEW: f64 = 0.05;
         let gave_up = |row: &Measured| matches!(row.outcome, Outcome::Timeout | Outcome::Stalled);

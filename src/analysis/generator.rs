@@ -151,7 +151,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Describes a busy thread that busy-waits on the clock, because it is unknown how much of its time was
-    /// work. A thread that is not busy needs no such breakdown.
+    /// actual work. For a thread that is not busy, this does not matter.
     fn looks_busy(&self, observed: &Observed) -> Option<String> {
         let thread = self.spinning(observed)?;
         let share = observed.share(thread.cpu_ns);

@@ -35,7 +35,7 @@ pub struct GoodputMetrics {
 }
 
 impl Thresholds {
-    /// Uses the plan's `goodput`; without one, the thresholds of `slo`, whose `itl` limit applies to the
+    /// Uses the plan's `goodput`, or else the thresholds of `slo`, whose `itl` limit applies to the
     /// request's TPOT. If an SLO has several percentiles of one latency, every request must meet the
     /// limit of the highest.
     pub fn of(goodput: Option<&Goodput>, slo: Option<&Slo>) -> Thresholds {

@@ -17,7 +17,7 @@ pub struct IdleStart {
 }
 
 impl IdleStart {
-    /// Computes it from the run's first request, whatever its phase.
+    /// Computes it from the run's first request, regardless of its phase.
     pub fn of(rows: &[Measured], facts: &Facts) -> IdleStart {
         let (Some(_), Some(first)) = (facts.idle_ns, rows.iter().find(|row| row.request == 0)) else {
             return IdleStart::default();

@@ -278,8 +278,8 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
     (doc, null.to_owned())
 }
 
-/// Returns the same for a rate, where the direction is reversed: failures are below all values, and
-/// percentiles are on the lower side.
+/// Returns the same for a rate, for which the direction is reversed: failures are below all values,
+/// and percentiles are on the lower side.
 fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
     let (doc, null) = match field {

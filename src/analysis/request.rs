@@ -180,15 +180,15 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT, so the first token is not part of the time. Undefined if TPOT is, and if it
-    /// is 0: all tokens arrived in one read.
+    /// The inverse of TPOT, so the first token is not part of the time. Undefined if TPOT is undefined,
+    /// and if TPOT is 0 because all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)
     }
 }
 
-/// Milliseconds from one instant to another; negative if the second is the earlier one.
+/// Milliseconds from one instant to another; negative if the second instant is the earlier one.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }

@@ -122,7 +122,7 @@ impl Shared {
         let other = f64::from(intended.saturating_sub(reusable));
         self.requests += 1.0;
         self.prompts += prompt;
-        // The first request of a group shares nothing yet, and its other tokens include those that later
+        // The first request of a group shares nothing yet, and its other tokens include the tokens that later
         // requests will share.
         if reusable == 0 || intended == 0 {
             return;

@@ -11,7 +11,8 @@
 pub struct Weights {
     /// Number of weights.
     pub parameters: f64,
-    /// Number of weights that one token uses, if it is lower, as in a mixture of experts.
+    /// Number of weights that one token uses, if this is less than all weights, as in a mixture of
+    /// experts.
     pub active: Option<f64>,
     /// Bytes per weight.
     pub bytes: f64,
@@ -82,8 +83,8 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     Some(Prediction { by_weights: bytes_per_s / weight_bytes, with_kv })
 }
 
-/// Returns the bytes of one weight in a number format, by its name; `None` for an unknown name. Four-bit
-/// formats add an eighth for their scales: 16 bits for each group of about 32 weights.
+/// Returns the number of bytes per weight in a number format, given its name; `None` for an unknown
+/// name. Four-bit formats add an eighth for their scales: 16 bits for each group of about 32 weights.
 pub fn bytes_of(precision: &str) -> Option<f64> {
     let name = precision.to_ascii_lowercase();
     let is = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
@@ -100,8 +101,8 @@ pub fn bytes_of(precision: &str) -> Option<f64> {
     }
 }
 
-/// Returns the bytes of KV cache of one token: a key and a value for each layer and key-value head (Pope
-/// et al., section 2).
+/// Returns the number of bytes of KV cache per token: a key and a value for each layer and key-value
+/// head (Pope et al., section 2).
 pub fn kv_bytes(layers: u32, kv_heads: u32, head_dim: u32, bytes: f64) -> f64 {
     2.0 * f64::from(layers) * f64::from(kv_heads) * f64::from(head_dim) * bytes
 }

@@ -1,15 +1,14 @@
 //! Determines whether a server kept up with its arrivals, from the growth of requests in flight over the
 //! window of an open loop.
 //!
-//! Model: the queue of a server that keeps up returns to its earlier level; the queue of one that does
-//! not is a random walk upwards. The growth over the window is tested by its increments over twentieths
-//! of the window. The increments of a random walk are independent, so Student's t is exact for them. The
-//! increments of a queue that returns cancel out, so the test raises fewer alarms than its level allows.
-//! "Kept up" requires more than the absence of growth: the requests in flight must also have been
-//! observed to return ([`super::series::swings`]).
+//! Model: the queue of a server that keeps up returns to its earlier level; the queue of a server that
+//! does not keep up is a random walk upwards. The growth over the window is tested by its increments
+//! over twentieths of the window. The increments of a random walk are independent, so Student's t is
+//! exact for them. The increments of a queue that returns cancel out, so the test raises fewer alarms
+//! than its level allows. "Kept up" requires more than the absence of growth: the requests in flight
+//! must also have been observed to return ([`super::series::swings`]).
 //!
-//! A profile changes the requests in flight along with the rate (Little's law), and latency rises with
-//! the load. Growth counts only if it exceeds the growth explained by the rate by more than half.
+//! Growth counts only if it is more than 1.5 times the growth that the rate explains.
 
 use super::flight::Flight;
 use super::series::{PARTS, mean, swings, variance};
@@ -65,7 +64,7 @@ pub struct Evidence {
     pub seconds: f64,
     /// Number of swings of the requests in flight.
     pub swings: u32,
-    /// Requests in flight at the end minus those at the beginning.
+    /// Requests in flight at the end minus requests in flight at the beginning.
     pub growth: f64,
     /// Standard error of the growth.
     pub error: f64,
@@ -120,8 +119,8 @@ impl Evidence {
     /// Combines several runs of one load into one run with their means. Growths and their variances are
     /// added, and at least half of the runs must have been observed to return. `None` without runs.
     ///
-    /// Model: repeats are independent and measure one server. If a server is slower in some repeats, the
-    /// result is whether it kept up on average.
+    /// The model assumes that repeats are independent and measure the same server. If a server is slower
+    /// in some repeats, the result is whether it kept up on average.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         if runs.is_empty() {
             return None;

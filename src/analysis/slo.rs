@@ -2,9 +2,9 @@
 //! looking at the percentile.
 //!
 //! The SLO holds if so few requests exceed x that this would happen in at most 5 % of runs with a true
-//! share of 1 − p. It misses if so many exceed x that this would happen in at most 5 % of such runs.
-//! Everything else is undecided, and undecided never counts as met. Requests that wait for each other
-//! exceed the limit together, so the test uses their effective number ([`super::worth`]).
+//! share of 1 − p. It misses if so many requests exceed x that this would also happen in at most 5 % of
+//! such runs. Everything else is undecided, and undecided never counts as met. Requests that wait for
+//! each other exceed the limit together, so the test uses their effective number ([`super::worth`]).
 
 use indexmap::IndexMap;
 
@@ -63,7 +63,8 @@ pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
     slo.map_or_else(Vec::new, |slo| slo.itl.values().copied().collect())
 }
 
-/// Tests every latency limit of `slo` on one run, whose events were read with [`gap_limits`].
+/// Tests every latency limit of `slo` on one run. The events of the run must have been read with
+/// [`gap_limits`].
 pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     let [ttft, tpot, e2e] = of_requests(rows, facts, slo);
     let itl = slo.itl.iter().map(|(percentile, limit)| of_gaps(through, facts, *percentile, *limit));

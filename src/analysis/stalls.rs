@@ -1,4 +1,4 @@
-//! Stalls: how long a response paused between its tokens, as the client observed it.
+//! Stalls: how long a response paused between its tokens, as observed by the client.
 //!
 //! A stall is a gap between two token events that is more than five times the median gap of the same
 //! response; its duration is the excess over that median. Sarathi-Serve (Agrawal et al., OSDI 2024,
@@ -22,7 +22,7 @@ const TIMES: u64 = 5;
 const FEWEST: usize = 8;
 /// Minimum median gap that is needed to determine a pace.
 const SHORTEST_NS: u64 = 1_000_000;
-/// At most one gap in this many may be long.
+/// At most one in this many gaps may be long.
 const ONE_IN: usize = 10;
 
 /// Returns how long a response with these gaps stalled, in nanoseconds; `None` if the gaps have no steady

@@ -157,7 +157,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the interval; `None` if there are too few values for one.
+    /// Returns the interval; `None` if there are too few values for an interval.
     pub fn interval(&self) -> Option<Interval> {
         match self {
             Estimate::Is { interval, .. } => *interval,

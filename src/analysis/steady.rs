@@ -8,7 +8,7 @@
 //! an open loop, which include the wait in the queue, are therefore compared with their companion only
 //! if the requests in flight have swung [`SWINGS`] times, and [`EXCURSION`] times on each side of a
 //! step. Without the companion, a step counts if the requests in flight have swung on both sides of it
-//! ([`SIDES`]), because they then came and went as before, but at another level.
+//! ([`SIDES`]), because the requests then came and went as before, but at another level.
 //!
 //! Rates are computed over parts of the window ([`super::emission`]). Synchronized slots of a closed
 //! loop respond in waves. Whether a stretch contains one more wave is a matter of chance, so a

@@ -51,8 +51,8 @@ fn throughput_may_move_by_five_percent() {
     assert_eq!(said(&halves(476.0, 0.0, APART), None), None);
     let text = "throughput (tok/s) moved by 5% after 5.0 s: 5000.00, then 4750.00";
     assert_eq!(said(&halves(475.0, 0.0, APART), None).as_deref(), Some(text));
-    // One request more or less on either side of the step is 2 % each, so smaller changes are never
-    // reported, whatever the limit.
+    // One request more or less on either side of the step changes the rate by 2 %, so smaller changes are
+    // never reported, regardless of the limit.
     assert_eq!(said(&halves(485.0, 0.0, APART), Some(3)), None);
     assert!(said(&halves(478.0, 0.0, APART), Some(3)).is_some());
     assert_eq!(said(&halves(475.0, 0.0, APART), Some(6)), None);

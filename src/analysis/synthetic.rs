@@ -1,4 +1,4 @@
-//! Simulated runs for tests: servers with known timing under closed and open loops.
+//! Simulated runs for tests, on servers with known timing under closed and open loops.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -235,7 +235,7 @@ pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows:
     Record { row, gaps_ns }
 }
 
-/// Turns a completed request into one that failed before its first token, `after` ns from sending.
+/// Turns a completed request into a request that failed before its first token, `after` ns after sending.
 pub fn fail(record: &mut Record, outcome: Outcome, after: u64) {
     let row = &mut record.row;
     row.outcome = outcome;

@@ -116,7 +116,7 @@ fn few_samples_for_any_latency_of_the_slo() {
     assert!(!found(Slo::default()));
 }
 
-/// A clean run in which 3 % of the requests have one defect.
+/// A clean run in which 3 % of the requests have the same defect.
 type Spoilt = (&'static str, fn(&mut Validity) -> &mut Limits, fn(&mut Vec<Record>, &mut Facts));
 
 const SPOILT: [Spoilt; 6] = [

@@ -15,7 +15,7 @@ pub struct MeanTokens {
 }
 
 impl MeanTokens {
-    /// Computes them for one run.
+    /// Computes the means for one run.
     pub fn of(rows: &[Measured], facts: &Facts) -> MeanTokens {
         let (mut n, mut prompt, mut counted, mut output) = (0u64, 0u64, 0u64, 0u64);
         for row in window::members(rows, facts).filter(|row| row.outcome.is_ok()) {

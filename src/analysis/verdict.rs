@@ -83,7 +83,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The result of checking for one reason; an error states why the check was not possible.
+/// The result of checking one reason; an error states why the check was not possible.
 type Finding = Result<Option<(State, String)>, String>;
 
 /// The input of the checks.

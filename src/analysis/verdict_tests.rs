@@ -233,7 +233,7 @@ fn prompt_length() {
     for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
         assert_eq!(found(server, None, exact).is_some(), differs, "{server}");
     }
-    // A server that adds 100 tokens to every prompt also adds them to the probe's.
+    // A server that adds 100 tokens to every prompt also adds them to the probe's prompt.
     let around = Some(ProbePrompt { ours: 12, server: 112 });
     assert_eq!(found(1_100, around, exact), None);
     let (state, text) = found(1_000, around, exact).unwrap();

@@ -18,7 +18,8 @@ fn flow(records: &[Record], facts: &Facts) -> Flow {
     Flow::of(run.rows(), &events, facts)
 }
 
-/// Returns three requests: one begun before the window, one inside, one that ends after it.
+/// Returns three requests: one that begins before the window, one inside it, and one that ends after
+/// it.
 fn records() -> Vec<Record> {
     let windows = facts().windows;
     vec![

@@ -307,9 +307,9 @@ impl Evidence {
         }
     }
 
-    /// Returns how many times as many requests (or how many times the length) would decide, with the same
-    /// share above the limit. `None` if even a hundred times would not suffice, because the share is too
-    /// close to the allowed one.
+    /// Returns by what factor the number of requests, or the length, must grow to give a decision with the
+    /// same share above the limit. `None` if even a factor of a hundred would not suffice, because the
+    /// share is too close to the allowed one.
     pub fn would_do(&self, allowed: f64) -> Option<f64> {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
@@ -353,10 +353,10 @@ impl Evidence {
     }
 }
 
-/// Returns the ratio of the actual scatter of the runs' shares around the overall share to the scatter
-/// that their worth explains (1: equal), and the degrees of freedom of that ratio: n − 1 for runs of equal
-/// worth, fewer if some runs are worth far less than others (Satterthwaite, An Approximate Distribution of
-/// Estimates of Variance Components, 1946). `None` if there can be no scatter.
+/// Returns two numbers. The first is the scatter of the runs' shares around the overall share, divided by
+/// the scatter that their worth explains (1: equal). The second is the degrees of freedom of this ratio: n
+/// − 1 for runs of equal worth, fewer if some runs are worth far less than others (Satterthwaite, An
+/// Approximate Distribution of Estimates of Variance Components, 1946). `None` if there can be no scatter.
 fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
     if runs.len() < 2 || share <= 0.0 || share >= 1.0 {
         return None;

@@ -5,7 +5,7 @@ use crate::units::Decimal;
 
 use super::known::{Finding, Says};
 
-/// The reason why a finding provides no load, or provides too little information.
+/// The reason why a finding provides no load, or not enough information.
 pub(super) fn without_load(finding: &Finding) -> String {
     let (title, metric) = (finding.title(), finding.metric);
     match &finding.says {

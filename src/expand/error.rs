@@ -173,7 +173,7 @@ pub enum Mistake {
         budget: Nanos,
         /// Number of settings.
         settings: usize,
-        /// The total time of one run of each setting.
+        /// The total time if each setting has one run.
         needs: Nanos,
     },
     /// A fill phase that is too long for a duration.

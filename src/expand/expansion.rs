@@ -33,8 +33,8 @@ pub struct Expansion {
     pub after: Table<Vec<String>>,
     /// For each endpoint, the resource that its runs occupy: runs on one resource never overlap.
     pub resources: Table<String>,
-    /// Sweeps that compare launched servers. Their runs keep their order, however many server starts
-    /// this requires.
+    /// Sweeps that compare launched servers. Their runs keep their order, regardless of how many server
+    /// starts this requires.
     pub server_rounds: BTreeSet<String>,
 }
 

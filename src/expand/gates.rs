@@ -69,7 +69,7 @@ fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
 }
 
-/// The result of a gate, or of one of its values.
+/// The result of a gate, or of one of the values that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

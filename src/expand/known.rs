@@ -59,7 +59,7 @@ pub enum Says {
     },
     /// The lightest load that was run already misses the objective.
     Below(Decimal),
-    /// There is no result, or a doubtful one; contains the reason.
+    /// There is no result, or only a doubtful one; contains the reason.
     Nothing(String),
 }
 

@@ -18,7 +18,7 @@ const FLAGS: &str = "flags.";
 /// The value for a flag that is not passed in a cell.
 pub const NOT_GIVEN: &str = "none";
 
-/// The server that a cell needs, with all values that depend on the cell except hooks.
+/// The server that a cell needs, with all values that depend on the cell, except for hooks.
 pub(super) fn endpoint_spec(
     name: &str,
     endpoint: &Endpoint,

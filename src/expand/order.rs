@@ -2,7 +2,7 @@
 //! look like an effect.
 //!
 //! The cells of a comparison run one after another, as a round. Of every four consecutive rounds, two
-//! are reversed (BA instead of AB), so that a drift affects both arms alike. Which two is drawn at
+//! are reversed (BA instead of AB), so that a drift affects both arms alike. The two are drawn at
 //! random. If a machine is influenced by its previous run, equal servers look different more often than
 //! in the nominal 5 of 100 comparisons, and more so the more regularly rounds alternate: in up to 7.1
 //! with strict alternation, which puts two runs of one arm next to each other at every boundary between

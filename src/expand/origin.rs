@@ -100,7 +100,8 @@ impl Place<'_> {
         steps
     }
 
-    /// A header is set by the nearest scenario in the chain that sets it, or else by the endpoint.
+    /// A header is determined by the nearest scenario in the chain that sets it, or else by the
+    /// endpoint.
     fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let of = |headers: &Table<TextOrSecret>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));

@@ -1,6 +1,6 @@
-//! Runs from which measurements select those to execute: the loads of a search, and of a series that ends
-//! early. All possible runs are known in advance, each with its id. No decisions are made here, and no id
-//! depends on a decision.
+//! Possible runs, from which measurements select the runs to execute: the loads of a search, and of a
+//! series that ends early. All possible runs are known in advance, each with its id. No decisions are made
+//! here, and no id depends on a decision.
 
 use std::sync::Arc;
 
@@ -303,7 +303,7 @@ pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
 }
 
-/// The error for a budget that is too small for a run of every setting on the first rung. Windows that
+/// The error for a budget that is too small for one run of every setting on the first rung. Windows that
 /// `min_requests` may extend count with their written length.
 pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
     let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };

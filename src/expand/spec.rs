@@ -137,7 +137,7 @@ pub struct EndpointSpec {
     pub gpu: Option<String>,
     /// The declared number of accelerators.
     pub gpus: Option<u32>,
-    /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
+    /// Declared facts about the server. Nested tables are flattened with dots (`flags.max_num_seqs`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, Scalar>,
     /// HTTP/2, if requests use it instead of HTTP/1.1.
@@ -148,8 +148,8 @@ pub struct EndpointSpec {
     pub launch: Option<LaunchSpec>,
     /// The state of the server that is reset before the run.
     pub reset: Option<Reset>,
-    /// The hooks that affect the measurements, with the cell's values; expressions over the port stay as
-    /// written.
+    /// The hooks that affect the measurements, with the cell's values inserted; expressions over the
+    /// port stay as written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookPoint, Vec<HookAction>>,
 }
@@ -250,7 +250,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Batch size of a closed loop, or the cap of an open one.
+    /// Batch size of a closed loop, or the cap of an open loop.
     pub fn batch_size(&self) -> Option<u32> {
         match self {
             Load::Closed { batch_size } => Some(*batch_size),

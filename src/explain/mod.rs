@@ -38,7 +38,7 @@ pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str
 pub enum Answer {
     /// The page.
     Found(&'static Page),
-    /// There is no exact match. Contains the pages that may have been meant; empty if nothing is close.
+    /// There is no exact match. Contains the pages that may have been meant; empty if no page is similar.
     Perhaps(Vec<&'static Page>),
 }
 

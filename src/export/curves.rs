@@ -174,7 +174,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        // For a load that lacks a figure, it is unknown whether it is on the front.
+        // If a load lacks a figure, it is unknown whether the load is on the front.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
         on.cost_over_latency.map_or(Cell::Null, Cell::Bool),

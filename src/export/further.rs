@@ -87,7 +87,7 @@ impl Further {
     }
 
     /// The columns that distinguish servers: declared flags, and flags that were read back. A flag that is
-    /// an axis already has a column as such.
+    /// an axis already has a column as an axis.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))

@@ -35,8 +35,8 @@ pub(crate) use wide::NoPivot;
 pub use wide::wide;
 pub(crate) use xlsx::Workbook;
 
-/// Version of the columns: increased when one is renamed, removed or moved. Adding one does not increase
-/// it.
+/// Version of the columns. It is increased when a column is renamed, removed or moved, but not when a
+/// column is added.
 pub(crate) const COLUMNS_VERSION: u32 = 1;
 
 /// Marks a Parquet file or a workbook as an export; its value is the version of the columns.

@@ -2,8 +2,8 @@
 //! file.
 //!
 //! CSV, JSON and Markdown cannot contain a mark, so they are recognized by their columns: either the first
-//! columns are those of a table with all columns, or every name is a column of an export and at least one
-//! name is unique to exports. Workbooks and Parquet files contain a mark.
+//! columns are the first columns of a table with all columns, or every name is a column of an export and
+//! at least one name is unique to exports. Workbooks and Parquet files contain a mark.
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -67,7 +67,7 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
     Column { null: null.to_owned(), ..column }
 }
 
-/// All runs, in the order given, followed by those that were given up.
+/// All runs, in the order given, followed by runs that were given up.
 pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) -> Sheet<'a> {
     let further = Further::of(runs, given_up);
     let Sheet { columns, rows } = sheet(runs, &further, false);

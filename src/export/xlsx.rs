@@ -1,5 +1,5 @@
-//! XLSX: a workbook with a sheet for each table, one that defines every column, and one that describes the
-//! export.
+//! XLSX: a workbook with a sheet for each table, a sheet that defines every column, and a sheet that
+//! describes the export.
 //!
 //! Rows are written to a temporary file, so memory does not grow with them. There are no formulas, and a
 //! string stays a string, whatever it begins with. If a table is too long for a sheet, it continues in

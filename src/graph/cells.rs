@@ -1,4 +1,4 @@
-//! The cells of a drawn graph that are not runs or not runs yet, because they depend on the findings of
+//! The cells of a drawn graph that have not become runs (yet), because they depend on the findings of
 //! earlier sweeps.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::units::text::counted;
 
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode};
 
-/// Adds the cells that are not runs or not runs yet. They are placed after the gates of the sweeps that
+/// Adds the cells that have not become runs (yet). They are placed after the gates of the sweeps that
 /// their sweep comes after, including the sweeps that they read, and before the gate of their own sweep.
 /// Many similar cells of a sweep are drawn as one node.
 pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &HashMap<&str, usize>) {

@@ -12,7 +12,7 @@ use crate::expand::RunId;
 pub(crate) const DRAWN_RUNS: usize = 200;
 
 /// The drawing. Nodes are in execution order, followed by searches and series with the loads that they
-/// skip, and by the cells that are not runs or not runs yet. Edges are positions among the nodes.
+/// skip, and by the cells that have not become runs (yet). Edges are positions among the nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
@@ -25,7 +25,7 @@ pub struct Drawing {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
     /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize, pruned
-    /// (a load that a ladder skips) or cell (not a run or not a run yet, because it depends on the
+    /// (a load that a ladder skips) or cell (has not become a run (yet), because it depends on the
     /// findings of an earlier sweep).
     pub kind: &'static str,
     /// The label.

@@ -76,8 +76,8 @@ impl Graph {
         self.inner.node_count()
     }
 
-    /// The starts of servers that the plan launches, as the endpoints of their runs. An endpoint occurs
-    /// once for each start.
+    /// The starts of servers that the plan launches, each represented by the endpoint of its runs. An
+    /// endpoint occurs once for each start.
     pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
             Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {

@@ -46,8 +46,8 @@ fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     }
 }
 
-/// Returns the names of the nodes in the order in which a walk returns them one at a time. All succeed
-/// except `fails`.
+/// Returns the names of the nodes in the order in which a walk returns them one at a time. All nodes
+/// succeed except `fails`.
 fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
     let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
     while let Some(at) = walk.next_node() {

@@ -47,7 +47,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A node that will not be returned, because another one failed.
+/// A node that will not be returned, because another node failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The node: a run, or the probe after a server start that failed.

@@ -107,8 +107,8 @@ impl Expect {
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
-    /// Requests before the measure window. The load rises linearly during fill and is at its full level
-    /// during stabilize.
+    /// Number of requests before the measure window. The load rises linearly during fill and has its full
+    /// level during stabilize.
     pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {
             None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),

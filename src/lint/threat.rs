@@ -8,8 +8,7 @@ pub(crate) enum Threat {
     Verdict,
     /// Whether a difference is due to the compared variable.
     Comparison,
-    /// Whether the results apply to the tail, and to loads and lengths other than the measured
-    /// ones.
+    /// Whether the results apply to the tail, and to loads and lengths that were not measured.
     Tail,
     /// Whether others can determine what was measured.
     Disclosure,

@@ -235,7 +235,8 @@ impl<'p> SweepView<'p> {
         steps!["sweeps", self.name]
     }
 
-    /// The place of a phase: in the sweep or else in the plan; otherwise, the sweep itself.
+    /// The place where a phase is set: in the sweep or else in the plan. If it is not set, the place of the
+    /// sweep.
     pub(crate) fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
         let given = |phases: &crate::plan::PhasesPatch| match phase {
             "measure" => phases.measure.is_some(),
@@ -249,9 +250,9 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// Names of the scenarios whose requests share nothing, and of those whose requests share something.
-    /// Scenarios that send recorded prompts without a nonce for every prompt are in neither list, because
-    /// the text that they share depends on the records.
+    /// Names of the scenarios whose requests share nothing, and of the scenarios whose requests share
+    /// something. Scenarios that send recorded prompts without a nonce for every prompt are in neither
+    /// list, because the text that they share depends on the records.
     pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {
             let is_recorded = class.content.data.is_some() || class.content.trace.is_some();
@@ -266,7 +267,7 @@ impl<'p> SweepView<'p> {
     }
 
     /// Whether requests of a scenario, or of a class of a mix, have this nonce in any cell. The nonce is
-    /// set by the axis or else by the scenario or else by the plan.
+    /// determined by the axis, or else by the scenario, or else by the plan.
     pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");
         match on_axis.is_empty() {

@@ -268,8 +268,7 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
         let chance = random(config.seed, b"eos ", number).random::<f64>();
-        // The inverse of the geometric distribution gives the number of tokens until one is the
-        // last.
+        // The inverse of the geometric distribution gives the number of tokens up to the last one.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {
         u32::MAX

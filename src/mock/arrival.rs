@@ -1,8 +1,8 @@
 //! Arrival times of bytes from the kernel, which timestamps each segment as it arrives, however late this
 //! process reads it.
 //!
-//! The engine does the same with separate code, so that an error in one of them shows up as a difference
-//! from the other.
+//! The engine does the same with separate code, so that an error in one of the two shows up as a
+//! difference.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd};
@@ -121,7 +121,7 @@ fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Res
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// Nanoseconds by which the wall clock is ahead of the monotonic one.
+    /// Number of nanoseconds by which the wall clock is ahead of the monotonic clock.
     wall_ahead: i64,
 }
 

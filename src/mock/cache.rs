@@ -43,7 +43,8 @@ pub(super) struct Cache {
     /// Maximum number of kept blocks.
     capacity: usize,
     places: HashMap<Block, u32>,
-    /// The blocks by place. The list is as long as the largest number of blocks that was ever kept.
+    /// The kept blocks, indexed by place. The list is as long as the largest number of blocks that were
+    /// ever kept at once.
     kept: Vec<Kept>,
     newest: u32,
     oldest: u32,
@@ -81,7 +82,7 @@ impl Cache {
     }
 
     /// Returns how many leading tokens of a prompt need not be computed. The last token must always be
-    /// computed, because the next one is predicted from it.
+    /// computed, because the next token is predicted from it.
     pub(super) fn look_up(&mut self, prompt: &Chain) -> u64 {
         let size = u64::from(self.size);
         let most = (prompt.tokens().saturating_sub(1) / size) as usize;
@@ -114,7 +115,7 @@ impl Cache {
         (self.newest, self.oldest) = (NONE, NONE);
     }
 
-    /// Marks those of these leading blocks of a sequence that are kept as used now.
+    /// Marks the kept ones among these leading blocks of a sequence as used now.
     fn touch(&mut self, blocks: &[Block]) {
         for block in blocks.iter().rev() {
             if let Some(&place) = self.places.get(block) {

@@ -179,7 +179,7 @@ impl Default for Config {
 pub enum FirstChunk {
     /// A chunk with the role and `content: ""`, as vLLM and SGLang send it.
     Role,
-    /// Role and first text in one chunk, as mlx-lm sends it.
+    /// Role and first text in one chunk, as sent by mlx-lm.
     Content,
     /// A chunk with the role and `content: null`, as llama.cpp sends it; in completions a chunk with empty text.
     Empty,
@@ -194,7 +194,7 @@ pub enum UsagePosition {
     Last,
     /// In the chunk with the last text, which also has the finish reason, as SGLang did.
     WithContent,
-    /// In the chunk with the last text, and again in a separate one.
+    /// In the chunk with the last text, and again in a separate chunk.
     Both,
     /// In every chunk with text, with increasing counts, and in a separate chunk, like vLLM's
     /// `continuous_usage_stats`.

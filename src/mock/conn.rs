@@ -42,7 +42,7 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
-    /// The other fields, by name in lower case, except those that every client sends.
+    /// The other header fields, by name in lower case, excluding fields that every client sends.
     pub(super) further: BTreeMap<String, String>,
     length: usize,
     chunked: bool,
@@ -301,7 +301,7 @@ impl Conn {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
             if let Link::Tcp(stream) = &mut self.link {
-                // A failure means that the client is gone, which the next read reports as well.
+                // A failure means that the client is gone, which the next read will also report.
                 let _ = stream.shutdown().await;
             }
             while self.fill().await.is_ok_and(|read| read > 0) {

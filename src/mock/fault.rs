@@ -84,7 +84,7 @@ pub enum FaultError {
     /// The kind is unknown.
     #[error("`{0}` is not a known fault: write one of {names}", names = NAMES.map(|(name, _)| name).join(", "))]
     UnknownKind(String),
-    /// `http` without a status, or with an impossible one.
+    /// `http` has no status, or an impossible one.
     #[error("`{0}` needs a status from 300 to 599: write it like http:503")]
     Status(String),
     /// A number after a kind that accepts none.

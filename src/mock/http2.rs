@@ -83,8 +83,7 @@ impl Asked {
     }
 }
 
-/// When bytes arrived. A connection is read once per turn, and everything that a read completes is
-/// handled before the next read, so the last arrival belongs to it.
+/// so the last arrival is that of the request being handled
 struct Arrivals {
     last: Cell<Arrival>,
     may_read: Cell<bool>,

@@ -75,8 +75,8 @@ pub(super) struct Line {
     pub(super) fault: Option<String>,
     /// How the request ended.
     pub(super) outcome: Outcome,
-    /// The header fields other than those that every client sends, by name in lower case and without the key;
-    /// only with `--log-text`.
+    /// The header fields, by name in lower case, excluding the key and fields that every client sends; only
+    /// with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headers: Option<BTreeMap<String, String>>,
     /// The body as received, with `--log-text`.

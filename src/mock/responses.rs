@@ -27,8 +27,8 @@ fn ending(finish: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the members of a whole response in addition to those that every response has. Texts are the
-/// contents of JSON strings.
+/// Returns the members of a whole response that are not part of every response. Texts are the contents
+/// of JSON strings.
 pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usage) -> Vec<u8> {
     let (status, details) = ending(finish);
     let open = format!(r#""status":"{status}","error":null,"incomplete_details":{details},"output":["#);

@@ -37,7 +37,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the log and creates the timer. Must be called within a current-thread runtime of tokio with
-    /// I/O, before `listener` is announced, because the kernel takes a moment to begin with its
+    /// I/O, before `listener` is announced, because the kernel takes a moment to start recording
     /// timestamps.
     ///
     /// # Errors The log cannot be created, or the kernel provides no timer.

@@ -54,7 +54,7 @@ pub(super) fn timings(config: &Config, took: Option<Took>) -> String {
     format!(r#","timings":{{"prompt_ms":{prefill:?},"predicted_ms":{decode:?}}}"#)
 }
 
-/// Returns the trace id of response `number`, if it has one.
+/// Returns the trace id of response `number`, if the response has one.
 pub(super) fn trace_id(config: &Config, number: u64) -> Option<String> {
     // The id is never all zeros, because that is invalid.
     config.trace_ids.then(|| format!("{:032x}", random(config.seed, b"trac", number).random::<u128>().max(1)))

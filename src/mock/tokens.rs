@@ -33,7 +33,7 @@ const ESCAPED: &[&str] = &[
     r#"{\"key\":[1]}"#,
 ];
 
-/// An endless text by seed, one word per token, in the form of JSON strings.
+/// An endless text that a seed determines, with one word per token, in the form of JSON strings.
 pub(super) struct Speech {
     random: ChaCha8Rng,
     words: &'static [&'static str],

@@ -42,7 +42,7 @@ pub struct Wrong {
 }
 
 /// Parses a text with at most this many values into a tree. A duplicate key in a table is an error,
-/// because one of its values would be lost.
+/// because one of the two values would be lost.
 pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wrong> {
     let lines = Lines::of(text);
     let (node, found) = match format {

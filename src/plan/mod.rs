@@ -3,7 +3,7 @@
 //!
 //! `pipeline` turns a file into a checked plan: `files` reads the plan's text and its fragments, from
 //! which `syntax` builds one tree of values with their places (`text`); `read` reads the types of
-//! `model` from this tree and continues after errors; `files` finds the files that the plan names;
+//! `model` from this tree, continuing after errors; `files` finds the files that the plan names;
 //! `check` validates the plan as a whole and normalizes every matrix. `diagnostic` prints the errors
 //! and masks anything that may be a secret. ARCHITECTURE.md lists which module may use which.
 

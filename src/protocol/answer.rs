@@ -76,8 +76,8 @@ pub enum Wrong {
     Error(String),
 }
 
-/// A text that is borrowed from the JSON unless it had to be decoded. serde does not borrow a `Cow` inside
-/// an `Option` on its own.
+/// A text that is borrowed from the JSON unless it had to be decoded. By default, serde does not borrow a
+/// `Cow` inside an `Option`.
 #[derive(Debug)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 

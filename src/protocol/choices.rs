@@ -82,7 +82,7 @@ pub(super) fn part(data: &[u8]) -> Result<Part<'_>, Wrong> {
     })
 }
 
-/// Writes the fields after the prompt in bodies whose responses are `choices`.
+/// Writes the fields that follow the prompt, in bodies of requests whose responses have `choices`.
 pub(super) fn put_rest(request: &Request, body: &mut Object) {
     body.put(request.length_field, &request.output_tokens);
     body.put_all(request.sampling);

@@ -16,7 +16,7 @@ pub enum Framing {
     Text,
 }
 
-/// The task of a server. It determines the content of requests, and which latencies and rates exist.
+/// The task of a server. It determines the content of requests and the latencies and rates that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// The response to a prompt is a sequence of tokens.

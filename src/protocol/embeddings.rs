@@ -1,5 +1,5 @@
 //! Embeddings (OpenAI API reference, "Embeddings"), as implemented by vLLM, SGLang, llama.cpp and Text
-//! Embeddings Inference: texts are sent, and one vector for each is returned, all at once.
+//! Embeddings Inference: texts are sent, and one vector is returned for each text, all at once.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

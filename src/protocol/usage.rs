@@ -64,7 +64,8 @@ impl Usage {
         self.prompt_tokens?.tokens()
     }
 
-    /// Returns the counts of a response without tokens, in which the total is that of the prompt.
+    /// Returns the counts of a response without tokens, in which the total is the number of prompt
+    /// tokens.
     pub(super) fn of_a_prompt_alone(self) -> Usage {
         Usage { prompt_tokens: self.prompt_tokens.or(self.total_tokens), completion_tokens: None, ..self }
     }

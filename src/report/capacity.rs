@@ -14,7 +14,7 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// The capacity of one instance that a curve shows.
+/// The capacity of one instance, as shown by a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// It sustains a load under the objective.
@@ -48,8 +48,8 @@ pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
 }
 
 impl Configuration<'_> {
-    /// The figure by which configurations are ranked: the cost for the target, or else the cost per token,
-    /// or the number of instances if a price is missing.
+    /// The figure by which configurations are ranked: the cost for the target, or else the cost per token.
+    /// If a price is missing, it is the number of instances.
     fn price(&self, target: Option<Target>) -> Option<f64> {
         let Answer::Holds { instance, .. } = &self.answer else { return None };
         match target {

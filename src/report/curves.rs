@@ -210,7 +210,8 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// Loads at which it is not shown whether the server kept up, and the window that would show it.
+/// Loads for which it is not shown whether the server kept up, and the length of the window that would show
+/// this.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();

@@ -1,4 +1,4 @@
-//! Additions to the tables of a comparison: failed requests, and the effects over all cells.
+//! Additions to the tables of a comparison: failed requests, and effects over all cells.
 
 use comfy_table::Cell;
 

@@ -8,7 +8,7 @@ use super::grid;
 
 /// One row.
 pub(crate) struct Row {
-    /// Its names, one per column of names; further lines of a column after line breaks.
+    /// Its names, one per column of names. If a column has further lines, they follow after line breaks.
     pub names: Vec<String>,
     /// Its cells after the names.
     pub cells: Vec<Cell>,

@@ -302,7 +302,7 @@ fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     grid::text(table, 2, &[1])
 }
 
-/// Why the run does not have this figure: those of the possible reasons that apply.
+/// Why the run does not have this figure: lists those possible reasons that apply.
 fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
     let measured = line.metrics;
     let why = match metric.key {

@@ -22,7 +22,7 @@ pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     }
 }
 
-/// The meaning of the bars of a figure, one sentence each.
+/// The meaning of the bars of a figure, in one sentence for each kind of bar.
 pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     let of_one = figures.iter().filter(|figure| figure.pair.is_none());
     let kinds: Vec<&str> =

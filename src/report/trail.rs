@@ -83,7 +83,7 @@ pub(crate) struct StepGoal {
 /// The results of the runs of one load, at the time of the next decision.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailStep {
-    /// Full ids of the runs: one for a search, all existing repeats of the load for a ladder.
+    /// Full ids of the runs: a single run for a search, or all existing repeats of the load for a ladder.
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,

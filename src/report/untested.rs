@@ -62,8 +62,8 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Why a metric has no value in any run. Many metrics may lack requests; `n/a: n=78 < 368 requests` stands
-/// for all of these.
+/// Why a metric has no value in any run. Many metrics may have too few requests;
+/// `n/a: n=78 < 368 requests` stands for all of them.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {

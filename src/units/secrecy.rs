@@ -9,7 +9,7 @@ use crate::units::text::{is_unseen, seen};
 /// Words that mark a key of a plan as the name of a secret.
 const WORDS: [&str; 9] =
     ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
-/// Words that name a secret in other tools, in addition to those of a plan.
+/// Words that name a secret in other tools, in addition to the words in plans.
 const OTHER_WORDS: [&str; 14] = [
     "keys",
     "secrets",

@@ -23,7 +23,7 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
 }
 
-/// Makes a whole page safe for a terminal: its line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
+/// Makes a whole page safe for a terminal: line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
 /// text goes through [`plain`] before it is inserted into a page; this function is only the last
 /// safeguard.
 pub fn page(text: &str) -> String {

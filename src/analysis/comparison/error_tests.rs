@@ -1,4 +1,5 @@
-//! Tests of the failure test on simulated servers: how often it is wrong, and which differences it detects.
+//! Checks the test of failure counts on simulated servers: how often it is wrong, and which differences it
+//! detects.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -38,7 +38,7 @@ pub enum Basis {
     BetweenRuns,
 }
 
-/// The failed share of an arm, compared with that of the baseline.
+/// The failed share of an arm, compared with the baseline's failed share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorTest {
     /// The arm's share minus the baseline's.
@@ -49,7 +49,7 @@ pub struct ErrorTest {
     pub high: f64,
     /// Two-sided p-value; 1 if no request failed or all requests failed.
     pub p: f64,
-    /// The variance of the counts divided by that of independent failures.
+    /// The variance of the counts divided by the variance for independent failures.
     pub dispersion: f64,
     /// Source of the dispersion.
     pub basis: Basis,

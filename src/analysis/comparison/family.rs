@@ -16,11 +16,11 @@ pub const ADVISED: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adjusted {
-    /// Holm's method: the chance of any false finding among all tests is 5 %.
+    /// Holm's method: the chance of any false finding among all tests is at most 5 %.
     #[default]
     Holm,
-    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. For exploration,
-    /// never for a gate.
+    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. Suitable for
+    /// exploration, never for a gate.
     BenjaminiHochberg,
 }
 

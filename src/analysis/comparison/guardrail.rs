@@ -57,7 +57,7 @@ pub struct Guardrail {
     /// The p-value adjusted for the guardrails of the declaration's other cells (Holm's method). It is
     /// not adjusted for metrics.
     pub p_adjusted: Option<f64>,
-    /// The variance of the counts divided by that of independent failures.
+    /// The variance of the counts divided by the variance for independent failures.
     pub dispersion: Option<f64>,
     /// Source of the dispersion.
     pub(crate) dispersion_from: Option<Basis>,

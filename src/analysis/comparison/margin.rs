@@ -51,7 +51,7 @@ pub struct Margin {
     pub words: String,
 }
 
-/// The level of a two-sided interval whose two ends are one-sided 95 % bounds.
+/// The level at which both ends of a two-sided interval are one-sided 95 % bounds.
 pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
 /// A change in the direction that makes the metric worse, so it is positive if the arm is worse.
@@ -181,10 +181,10 @@ fn would_do(repeats: Option<u32>) -> String {
     }
 }
 
-/// Returns how much rounds may differ so that this many rounds show a margin in 80 % of cases if the
-/// arms are alike. The result is one standard deviation of a round's change; for a ratio, its excess
-/// over 1. `None` if there are too few rounds for a test. In a sequence, the result applies to the last
-/// look.
+/// Returns the largest variation between rounds with which this many rounds show a margin in 80 % of
+/// cases if the arms are alike. The variation is given as one standard deviation of a round's change;
+/// for a ratio, as its excess over 1. `None` if there are too few rounds for a test. In a sequence, the
+/// result applies to the last look.
 pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     let last = SequenceLook { round: rounds, at_most: rounds };
     let rounds = rounds as usize;

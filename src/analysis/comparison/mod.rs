@@ -75,7 +75,7 @@ pub struct Mean {
     /// Lower end of its 95 % interval; null for one run, and if the rounds may have stopped early
     /// because of their results.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval, likewise.
+    /// Upper end of its 95 % interval; null in the same cases.
     pub high: Option<f64>,
     /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
@@ -95,11 +95,11 @@ pub struct Change {
     /// Lower end of its 95 % interval, not adjusted for other tests. In a sequence, it holds at every
     /// look.
     pub low: f64,
-    /// Upper end of its 95 % interval, likewise.
+    /// Upper end of the same interval.
     pub high: f64,
     /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds, likewise.
+    /// Upper end by a studentized bootstrap over rounds; null in the same cases.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -114,10 +114,10 @@ pub struct Test {
     pub better: Better,
     /// Number of rounds: repeats in which both arms have a value.
     pub rounds: u32,
-    /// The baseline over all rounds that were measured on both arms; null if it has no value in one of
-    /// them.
+    /// The baseline over all rounds that were measured on both arms; null if the baseline has no value
+    /// in one of them.
     pub baseline: Option<Mean>,
-    /// The arm over the same rounds; null if it has no value in one of them.
+    /// The arm over the same rounds; null if the arm has no value in one of them.
     pub arm: Option<Mean>,
     /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,

@@ -120,7 +120,8 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     let few = [&known(&[1.1, 2.1, 3.1]), &missing[..1]].concat();
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0]), &few);
     assert_eq!(test.words, "n/a: n=20 < 368 requests, in 1 of 4 rounds");
-    // One of five fails: the others alone would suggest that the failing arm is the faster one.
+    // One of five repeats fails. The other repeats alone would suggest that the failing arm is
+    // faster.
     let mut arm = known(&[0.5, 1.0, 1.5, 2.0, 2.5]);
     arm[2] = RunValue::Failed;
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0, 5.0]), &arm);

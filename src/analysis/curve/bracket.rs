@@ -50,7 +50,7 @@ pub struct Bracket {
     /// Loads below the first that misses that are undecided or at which the server is not shown to keep
     /// up, in rising order. Longer windows would decide them.
     pub undecided: Vec<f64>,
-    /// Loads at which tokens cost more than the objective allows, below the first load that misses, in
+    /// Loads below the first load that misses at which tokens cost more than the objective allows, in
     /// rising order.
     pub too_dear: Vec<f64>,
     /// Loads without a valid run below the first load that misses, in rising order.

@@ -92,9 +92,9 @@ pub struct Figure {
     pub value: f64,
     /// Its 95 % interval; `None` if none can be computed.
     pub ends: Option<Ends>,
-    /// If there are exactly two runs: their two values, the lower first. An interval from two values is
-    /// almost meaningless, so reports show these instead. `None` otherwise, and for metrics that are
-    /// numbers of requests.
+    /// The values of the runs if there are exactly two, the lower value first. An interval from two
+    /// values is almost meaningless, so reports show these instead. `None` otherwise, and for metrics
+    /// that are numbers of requests.
     pub pair: Option<[f64; 2]>,
     /// Whether the percentile is computed from few samples in any of the runs.
     pub few_samples: bool,
@@ -223,7 +223,7 @@ pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
 }
 
 /// Returns the lower bound, over the repeats of a rung, of a percentile that lies among failed requests
-/// in at least one run; `None` if it is a number, or unknown.
+/// in at least one run; `None` if the percentile is a number or is unknown.
 pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
     if runs.iter().all(|run| reading.read(run).is_some()) {
         return None;

@@ -1,25 +1,25 @@
-//! Where a curve bends: the load beyond which additional load costs more latency than it gains
-//! throughput.
+//! Where a curve bends: the load beyond which the gain in throughput no longer justifies the additional
+//! latency.
 //!
-//! Open loops: the load with the most *power*, throughput over latency (Kleinrock, "Power and
-//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979). For
-//! one server with Poisson arrivals and service times with a coefficient of variation c, this load is at
-//! a utilization of 1 / (1 + √((1 + c²) / 2)).
+//! In open loops, this is the load with the most *power*, which is throughput divided by latency
+//! (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
+//! communications", ICC 1979). For one server with Poisson arrivals and service times with a coefficient
+//! of variation c, this load is at a utilization of 1 / (1 + √((1 + c²) / 2)).
 //!
-//! Closed loops: where the two bounds of operational analysis meet (Denning and Buzen, "The operational
-//! analysis of queueing network models", 1978): the throughput of a few requests in flight is at most N
-//! / R₀, and that of many is at most X_max, so N* = X_max × R₀. R₀ is the latency at the lightest load,
-//! and X_max is the highest throughput. This requires that the curve is flat at its end; otherwise it
-//! has not bent yet.
+//! In closed loops, this is the load at which the two bounds of operational analysis meet (Denning and
+//! Buzen, "The operational analysis of queueing network models", 1978). The throughput of a few requests
+//! in flight is at most N / R₀, and the throughput of many is at most X_max, so N* = X_max × R₀. R₀ is
+//! the latency at the lightest load, and X_max is the highest throughput. This requires that the curve
+//! is flat at its end; otherwise it has not bent yet.
 
 //! With repeats, the knee has an interval. In open loops, it is based on the loads whose power is not
-//! shown to be less than that of the best load (Gupta, "On some multiple decision rules", 1965; Welch's
-//! t on logarithms, 5 % split over the loads). It extends from the load below the lowest of these to the
-//! load above the highest. In closed loops, the same method is applied to the throughputs, each
-//! multiplied by R₀, with Student's t for the product. An end outside the measured loads is unknown. The
-//! model assumes that repeats of a load are independent and that their logarithms scatter equally about
-//! the mean. With only one run per load, the scatter is unknown, and the interval spans the loads
-//! adjacent to the knee.
+//! shown to be less than the power of the best load (Gupta, "On some multiple decision rules", 1965;
+//! Welch's t on logarithms, 5 % split over the loads). The interval extends from the load below the
+//! lowest of these loads to the load above the highest. In closed loops, the same method is applied to
+//! the throughputs, each multiplied by R₀, with Student's t for the product. An end outside the measured
+//! loads is unknown. The model assumes that repeats of a load are independent and that their logarithms
+//! scatter equally about the mean. With only one run per load, the scatter is unknown, and the interval
+//! spans the loads adjacent to the knee.
 
 use crate::analysis::series::{mean, variance};
 use crate::analysis::student;

@@ -76,8 +76,8 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// Returns the combined result of the runs for the objective; `None` without an objective or without
-    /// runs.
+    /// Returns the combined result of the runs for the objective; `None` if there is no objective or
+    /// there are no runs.
     pub fn answer(&self) -> Option<Answer> {
         self.judged()?.answer()
     }
@@ -98,8 +98,8 @@ impl<'a> Rung<'a> {
         Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
     }
 
-    /// Returns whether it serves its arrivals within those limits of the objective that are `meant`;
-    /// `None` if none of its runs provides evidence.
+    /// Returns whether the server keeps up with the load and meets the limits of the objective that are
+    /// `meant`; `None` if no run provides evidence.
     pub fn serves(&self, meant: impl Fn(&Limit) -> bool) -> Option<Answer> {
         if self.has_failed() || self.is_rejected() || self.is_saturated() {
             return Some(Answer::Misses);
@@ -238,7 +238,7 @@ impl<'a> Rung<'a> {
         figure::too_few(&self.runs, reading)
     }
 
-    /// Returns each run as a point of the curve; `None` if one of them lacks throughput or latency.
+    /// Returns each run as a point of the curve; `None` if one of the runs lacks throughput or latency.
     pub(super) fn steps(&self) -> Option<Vec<Step>> {
         let of = |run: &Run| {
             let latency = match run.labels.qps {

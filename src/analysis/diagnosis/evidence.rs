@@ -39,7 +39,7 @@ pub enum Finding {
 pub struct Evidence {
     /// Full ids of the runs that show it.
     pub runs: Vec<String>,
-    /// The figures, in a sentence.
+    /// A sentence with the figures.
     pub text: String,
 }
 
@@ -62,8 +62,8 @@ pub struct Predicted<'a> {
 }
 
 impl Predicted<'_> {
-    /// Decode tokens per second of one stream: one over the median TPOT. `None` if the median is
-    /// unknown.
+    /// Decode tokens per second of one stream: the inverse of the median TPOT. `None` if the median
+    /// is unknown.
     pub fn measured(&self) -> Option<f64> {
         let tpot = self.run.metrics.tpot.percentile(crate::plan::Percentile::P50).exact()?;
         (tpot > 0.0).then(|| 1000.0 / tpot)

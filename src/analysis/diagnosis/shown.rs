@@ -70,7 +70,7 @@ impl Ranged {
 }
 
 /// Returns whether a latency has grown by a factor. A latency without an interval has too few requests
-/// to decide.
+/// for a decision.
 pub(super) fn latency_growth(before: Ranged, after: Ranged, factor: f64) -> Growth {
     match (before.ends, after.ends) {
         _ if after.value < factor * before.value => Growth::No,

@@ -4,9 +4,9 @@
 //! The share of gaps above a level is a ratio over requests: gaps above the level / gaps. Its variance
 //! is linearized (Kish, Survey Sampling, 1965: ultimate clusters): once by requests, and once by blocks
 //! of requests in scheduled order, like the variance of any other latency ([`worth`]). The variance
-//! divided by that of independent gaps is the design effect, and the number of gaps divided by the
-//! design effect is the effective number. Levels are borders of the histogram's buckets, so shares are
-//! exact and levels are accurate to one part in 4 096. Intervals of percentiles invert the test of
+//! divided by the variance for independent gaps is the design effect, and the number of gaps divided by
+//! the design effect is the effective number. Levels are borders of the histogram's buckets, so shares
+//! are exact and levels are accurate to one part in 4 096. Intervals of percentiles invert the test of
 //! shares (Woodruff, Confidence Intervals for Medians and Other Position Measures, 1952).
 //!
 //! Memory does not grow with the number of gaps: each level needs three sums, and one count for each of
@@ -199,8 +199,8 @@ impl Clusters {
         if level.is_none_or(|level| level.requests < FEWEST_ABOVE) {
             worth = worth.min(requests);
         }
-        // Each swing of the queue counts as this many independent requests, and each request as its
-        // effective number of gaps.
+        // Each swing of the queue counts as this many independent requests, each of which counts with
+        // its effective number of gaps.
         let bound = self.turns.swings.filter(|swings| *swings < rule.long);
         let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)) * of_request.max(1.0));
         match bound {

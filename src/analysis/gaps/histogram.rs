@@ -1,8 +1,8 @@
 //! Counts of gaps by approximate length: enough to find the bucket of any rank in memory that does not
 //! grow with the run.
 
-/// Bits after the leading one that a bucket keeps: values in the same bucket differ by less than one
-/// part in 4 096.
+/// Number of bits after the leading one bit that a bucket keeps: values in the same bucket differ by
+/// less than one part in 4 096.
 const DIGITS: u32 = 12;
 
 /// Returns the bucket of a value. Each value below 8 192 ns has its own bucket; higher values have
@@ -41,7 +41,7 @@ pub(super) struct Bucket {
 /// Counts by bucket, while values arrive.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
-    /// Count, minimum and maximum of each bucket up to the highest one used.
+    /// Count, minimum and maximum of each bucket up to the highest bucket used.
     buckets: Vec<(u64, u64, u64)>,
 }
 

@@ -257,8 +257,9 @@ fn spanned(histogram: &Histogram, span: Span) -> Interval {
     Interval { low: end(span.low), high: end(span.high) }
 }
 
-/// Returns the interval of p99 / p50: if both intervals contain the true values, so does the interval
-/// from the ratio of the ends that are farthest apart. The upper end is `None` if the median may be 0.
+/// Returns the interval of p99 / p50, formed by the ratios of the ends that are farthest apart. If the
+/// intervals of p99 and p50 contain the true values, so does this interval. The upper end is `None` if
+/// the median may be 0.
 fn of_ratio(itl: &Summary) -> Option<Interval> {
     let [median, tail] = [Percentile::P50, Percentile::P99].map(|percentile| itl.percentile(percentile).interval());
     let (median, tail) = (median?, tail?);

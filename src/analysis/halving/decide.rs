@@ -92,7 +92,7 @@ impl<'q> Halving<'q> {
     }
 
     /// Returns whether a run without evidence is repeated: the maximum is not reached, and time remains
-    /// for this many other runs of the rung. Its server is still running.
+    /// for this many other runs of the rung. The server for the run is still running.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left

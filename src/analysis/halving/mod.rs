@@ -5,13 +5,13 @@
 //! third advances to runs three times as long, and so on. No configuration is eliminated by chance
 //! alone: if its interval overlaps with that of the last configuration that advances, it advances too,
 //! and the budget bounds the cost. A configuration that can be at most about 3 % better than the best
-//! estimate gets no longer run. All measurements count until the end.
+//! estimate does not get a longer run. All measurements count until the end.
 //!
 //! A run that the client spoiled provides no evidence on its configuration, so it is repeated; a
 //! configuration that remains unknown is reported as such. With an objective, a configuration that is
 //! shown to miss it is eliminated, and only a configuration that was observed to meet it can be the
 //! best. If its runs do not show that it meets the objective, it gets a longer run. Configurations that
-//! were excluded in favor of one that misses come back.
+//! were excluded in favor of a configuration that misses are brought back.
 //!
 //! The code is pure: it uses no clock and no random numbers. A resumed sweep replays its decisions from
 //! the runs. `docs/SEARCH.md` lists how often the result is right.

@@ -68,7 +68,7 @@ pub struct Seen {
     pub says: Says,
     /// Whether the objective is met, based on this run and earlier runs of its configuration.
     pub meets: Meets,
-    /// How long its server took to start, in seconds; `None` if it was already up.
+    /// How long its server took to start, in seconds; `None` if it was already running.
     pub start: Option<f64>,
 }
 
@@ -137,7 +137,8 @@ pub struct Outcome {
 pub enum End {
     /// One is better than all others.
     Best,
-    /// The longest runs do not distinguish some configurations, or some configurations are unknown.
+    /// Even the longest runs do not distinguish some of the configurations, or some configurations
+    /// are unknown.
     Undecided,
     /// The budget does not allow the longer runs that are needed to decide.
     Budget,

@@ -2,8 +2,8 @@
 
 use super::question::{Estimate, Meets, Question, Says, Seen};
 
-/// Minimum variation between runs of one configuration in addition to that due to the number of
-/// requests, as a share of the value.
+/// Minimum variation between runs of one configuration, in addition to the variation due to the number
+/// of requests, as a share of the value.
 const LEAST: f64 = 0.01;
 /// Configurations that differ by less than this share count as alike, so no longer runs are made to
 /// distinguish them.
@@ -49,8 +49,8 @@ impl Known {
     }
 }
 
-/// Returns the estimate of each configuration; `None` for one that cannot be chosen, and for one without
-/// a run that provides evidence.
+/// Returns the estimate of each configuration; `None` if the configuration cannot be chosen, or if none
+/// of its runs provides evidence.
 pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
     let of = |configuration| match Known::of(seen, configuration) {
         Known::Value(estimate, _) => Some(estimate),

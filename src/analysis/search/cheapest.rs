@@ -36,8 +36,8 @@ pub enum Cheapest {
     From {
         /// The lowest load that is cheap enough.
         load: f64,
-        /// The highest load below it that is too expensive; `None` if it is the lightest load of the
-        /// range.
+        /// The highest load below it that is too expensive; `None` if the load found is the lightest of
+        /// the range.
         dearer: Option<f64>,
     },
     /// Tokens are too expensive even at the heaviest load of the range.

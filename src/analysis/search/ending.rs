@@ -14,8 +14,8 @@ pub(super) const CONFIRMATIONS: usize = 5;
 /// mentioned, second to end the search.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;
-/// A run with at most this pressure is fast. A slow run is far slower if its pressure is larger by more
-/// than the second share.
+/// A run with at most this pressure is fast. A slow run is far from a fast one if its own pressure is
+/// larger by more than the second share.
 const FAST: f64 = 1.1;
 const FAR: f64 = 0.375;
 /// Maximum width of the 90 % interval of the result, in steps of the resolution.

@@ -25,8 +25,8 @@ const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
 /// Number of runs at an end of the range after which the result is reported to lie beyond it.
 const ENDS: usize = 2;
-/// The load at which the search checks that no higher load holds again, as a factor of the found load;
-/// and the factor from which an existing higher run is sufficient.
+/// The load at which the search checks that no higher load holds again, as a multiple of the found load;
+/// and the multiple from which an existing run at a higher load is sufficient.
 pub(super) const LOOK: f64 = 1.4;
 pub(super) const SEEN: f64 = 1.3;
 
@@ -77,8 +77,8 @@ impl Method for Fitted {
             (true, true) => AFTER,
         };
         let found = grid.nearest(fit.quantile(share));
-        // On a coarse grid, the next load above may be nearer than the usual threshold for an existing
-        // run to be sufficient.
+        // On a coarse grid, the next higher load may be below the threshold from which an existing run
+        // is usually sufficient.
         let above = grid.times(found, LOOK);
         let seen = said().any(|probe| probe.load >= above.min(SEEN * found));
         if !confirmed && LOOK * found <= last && !seen {

@@ -38,7 +38,7 @@ pub fn next(question: &Question, probes: &[Probe]) -> Next {
     next_by(&Fitted::of(question), question, probes)
 }
 
-/// Returns the maximum number of runs of a search, whatever the server does.
+/// Returns the maximum number of runs of a search, regardless of how the server behaves.
 pub fn most_probes(question: &Question) -> usize {
     most_by(&Fitted::of(question), question)
 }

@@ -27,7 +27,7 @@ pub enum End {
     BelowRange,
     /// The highest load of the range still meets the objective.
     AboveRange,
-    /// A load misses and a higher one holds.
+    /// A load misses, but a higher load holds.
     NotMonotone,
     /// The server became faster or slower during the search.
     Drifting,
@@ -63,16 +63,16 @@ pub enum Caveat {
         /// The load.
         load: f64,
     },
-    /// Long runs failed before one held.
+    /// Some long runs failed before a long run held.
     FailedConfirmations {
         /// Number of long runs.
         runs: u32,
     },
-    /// A load misses and a higher one holds.
+    /// A load misses, but a higher load holds.
     NotMonotone {
         /// The load that misses.
         misses: f64,
-        /// The higher one that holds.
+        /// The higher load that holds.
         holds: f64,
     },
     /// The load at which the objective is crossed moved during the search.

@@ -16,7 +16,7 @@ pub enum Purpose {
     WellAbove,
     /// The long run that confirms the result.
     Confirm,
-    /// An ordinary run after the long ones.
+    /// An ordinary run after the long runs.
     Again,
     /// A replacement, because the previous run provides no evidence.
     Instead,

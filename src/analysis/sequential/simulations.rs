@@ -19,7 +19,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// Returns how far a share near 5 % may deviate by chance alone: three standard errors.
+/// Returns by how much a share near 5 % may deviate by chance alone: three standard errors.
 fn chance() -> f64 {
     3.0 * (0.05 * 0.95 / times() as f64).sqrt()
 }

@@ -1,4 +1,5 @@
-//! Compares a server's counts over a run with the client's: others may have used the server.
+//! Compares a server's counts over a run with the client's counts, because others may have used the
+//! server.
 
 use crate::analysis::state::State;
 use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};

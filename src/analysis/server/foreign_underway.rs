@@ -13,8 +13,8 @@ use super::foreign_room::{may_be_answered, room};
 const ON_THE_WAY_NS: u64 = 500_000_000;
 const COUNTER: &str = "requests_succeeded";
 
-/// Returns the server's and the client's counts at the scrape where the server is furthest ahead; `None`
-/// if it is never further ahead than allowed.
+/// Returns the server's and the client's counts at the scrape at which the server is furthest ahead;
+/// `None` if it is never further ahead than allowed.
 pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Option<[f64; 2]> {
     let probes = facts.telemetry.as_ref()?.probes as f64;
     let mut earliest: Vec<u64> = rows.iter().filter_map(|row| earliest(row, facts)).collect();

@@ -68,8 +68,8 @@ fn what_was_cut_is_known_to_be_open_before() {
 #[test]
 fn an_answer_may_be_on_the_way() {
     let mut samples = scraped(0.0);
-    // At 5 s, the server counts five more requests than had arrived, which are those of the next half
-    // second.
+    // At 5 s, the server has counted five more requests than the client had received; these are the
+    // requests of the next half second.
     let of = |sample: &&mut Sample| sample.name == COUNTER && sample.url == Some(0) && sample.at_ns == 5 * S;
     samples.iter_mut().find(of).unwrap().value += 5.0;
     assert_eq!(most(&rows(Some(15 * S)), &samples, &facts()), None);

@@ -35,9 +35,10 @@ use super::stalls::Stalls;
 
 use scraped::Scraped;
 
-/// Returns the figures of a run, in the order of the canonical table, followed by those computed from
-/// several series; empty if nothing was scraped. `output_tokens` is the number of output tokens in the
-/// window, and `reusable` is the share of its prompt tokens that requests have in common.
+/// Returns the figures of a run, in the order of the canonical table, followed by the figures that are
+/// computed from several series; empty if nothing was scraped. `output_tokens` is the number of output
+/// tokens in the window, and `reusable` is the share of its prompt tokens that requests have in
+/// common.
 pub fn figures(
     samples: &[Sample],
     facts: &Facts,

@@ -115,7 +115,7 @@ pub(super) const UNASSIGNED: Named =
     ("server_unassigned", "In the server, by its own total time, but in none of its parts.");
 pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all parts are known.");
 
-/// The server's contribution to a whole: the time outside it, and the parts.
+/// The data for one sum: the time outside the server, and the parts inside it.
 struct Told {
     /// The client's time from sending minus the server's own time.
     outside: Result<f64, String>,

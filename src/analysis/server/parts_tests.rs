@@ -318,7 +318,7 @@ fn what_some_answers_tell_is_not_that_of_all() {
     is(&ttft, &[("queue", 20.0)]);
 }
 
-/// Returns the rows as records, each with 20 gaps of 5 ms; the first one is longer.
+/// Returns the rows as records, each with 20 gaps of 5 ms, except that the first gap is longer.
 fn stalled(more: impl Fn(u64) -> u64) -> crate::rows::Records {
     let record = |row: &Measured| {
         let mut gaps_ns = vec![5 * MS; 20];

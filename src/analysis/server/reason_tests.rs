@@ -113,7 +113,7 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     let clean = [counts("prompt_tokens", |at| at), counts("process_start_time", |_| 1.7e9)].concat();
     assert_eq!(found("server_restarted", &clean), Ok(None));
     let falls = |at: f64| if at < 7.0 { 100.0 * at } else { at };
-    // A counter that falls also counts outside the window, and for a histogram.
+    // A fall of a counter also counts outside the window, and for the count of a histogram.
     let said = text("server_restarted", &counts("prompt_tokens", falls));
     assert!(said.starts_with("prompt_tokens fell from 600 to 7 between 6.0 s and 7.0 s of the run"), "{said}");
     let said = text("server_restarted", &counts("e2e_seconds.count", falls));

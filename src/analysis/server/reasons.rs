@@ -19,8 +19,8 @@ const FULL_FOR: f64 = 0.05;
 /// counts as zero.
 const ONE_EVENT: f64 = 0.5;
 
-/// Bits of NVML's mask that do not mean a lowered clock under load: the GPU is idle, the user set the
-/// clocks, or a display determines the clock.
+/// Bits of NVML's mask that do not indicate a lowered clock under load: the GPU is idle, the user set
+/// the clocks, or a display determines the clock.
 pub(super) const HARMLESS: u64 = 0x1 | 0x2 | 0x100;
 /// A GPU at its power cap runs as configured by its owner, as most GPUs do under full load. The share of
 /// the window at the cap is therefore a figure, not a reason.

@@ -1,4 +1,4 @@
-//! Whether the process behind a page changed between the beginning and the end of a run.
+//! Checks whether the process behind a page changed between the beginning and the end of a run.
 
 use crate::rows::Facts;
 use crate::telemetry::canonical::{Kind, canonical};

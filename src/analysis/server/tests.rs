@@ -115,7 +115,7 @@ fn a_counter_that_falls_is_null_and_never_negative() {
 
 #[test]
 fn energy_is_the_counter_s_and_else_the_integral_of_power() {
-    // A trace that swings by 40 % in twenty seconds. The window contains half a swing, the lower one.
+    // A trace that swings by 40 % in twenty seconds. The window contains only the lower half of a swing.
     let power = |at: f64| 300.0 + 120.0 * (at * std::f64::consts::PI / 10.0).sin();
     let joules = 3_000.0 - 2_400.0 / std::f64::consts::PI;
     let mut samples = page(0, "gpu", "gpu_power_watts", course(move |at| Some(power(at))));

@@ -176,7 +176,7 @@ fn takes(wanted: &Value, value: &Value) -> bool {
     }
 }
 
-/// Returns a value that a rule may require of a field. Not every such value is on the field's axis.
+/// Returns a value that a rule may require of a field. Some of these values are not on the field's axis.
 fn wanted(name: &str) -> BoxedStrategy<Value> {
     if name == "endpoint" {
         let one = || proptest::sample::select(vec![json!("vllm"), json!("demo"), json!("other")]);

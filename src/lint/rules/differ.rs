@@ -1,5 +1,5 @@
-//! Differences between two endpoints, models or scenarios themselves. A value that one side omits or marks
-//! as `unknown` does not count as different. The disclosure rules report that it is not known to be equal
+//! The differences between two endpoints, models or scenarios. A value that one side omits or marks as
+//! `unknown` does not count as different. The disclosure rules report that it is not known to be equal
 //! either.
 
 use super::equal::facts;
@@ -18,7 +18,7 @@ const SHARED: [(&str, &[&str]); 6] = [
 
 /// Shared settings that depend on the number of accelerators.
 const PARALLEL: [&str; 2] = ["tensor_parallel", "pipeline_parallel"];
-/// Shared settings that are off by default: if only one side sets them, they differ.
+/// Shared settings that are off by default: if only one side sets such a setting, the sides differ.
 const QUANTIZED: [&str; 2] = ["quantization", "kv_cache_dtype"];
 
 /// Whether a text marks a value as unknown.

@@ -1,4 +1,4 @@
-//! Endpoints of one sweep that were not treated alike.
+//! Rules about endpoints of one sweep that were not treated alike.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};

@@ -144,8 +144,8 @@ fn peak(rung: &Rung) -> f64 {
     rung.course().map_or(0.0, |course| course.peak())
 }
 
-/// The known part of a run's pressure: the requests in flight of a closed loop, the arrivals and their
-/// tokens of an open loop. Unknown parts are 0 and never exceed a calibration.
+/// The known part of a run's pressure: the requests in flight of a closed loop, or the arrivals and tokens
+/// of an open loop. Unknown parts are 0 and never exceed a calibration.
 fn pressure(rung: &Rung, output_tokens: u32, per_arrival: u32) -> Pressure {
     match &rung.load {
         Load::Closed { batch_size } => {

@@ -1,6 +1,6 @@
-//! Differences between the cells on two sides of a comparison, other than the compared axis: values of a
-//! zip, of `when`, of `extend`. The search visits only axes that can cause such a difference. The number
-//! of its steps is limited; if the limit is exceeded, nothing is reported.
+//! Differences, other than in the compared axis, between the cells on two sides of a comparison. Values
+//! of a zip, of `when` or of `extend` may cause them. The search visits only axes that can cause such a
+//! difference. The number of its steps is limited; if the limit is exceeded, nothing is reported.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
 
-/// M022: no sweep sends a scenario, no used scenario is based on it, and no used mix contains it.
+/// M022: a scenario is unused: no sweep sends it, no used scenario is based on it, and no used mix
+/// contains it.
 pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     let table = &view.plan.scenarios;
     let mut used: HashSet<&str> = HashSet::new();

@@ -35,7 +35,8 @@ impl Checker<'_> {
         plan
     }
 
-    /// Checks that one of `sweeps` has the axis, with the baseline and another value to compare with it.
+    /// Checks that one of `sweeps` has the axis, and that the axis has the baseline and another value to
+    /// compare with it.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
         let Compare { by, baseline, metrics: _, margin, sequential: _ } = compare;
         let wrong = margin.filter(|margin| !is_margin(*margin));

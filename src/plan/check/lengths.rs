@@ -245,7 +245,7 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets: checks each row with `row`, and checks that there is something to draw
+    /// Checks a table of buckets. Each row is checked with `row`, and there must be something to draw
     /// from.
     fn buckets<'k>(
         &mut self,

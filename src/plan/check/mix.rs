@@ -12,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// The setting of one switch in a scenario, if any.
+/// The setting of one switch in a scenario, if it is set.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {

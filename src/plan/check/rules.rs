@@ -12,7 +12,7 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
-/// The axes that every cell needs, each with the message about a cell without it.
+/// The axes that every cell needs, each with the message for cells without the axis.
 const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),

@@ -288,7 +288,7 @@ impl Checker<'_> {
     }
 }
 
-/// A sweep runs after those whose results it reads.
+/// A sweep runs after the sweeps whose results it reads.
 fn comes_after(sweep: &mut Sweep) {
     let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
     for other in asked {

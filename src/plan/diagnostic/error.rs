@@ -179,7 +179,7 @@ impl Diagnostic {
 /// All errors of a plan, its fragments and the `--set` options.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The texts, with possible secrets masked; unreadable ones are empty.
+    /// The texts, with possible secrets masked; unreadable texts are empty.
     sources: Sources,
     /// The errors, never empty. Errors of the plan as a whole come first. The others are sorted by
     /// place, with errors in the plan itself before errors in its fragments.

@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names and values.
 
-/// Returns the name nearest to `wrong`, if it is near enough to be a typo.
+/// Returns the name nearest to `wrong`, if `wrong` is near enough to be a typo.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = |text: &str| text.to_lowercase().replace('-', "_");
     let wrong = folded(wrong);

@@ -35,7 +35,8 @@ const MOST_MERGED: usize = 500_000;
 /// Options that affect loading, in addition to the plan's own text.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Values set on the command line, each `path=value`; the last one for a path wins.
+    /// Values set on the command line, each `path=value`; for each path, the last value takes
+    /// precedence.
     pub set: Vec<String>,
     /// Whether fragments outside the plan's folder are allowed.
     pub allow_outside: bool,
@@ -49,10 +50,10 @@ pub(crate) struct Loader<'f> {
     pub(super) options: &'f Options,
     /// The plan's folder, with links resolved.
     pub(super) root: Option<PathBuf>,
-    /// The files being read, each of which uses the next one. Each path is stored with links resolved
-    /// and as written.
+    /// The files that are being read, each of which uses the next one. Each path is stored both with
+    /// links resolved and as written.
     chain: Vec<(PathBuf, PathBuf)>,
-    /// Fragments that were read; `None` for those with errors.
+    /// Fragments that were read; `None` for fragments with errors.
     done: HashMap<PathBuf, Option<Node>>,
     pub(super) nodes_left: usize,
     merges_left: usize,
@@ -351,8 +352,8 @@ pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Reports a fragment with a different version of the format, which the plan's own version would hide in
-/// the merged tree.
+/// Reports a fragment with a different version of the format, because the plan's own version would hide
+/// it in the merged tree.
 fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);

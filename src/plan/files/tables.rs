@@ -12,8 +12,8 @@ use crate::plan::text::span::Span;
 pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
 impl Loader<'_> {
-    /// The location of a file that is named at `span`: relative to the text that names it, and
-    /// canonical.
+    /// The location of a file that is named at `span`, both as a path relative to the text that
+    /// names it and as the canonical path.
     pub(crate) fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
         let by = self.sources.of(span.start).name;
         let by = if by == Path::new("--set") { self.sources.first_name() } else { by };

@@ -2,7 +2,7 @@
 //! a sweep.
 //!
 //! A word (`poisson`, `gamma cv 2`) names only the process, and may be a value of an axis. A table
-//! specifies more.
+//! specifies more details.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ struct Long {
 /// The fields of which exactly one must be present.
 const KINDS: [&str; 5] = ["gamma", "ramp", "steps", "bursts", "curve"];
 
-/// Adds the rules that [`Long`] enforces to the schema: exactly one of the kinds, and the fields that
+/// Adds the rules enforced by [`Long`] to the schema: exactly one of the kinds, and the fields that
 /// belong to it.
 fn one_of_them(schema: &mut Schema) {
     let alone = KINDS.map(|kind| match kind {

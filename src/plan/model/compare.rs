@@ -77,8 +77,8 @@ const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "ef
 const PERCENTILES: &str = "; for metrics of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
 /// The name of a metric of a run, or of a metric of requests with or without a percentile:
-/// `output_throughput`, `ttft`, `ttft_p99`. An export's column for such a value has the same name with
-/// the unit, which is accepted as well: `ttft_p99_ms`.
+/// `output_throughput`, `ttft`, `ttft_p99`. The column of such a value in exports has the same name with the
+/// unit appended, which is also accepted: `ttft_p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct MetricName {
     /// The key in the table of metrics.

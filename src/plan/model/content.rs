@@ -1,4 +1,4 @@
-//! Scenarios with every default explicit: the built-in ones, and the ones that a plan defines.
+//! Scenarios with every default explicit, both built-in scenarios and those that a plan defines.
 
 use crate::plan::RequestFields;
 use std::sync::Arc;
@@ -379,8 +379,8 @@ pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
 }
 
-/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in where it
-/// ends.
+/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in scenario
+/// at which it ends.
 pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain<'t>, &'static Content)> {
     let mut chain: Chain<'t> = Vec::new();
     let mut at = name;
@@ -400,7 +400,7 @@ pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain
     }
 }
 
-/// Scenarios by name, each based on the next one.
+/// Scenarios by name, each of which is based on the next one.
 pub(crate) type Chain<'t> = Vec<(&'t str, &'t Scenario)>;
 
 /// Applies the patches of a chain to a scenario, last one first.

@@ -34,8 +34,8 @@ impl<T> FileRef<T> {
 
 /// A file that a plan names, regardless of its content.
 pub(crate) trait NamedFile {
-    /// The path as written, which is mutable so that it can be rewritten, and the file's location with
-    /// links resolved.
+    /// The path as written, as a mutable reference so that it can be rewritten, and the file's
+    /// location with links resolved.
     fn named(&mut self) -> (&mut String, Option<&Path>);
 }
 

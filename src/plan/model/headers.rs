@@ -1,4 +1,4 @@
-//! HTTP headers of requests in addition to those that sweepline sends itself.
+//! HTTP headers of requests in addition to the headers that sweepline sends itself.
 
 use std::collections::BTreeMap;
 

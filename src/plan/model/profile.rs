@@ -90,7 +90,7 @@ impl Bursts {
     }
 }
 
-/// The rate at a point in time, counted from the start of the window: [60s, 5].
+/// The rate at a point in time, which is counted from the start of the window: [60s, 5].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Point(pub Nanos, pub Rate);
 

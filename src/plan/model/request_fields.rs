@@ -74,8 +74,8 @@ impl RequestFields {
         self.query_tokens = scenario.query_tokens.or(self.query_tokens);
     }
 
-    /// The fields that identify a run: those that differ from their defaults, and temperature, sorted by
-    /// name.
+    /// The fields that identify a run: fields that differ from their defaults, and temperature, sorted
+    /// by name.
     pub fn entries(&self) -> Vec<(Cow<'static, str>, FieldValue)> {
         let RequestFields { sampling, stop, length_field, model, headers, inputs, documents, query_tokens } = self;
         let mut entries: Vec<(Cow<'static, str>, FieldValue)> =

@@ -10,9 +10,9 @@ use crate::plan::model::objective::Slo;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Maximum number of times that a search runs one load before it counts as undecided.
+/// Maximum number of runs at one load before a search considers the load undecided.
 pub const MOST_OF_A_LOAD: u32 = 8;
-/// Maximum number of times that a search confirms one load.
+/// Maximum number of long runs with which a search confirms one load.
 pub const MOST_CONFIRMATIONS: u32 = 5;
 
 /// The objective that a load must meet, as written.
@@ -191,7 +191,7 @@ impl Search {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
         let ends = [range.from, range.to].map(Decimal::to_f64);
         let loads = grid(ends, range.within.to_f64(), axis == "batch_size").into_iter();
-        // The shortest text of a number parses to the decimal with the fewest digits.
+        // The shortest text of a float is parsed, which gives the decimal with the fewest digits.
         loads.filter_map(|load| load.to_string().parse().ok()).collect()
     }
 }

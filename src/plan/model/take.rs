@@ -57,7 +57,7 @@ impl SweepMetric {
     }
 }
 
-/// Which one of several values to use.
+/// Which of several values is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
@@ -90,7 +90,7 @@ pub struct Take {
     /// Axes of that sweep to aggregate over, so that all their values get the same load.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub over: OneOrMany<String>,
-    /// Which one of the values over these axes to use.
+    /// Which of the values over these axes is used.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<Use>,
     /// The factor by which the value is multiplied.

@@ -1,5 +1,5 @@
-//! Metrics of a server and its hardware that are scraped during its runs. They are only observations and
-//! not part of a run's identity.
+//! Metrics of a server and its hardware that are scraped during its runs. They only observe a run and
+//! are not part of its identity.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};

@@ -77,7 +77,7 @@ pub struct Uniform {
     pub max: Nanos,
 }
 
-/// Think time, drawn again for each turn: exactly one of the fields is given.
+/// Think time, which is drawn again for each turn. Exactly one of the fields is given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Think", extend("minProperties" = 1, "maxProperties" = 1))]

@@ -14,13 +14,13 @@ use crate::plan::text::tree::{Entry, Node, Step, Value};
 /// The problem with the node at a path.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Mistake {
-    /// The key at the path is not one of the expected keys.
+    /// The key at the path is not an expected key.
     UnknownKey(&'static [&'static str]),
     /// The table at the path lacks a field.
     MissingField(&'static str),
     /// The value does not have the expected type.
     WrongType(Wanted),
-    /// The text is not one of these.
+    /// The text is not one of the allowed texts.
     UnknownChoice(&'static [&'static str]),
     /// A key has no value.
     NoValue,

@@ -74,7 +74,7 @@ fn of_axis_table(table: &Node) -> String {
     }
 }
 
-/// The remedy for a top-level key that is a variable of the plan, or a key of one of its tables.
+/// The remedy for a top-level key that is a variable of the plan, or a key of one of the plan's tables.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
         return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));

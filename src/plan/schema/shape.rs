@@ -87,8 +87,8 @@ fn choices(fields: &mut Map<String, Value>) {
     fields.insert("enumDescriptions".to_owned(), meanings.into());
 }
 
-/// Keywords that apply to values of any type. A branch with one of these cannot be merged with another
-/// branch.
+/// Keywords that apply to values of any type. A branch with such a keyword cannot be merged with
+/// another branch.
 const OF_ANY_TYPE: [&str; 8] = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref"];
 
 /// Keywords for readers, for which the field's own values are preferable to those of a branch.

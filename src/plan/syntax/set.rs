@@ -110,7 +110,7 @@ fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {
 /// Steps with their places in the argument, and the start of the value.
 type Way = (Vec<(Step, Span)>, usize);
 
-/// The steps of `sweeps.a.matrix.batch_size[0]="a.b".c=`, and the start of the value.
+/// The steps of a path such as `sweeps.a.matrix.batch_size[0]="a.b".c=`, and the start of the value.
 fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
     let mut steps = Vec::new();
     let mut at = 0;

@@ -333,7 +333,7 @@ fn multiplied_text(expression: &str) -> Option<Mistake> {
     makes_text.then(|| numbers_only(at))
 }
 
-/// The same check for the variables of an expression.
+/// Checks the same for the variables of an expression.
 fn multiplied_variable(
     expression: &str,
     compiled: &Expression<'_, '_>,

@@ -95,7 +95,7 @@ impl Templates<'_> {
             let mut way = Vec::new();
             let mut at = start;
             // Each of these variables depends on another one of them, so the path returns to an earlier
-            // variable, or to one that has already been reported.
+            // variable, or to a variable that has already been reported.
             while !told[at] && step_of[at] == usize::MAX {
                 step_of[at] = way.len();
                 way.push(at);

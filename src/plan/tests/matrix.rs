@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     /// Value k of a range of steps is `from + k × step`, computed in whole numbers; the last value is
-    /// the last one not above the end.
+    /// the highest one that does not exceed the end.
     #[test]
     fn a_range_of_steps_is_its_sum(from in decimal(), way in decimal(), step in decimal()) {
         let to = from.checked_add(way).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Returns the target of a schema node's reference; the node itself if it has none.
+/// Returns the target of a schema node's reference, or the node itself if it has no reference.
 fn target<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
     name.map_or(node, |name| &root["$defs"][name])

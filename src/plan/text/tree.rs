@@ -80,8 +80,8 @@ pub(crate) struct Node {
     pub span: Span,
     /// The keys of entries that were removed because of errors; for a list, the indices as written.
     pub(crate) holes: Vec<String>,
-    /// Whether it stands for a missing or invalid value, so that reading can continue. An accepted plan
-    /// contains no such value.
+    /// Whether it stands in for a missing or invalid value, so that reading can continue. An accepted
+    /// plan contains no such value.
     pub(crate) filler: bool,
     /// Whether parts of it are in other texts. Its own place is complete nevertheless.
     pub spread: bool,
@@ -287,7 +287,7 @@ impl Node {
         written
     }
 
-    /// Whether this node or one below it has lost an entry.
+    /// Whether this node, or a node below it, has lost an entry.
     pub(crate) fn is_damaged(&self) -> bool {
         self.filler
             || !self.holes.is_empty()

@@ -28,7 +28,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) without: Vec<&'static str>,
     /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// The capacity of one instance that each curve shows; empty if the plan has no objective.
+    /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
     /// The paths of searches, ladders and similar.
     pub(crate) trails: &'a [Trail],

@@ -22,7 +22,7 @@ pub(crate) use markdown::inert;
 pub(crate) use numbers::{Kin, kin};
 pub(crate) use standing::{Outcome, Standing};
 
-/// The parts of a record, in the order of a new one.
+/// The parts of a record, in the order that they have in a new record.
 pub(crate) const PARTS: [&str; 7] =
     ["decision", "contract", "configurations", "outcome", "not-known", "stopped", "history"];
 

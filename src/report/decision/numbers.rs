@@ -15,13 +15,13 @@ use crate::report::curves::{FEW, lines, marked, unknown};
 use crate::report::format::digits;
 use crate::report::spread;
 
-/// How a configuration relates to the accepted one.
+/// How a configuration relates to the accepted configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kin {
-    /// It is the accepted one.
+    /// It is the accepted configuration.
     Accepted,
-    /// It is the accepted one under another kind of load.
+    /// It is the accepted configuration under another kind of load.
     Same,
     /// It serves the same requests differently and was not chosen.
     Rejected,

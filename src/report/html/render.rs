@@ -1,6 +1,6 @@
 //! Renders data as HTML. Every text is escaped here and nowhere else, because templates whose names end in
-//! `.html` or `.xml` escape their values. Only the style and the script of this folder, and the drawings of
-//! the chart library, which escapes its own texts, are inserted without escaping.
+//! `.html` or `.xml` escape their values. Only three things are inserted without escaping: the style and the
+//! script of this folder, and the drawings of the chart library, which escapes its own texts.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -26,8 +26,8 @@ const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
 const WATCH: &str = include_str!("templates/watch.js");
 
-/// Renders the page as a file. The browser runs only our script, because its nonce is a digest of the whole
-/// page, which no text on the page can contain.
+/// Renders the page as a file. The browser runs only our script, because the script's nonce is a digest of
+/// the whole page, and no text on the page can contain this digest.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
     page_with(page, None)
 }
@@ -134,7 +134,8 @@ fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Renders a sentence as HTML: text between two backticks is code, everything else is escaped as usual.
+/// Renders a sentence as HTML: text between two backticks becomes code, and everything else is escaped as
+/// usual.
 fn prose(text: &str) -> Value {
     let parts: Vec<&str> = text.split('`').collect();
     // An unmatched backtick is kept as is.

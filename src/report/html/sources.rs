@@ -34,7 +34,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) without: Vec<RunWithout>,
     /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// The capacity of one instance that each curve shows; empty if the plan has no objective.
+    /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
     /// The result of the plan's comparison; `None` if the plan declares none.
     pub(crate) comparison: Option<&'a Comparison>,
@@ -111,7 +111,7 @@ pub(crate) enum SpanKind {
     Failed,
     /// An attempt was interrupted, or its process was killed.
     Interrupted,
-    /// A committed run that a later one replaced.
+    /// A committed run that a later run replaced.
     Replaced,
     /// An attempt in progress.
     UnderWay,

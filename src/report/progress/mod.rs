@@ -90,7 +90,7 @@ pub(crate) struct Screen {
     /// The ticker, which draws from the first event to the last; `None` if only errors are printed.
     ticker: Option<Ticker>,
     total: usize,
-    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier one.
+    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier sweep.
     open: HashSet<String>,
     /// The reason for waiting, by endpoint.
     waiting: HashMap<String, String>,

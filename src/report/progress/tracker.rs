@@ -123,7 +123,7 @@ impl Tracker {
         }
     }
 
-    /// Registers a wait for an endpoint, replacing the previous one.
+    /// Registers a wait for an endpoint, replacing the previous wait.
     fn wait(&mut self, endpoint: &str, reason: &str, since: Instant, within: Option<Duration>) {
         self.waits.retain(|wait| wait.endpoint != endpoint);
         self.waits.push(Wait { endpoint: plain(endpoint), reason: plain(reason), since, within });

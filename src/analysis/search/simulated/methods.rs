@@ -6,7 +6,7 @@ use crate::analysis::search::method::{Method, Step};
 use crate::analysis::search::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// Returns the next load of the doubling; `None` once a load missed, or the last one held.
+/// Returns the next load of the doubling; `None` once a load has missed, or the last load has held.
 fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
     match (bracket.low, bracket.high) {
         (None, None) => Some(grid.first()),

@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Queue,
     /// All requests in service, up to a maximum number, slow each other down.
     Batching,
-    /// The same for a closed loop: the load is the batch size.
+    /// The same in a closed loop, where the load is the batch size.
     BatchSize,
     /// Its speed rises or falls steadily from run to run.
     Drifting,
@@ -206,7 +206,7 @@ impl Server {
         }
     }
 
-    /// For a server with some slow runs, the limit is the percentile over all of them.
+    /// For a server with some slow runs, the limit is the percentile over fast and slow runs together.
     fn place_two_modes(&mut self) {
         let (share, apart) = self.slow;
         let slow = self.open(self.knee, share * long() as f64);
@@ -266,7 +266,7 @@ impl Server {
         Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
-    /// Simulates this many requests of an open loop, at a load per service time.
+    /// Simulates this many requests of an open loop, at a load that is given per service time.
     fn open(&mut self, load: f64, requests: f64) -> Served {
         let count = requests.round() as usize;
         let mut at = 0.0;

@@ -96,7 +96,7 @@ impl DataFilter {
     }
 }
 
-/// A file of a data set and how it is read: the fields that `data` of texts and of lengths have in
+/// A file of a data set and how it is read: the fields that data sets of texts and of lengths have in
 /// common.
 #[derive(Clone, Copy)]
 pub(crate) struct TableOf<'a> {

@@ -161,8 +161,8 @@ mod tests {
                 assert!(max - min < min.max(8) / 4, "{row:?}");
             }
         }
-        // The mean of the draws equals the mean of the pairs to within a few percent, due to the width
-        // of the ranges.
+        // The mean of the draws deviates from the mean of the pairs by at most a few percent, because of
+        // the width of the ranges.
         let mean =
             made.iter().map(|row| f64::from(row.prompt.min + row.prompt.max) / 2.0 * row.weight.to_f64()).sum::<f64>()
                 / 120_000.0;

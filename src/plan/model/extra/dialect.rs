@@ -225,7 +225,7 @@ pub fn takes(field: &str) -> Option<Takes> {
     FIELDS.iter().find(|(name, ..)| *name == field).map(|(_, takes, _)| *takes)
 }
 
-/// Whether requests to `engine` may carry `field`; true if the engine's fields are unknown.
+/// Whether requests to `engine` may contain `field`; true if the engine's fields are unknown.
 pub(crate) fn is_field(engine: Engine, field: &str) -> bool {
     bit(engine).is_none() || names(engine, field)
 }

@@ -26,7 +26,8 @@ pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) ->
     fields
 }
 
-/// The engine to which an entry of a scenario's `extra` belongs, if it contains fields for one engine.
+/// The engine to which an entry of a scenario's `extra` belongs, if the entry contains fields for a
+/// single engine.
 pub fn of_engine(name: &str) -> Option<Engine> {
     Engine::ALL.into_iter().find(|engine| engine.name() == name)
 }

@@ -52,7 +52,7 @@ pub struct Item {
 /// The values that an element of an axis represents.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
-    /// One value, or a list of them under one condition.
+    /// One value, or a list of values under one condition.
     Values(Vec<Scalar>),
     /// The numbers of a range.
     Range(Range),
@@ -75,7 +75,7 @@ pub struct Filter(pub Vec<Pick>);
 pub enum Pick {
     /// This value.
     One(Scalar),
-    /// Every number from one bound to the other, both included.
+    /// Every number between two bounds, including the bounds.
     Within {
         /// The minimum; absent for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]

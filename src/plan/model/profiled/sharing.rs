@@ -3,7 +3,7 @@
 //! Requests are divided into categories by the number of other requests with the same beginning. A
 //! prompt cannot share more tokens than it has, so categories that share more tokens get the longer
 //! prompts. The numbers of shared tokens are scaled so that the share of all prompt tokens that an
-//! unlimited cache could reuse equals that of the profile.
+//! unlimited cache could reuse equals the share in the profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Row, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// Requests in groups of similar size, each group with its own shared beginning.
+/// Requests in groups of similar size. Each group has its own shared beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     /// Relative frequency of this category, which is its share of all requests.

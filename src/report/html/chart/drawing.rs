@@ -40,9 +40,9 @@ pub(crate) struct Mark {
     pub(super) text: String,
 }
 
-/// Attributes that are redundant in every element, because they are defaults or are set once by the
-/// enclosing element ([`FAMILY`]). No text contains a quotation mark, because the library escapes
-/// it.
+/// Attributes that would be redundant in every element, because they are defaults or are set once by
+/// the enclosing element ([`FAMILY`]). No text contains a quotation mark, because the library
+/// escapes it.
 const IDLE: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\" stroke-width=\"1\"", FAMILY];
 
 /// The font family of all texts. The templates set it on the element around a drawing.

@@ -24,7 +24,7 @@ pub(super) const HEIGHT: u32 = 540;
 /// Height of a line of the legend.
 const LINE: u32 = 44;
 
-/// The divisor that plotters applies to a size before it writes it into SVG.
+/// The divisor that plotters applies to a size before writing it to the SVG.
 const TO_SVG: f64 = 1.24;
 
 /// Size of texts, in coordinates.

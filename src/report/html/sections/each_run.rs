@@ -103,8 +103,8 @@ struct Mark {
     text: String,
 }
 
-/// Maximum number of runs for a page with a table of every time part, at about 20 KB per run. With more
-/// runs, the time parts are longer and their numbers are plain lines.
+/// Maximum number of runs on a page that has a table with every part of time, at about 20 KB per run.
+/// With more runs, the parts of time are longer and their numbers are plain lines.
 const MOST_TABLED: usize = 60;
 
 /// Number of parts that are merged into one on a page of many runs.

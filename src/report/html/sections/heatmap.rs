@@ -23,7 +23,7 @@ const TITLE: &str = "Scenarios over loads";
 const MOST_FIGURES: usize = 24;
 const MOST_CELLS: usize = 300;
 
-/// Maximum number of rows of a heat map; further rows are in the next one.
+/// Maximum number of rows of a heat map; further rows are in the next heat map.
 const MOST_ROWS: usize = 12;
 
 /// Minimum ratio of values for logarithmic steps. Otherwise, values are divided into equal steps from 0,

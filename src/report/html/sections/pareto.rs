@@ -1,5 +1,5 @@
-//! The configurations that no other configuration beats in both of two figures, as drawings of the
-//! fronts of `curves`.
+//! The configurations that no other configuration beats in both of two figures. Draws the fronts
+//! that `curves` lists.
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
@@ -247,7 +247,7 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn table(&self, points: &[Point]) -> Table {
-        // The names are those of the columns of `export --rows curves`.
+        // The names are the same as those of the columns in `export --rows curves`.
         let key = |which: usize, end: &str| {
             let suffix = self.metric(which).map_or("", |metric| metric.unit.suffix());
             format!("{}{end}{suffix}#", self.front.of[which])

@@ -1,5 +1,5 @@
-//! Where the time went: for each curve, the mean TTFT and the mean E2E at each load, as sums of parts
-//! reported by client and server.
+//! How the time of requests is divided: for each curve, the mean TTFT and the mean E2E at each load,
+//! as sums of parts reported by client and server.
 
 use super::super::chart::{Axis, Fill, Stack, Stripe, stack};
 use super::super::error::PageError;

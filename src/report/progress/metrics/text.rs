@@ -10,7 +10,7 @@ pub(super) enum Kind {
     Counter,
     /// A gauge, which rises and falls.
     Gauge,
-    /// Quantiles over the last seconds, with count and sum since the beginning.
+    /// A summary, with quantiles over the last seconds and with count and sum since the beginning.
     Summary,
 }
 

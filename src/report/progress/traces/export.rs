@@ -109,7 +109,7 @@ impl Exporter {
         }
     }
 
-    /// Handles the result of a request; returns the delay before the next one.
+    /// Handles the result of a request; returns the delay before the next request.
     fn settle(&self, (spans, sent): Sent, queue: &mut Queue) -> Duration {
         match sent {
             Ok(()) => EVERY,

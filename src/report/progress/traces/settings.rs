@@ -36,7 +36,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads the settings from the variables; `None` if no collector is named or traces are turned off. A
-    /// variable for traces (`OTEL_EXPORTER_OTLP_TRACES_…`) takes precedence over the general one.
+    /// variable for traces (`OTEL_EXPORTER_OTLP_TRACES_…`) takes precedence over the general variable.
     ///
     /// # Errors
     /// If a variable is invalid; the error contains its name, never its value.
