@@ -51,7 +51,7 @@ pub enum ObjectError {
         /// The address.
         url: String,
     },
-    /// The store did not respondor returned an unexpected response, even after several attempts.
+    /// The store did not respond or returned an unexpected response, even after several attempts.
     #[error("cannot {doing} {key} at {url} ({why}): nothing is lost, run the same command again")]
     Failed {
         /// The address.
