@@ -34,7 +34,7 @@ pub fn columns_markdown() -> String {
     text
 }
 
-/// One line of a table; a `|` in a text is escapedbecause it would end the cell.
+/// One line of a table; a `|` in a text is escaped because it would end the cell.
 fn line(column: &Column) -> String {
     let words: Vec<&str> = column.doc.iter().map(|line| line.trim()).collect();
     let null = if column.nullable { "yes" } else { "no" };
