@@ -1,5 +1,5 @@
-//! `sweepline calibrate [PLAN]`measures how large the generator's own error is on this machine, and up
-//! to which load it stays small.
+//! `sweepline calibrate [PLAN]` measures how large the generator's own error is on this machine, and
+//! up to which load it stays small.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! `--force` and `--redo`: which runs are executed again. Shared by the commands that execute and preview them.
+//! `--force` and `--redo` select which runs are executed again. Shared by the commands that execute
+//! and preview runs.
 
 use clap::{Args, ValueEnum};
 

@@ -1,5 +1,5 @@
-//! `sweepline verify`checks every file of every committed run against its digest, and the runs against
-//! the inventory.
+//! `sweepline verify` checks every file of every committed run against its digest, and the runs
+//! against the inventory.
 
 use clap::Args;
 use schemars::JsonSchema;

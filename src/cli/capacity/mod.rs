@@ -1,5 +1,5 @@
-//! `sweepline capacity PLAN`shows the load that each configuration sustains under the objective, and
-//! the number of instances needed for a target load.
+//! `sweepline capacity PLAN` shows the load that each configuration sustains under the objective,
+//! and the number of instances needed for a target load.
 
 pub(super) mod document;
 

@@ -1,5 +1,5 @@
-//! `sweepline compare PLAN`shows which arm is better, by how much, and which differences would have
-//! been detected. Sends no requests.
+//! `sweepline compare PLAN` shows which arm is better, by how much, and which differences would
+//! have been detected. Sends no requests.
 
 pub(super) mod arms;
 pub(super) mod notes;

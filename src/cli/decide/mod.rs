@@ -1,5 +1,5 @@
-//! `sweepline decide PLAN --accept EXPR --because TEXT`keeps a decision record in Markdown next to the
-//! plan. Each call updates the numbers of the record and leaves its prose unchanged.
+//! `sweepline decide PLAN --accept EXPR --because TEXT` keeps a decision record in Markdown next to
+//! the plan. Each call updates the numbers of the record and leaves its prose unchanged.
 
 mod choice;
 pub(super) mod document;

@@ -26,7 +26,7 @@ pub(crate) struct Happens {
 }
 
 impl Happens {
-    /// Describes it in one line.
+    /// Describes the hook in one line.
     pub(super) fn words(&self) -> String {
         let Happens { endpoint, when, what, times } = self;
         format!("{endpoint}, {when}: `{what}`, {}", counted(*times, "time"))

@@ -1,4 +1,4 @@
-//! `sweepline show RUN`: one run in full.
+//! `sweepline show RUN` shows one run in full.
 
 pub(super) mod document;
 
@@ -104,15 +104,15 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns whether a run belongs to a plan: the plan requests it, its searches may request it, or an
-/// earlier sweep found its load.
+/// Whether a run belongs to a plan, that is, the plan requests it, its searches may request it, or
+/// an earlier sweep found its load.
 fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
     let has = |expansion: &Expansion| expansion.possible().any(|run| run.id.to_string() == record.id);
     expand(plan).is_ok_and(|expansion| has(&expansion))
         || workspace::expansion(store, plan).is_ok_and(|expansion| has(&expansion))
 }
 
-/// Formats one limit of the objective and its test in a line.
+/// Formats one limit of the objective and its test in one line.
 fn slo_line(test: &SloTest, is_saturated: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let more = match answer {
