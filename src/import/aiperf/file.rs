@@ -1,4 +1,5 @@
-//! AIPerf's files and public data sets → `data` and `trace` of a scenario, if the file is in the plan's folder.
+//! Converts AIPerf's files and public data sets to `data` and `trace` of a scenario, if the file is in the
+//! plan's folder.
 
 use super::dataset::{Around, Content, both};
 use super::extra::Extra;
@@ -15,7 +16,7 @@ const STAND_IN: (f64, f64) = (161.0, 338.0);
 /// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 
-/// sweepline's name of an AIPerf format.
+/// Returns sweepline's name for an AIPerf format.
 fn trace_format(format: &str) -> Option<&'static str> {
     match format {
         "mooncake_trace" => Some("mooncake"),
@@ -24,7 +25,7 @@ fn trace_format(format: &str) -> Option<&'static str> {
     }
 }
 
-/// The scenario of a file.
+/// Returns the scenario of a file.
 pub(super) fn of_file(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
     told(dataset);
     let format = dataset.get("format").text();
@@ -49,7 +50,7 @@ fn told(dataset: At) {
     dataset.get("block_size").needless("blocks of a trace have 512 tokens");
 }
 
-/// The replay speed of a trace.
+/// Returns the replay speed of a trace.
 fn speed(dataset: At) -> (String, String) {
     let synthesis = dataset.get("synthesis");
     let mut said = None;
@@ -193,7 +194,7 @@ fn stand_in(hint: &str, dataset: At, extra: &Extra, why: &str) -> Content {
     Content { hint: name_of(hint, "data"), fields, turns: 1.0, is_trace: false }
 }
 
-/// The scenario of a public data set.
+/// Returns the scenario of a public data set.
 pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
     told(dataset);
     let said = dataset.get("dataset").text();

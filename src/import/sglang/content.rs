@@ -1,7 +1,7 @@
-//! The content of a `sglang.bench_serving` command's requests → a scenario.
+//! Converts the content of a `sglang.bench_serving` command's requests to a scenario.
 //!
 //! Lengths of random prompts are drawn uniformly from ⌊ratio × length⌋, at least 1, to the length itself
-//! (`compute_random_lens` of `benchmark/datasets/common.py`): a ratio of 1 is one length.
+//! (`compute_random_lens` of `benchmark/datasets/common.py`). A ratio of 1 gives a single length.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) struct Content {
     pub(super) fields: Vec<Field>,
     /// The number of requests, if the data set determines it.
     pub(super) prompts: Option<Said<u32>>,
-    /// Whether texts are put into the model's chat template.
+    /// Whether texts are rendered with the model's chat template.
     pub(super) is_templated: bool,
     /// Whether a trace sets the times of requests.
     pub(super) is_trace: bool,
@@ -36,8 +36,8 @@ impl Content {
     }
 }
 
-/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the length that the
-/// body requests.
+/// Reads the content; returns `None` and lists it if no plan can send it. `output` is the output length
+/// that the body requests.
 pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let said = arguments.text("dataset-name");
     let dataset = said.unwrap_or_else(|| Said::default("sharegpt".to_owned(), "default --dataset-name sharegpt"));
@@ -64,7 +64,7 @@ fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
     arguments.whole(option).unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
 }
 
-/// The range of lengths: the shortest as a share of the longest.
+/// Returns the range of lengths: the shortest length as a share of the longest.
 fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
     let given = arguments.number::<f64>(option, "a number from 0 to 1");
     match given {
@@ -153,7 +153,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
 
-/// The distribution of requests over the shared texts, if uneven.
+/// Returns the distribution of requests over the shared texts, if it is uneven.
 fn order(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("gsp-group-distribution")?;
     let alpha = arguments.number::<f64>("gsp-zipf-alpha", "a number above 0");
@@ -208,8 +208,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     Content { is_templated: template.is_some(), ..Content::new("sharegpt", fields) }
 }
 
-/// ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the context
-/// length.
+/// Reads ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the
+/// context length.
 fn sharegpt_file(
     path: &Said<String>,
     fixed: Option<&Said<u32>>,
@@ -232,7 +232,7 @@ fn sharegpt_file(
     Ok(Field::new("data", value, format!("{}: the tool's bounds, in tokens of four characters", path.origin)))
 }
 
-/// A data set in a format that a plan reads itself.
+/// Reads a data set in a format that plans can read directly.
 fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Option<Said<u32>>) -> Option<Content> {
     let fixed = output.or_else(|| arguments.whole("sharegpt-output-len"));
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
@@ -263,7 +263,7 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
     }
 }
 
-/// A trace of Mooncake, if its file exists.
+/// Reads a trace of Mooncake, if its file exists.
 fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option<Content> {
     let path = arguments.text("dataset-path").filter(|said| !said.value.is_empty());
     let slow = arguments.number::<f64>("mooncake-slowdown-factor", "a number above 0");
