@@ -1,4 +1,5 @@
-//! The tables of `docs/TELEMETRY.md`, generated from the tables that the page parser uses.
+//! The tables of `docs/TELEMETRY.md`, which are generated from the tables that the page parser
+//! uses.
 
 use super::canonical::CANONICAL;
 use super::engines::{EXPORTERS, Moment, Source};
