@@ -22,7 +22,7 @@ use super::skipped::Reason;
 use super::text;
 use super::value::Fields;
 
-/// Rows decoded together: memory holds this many of the longest ones.
+/// Number of rows that are decoded together. Memory must hold this many rows of maximum length.
 const BATCH_ROWS: usize = 64;
 
 /// Maximum nesting of lists and objects.
