@@ -1,5 +1,5 @@
-//! Protocols besides chat and completions: the requests of each, how responses are read, and which numbers
-//! it has.
+//! Tests protocols other than chat and completions: the requests of each protocol, how its responses are
+//! parsed, and which numbers it has.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ sweeps:
   c: { matrix: { endpoint: rerank, scenario: search, batch_size: 2 } }
 ";
 
-/// Returns `endpoint scenario`, with ` stream=…` if that is an axis.
+/// Returns `endpoint scenario`, with ` stream=…` if streaming is an axis.
 fn name(run: &Run) -> String {
     let text = |at: &str| run.json.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let stream = text("/spec/labels/axes/stream");
