@@ -17,9 +17,9 @@ pub(crate) struct Overwrite {
 }
 
 impl Overwrite {
-    /// Fails if the file at `path` must not be overwritten: it may be if it is empty, if it `is_ours`, or
-    /// with permission. `ours` describes the command's output, such as "an export". A special file, like a
-    /// pipe, has no contents to lose.
+    /// Fails if the file at `path` must not be overwritten. It may be overwritten if it is empty, if it
+    /// `is_ours`, or if the user permits it. `ours` describes the command's output, such as "an export". A
+    /// special file, like a pipe, has no contents to lose.
     pub(super) fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
         let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
         if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {

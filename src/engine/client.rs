@@ -122,7 +122,7 @@ impl Cut {
 pub(crate) struct Order {
     /// When the request starts and why.
     pub start: Start,
-    /// Its body, encoded.
+    /// The encoded body of the request.
     pub body: Bytes,
     /// The fields of the request's row that are known before it is sent.
     pub tally: Box<Tally>,

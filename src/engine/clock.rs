@@ -1,5 +1,5 @@
-//! The run's clock: nanoseconds on the monotonic clock since the run's start, and the movements of the
-//! other clocks meanwhile.
+//! The run's clock: nanoseconds on the monotonic clock since the run's start, and how far the other
+//! clocks moved in the same time.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -412,7 +412,7 @@ impl Outage {
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Records what was received meanwhile.
+    /// Records the data that was received in the meantime.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {

@@ -1,6 +1,6 @@
-//! Removes secrets from the future plan. A value that contains a secret is omitted and listed; it is never
-//! replaced with `***`, because a run would send that. Readers recognize most secrets themselves, and this
-//! module catches the rest.
+//! Removes secrets from the plan that is being created. A value that contains a secret is omitted and
+//! listed; it is never replaced with `***`, because a run would send that. Readers recognize most secrets
+//! themselves, and this module catches the rest.
 
 use serde_json::Value;
 

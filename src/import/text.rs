@@ -45,8 +45,8 @@ pub(super) fn text_value(text: &str) -> String {
     scalar(&templates_as(text, |begin| format!("{{{{ '{begin}' }}}}")))
 }
 
-/// Returns a text of a server's command, flags or variables, in which each cell expands templates once
-/// more.
+/// Returns a text of a server's command, flags or variables, in which each cell expands templates
+/// again.
 pub(super) fn cell_text(text: &str) -> String {
     templates_as(text, |begin| format!("{{{{ \"{{{{ '{begin}' }}}}\" }}}}"))
 }

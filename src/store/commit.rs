@@ -40,9 +40,9 @@ impl Attempt {
     /// Makes this attempt the committed run of its id. The previously committed run is moved to
     /// `superseded/`.
     ///
-    /// Fails if the journal or the time series were not finished, the disk is full or read-only, or if
-    /// the written data cannot be read back. The attempt then stays in `attempts/` with the reason, and
-    /// the previously committed run stays committed.
+    /// Fails if the journal or the time series were not finished, if the disk is full or read-only, or
+    /// if the written data cannot be read back. The attempt then stays in `attempts/` with the reason,
+    /// and the previously committed run stays committed.
     pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {

@@ -114,7 +114,8 @@ impl Store {
     /// Returns all committed runs with a quick check of each, sorted by id. All records are held in memory;
     /// `overview`, `stream` and `survey` need less.
     ///
-    /// Fails if the folder itself cannot be read; a problem of a run is its state.
+    /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
+    /// state.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         self.survey(&Some)
     }

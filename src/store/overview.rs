@@ -94,7 +94,8 @@ impl Store {
     /// Returns all committed runs with a quick check of each; `planned` returns the spec of a run if the
     /// plan contains it.
     ///
-    /// Fails if the folder itself cannot be read; a problem of a run is its state.
+    /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
+    /// state.
     pub fn overview<'p>(
         &self,
         planned: &(impl Fn(ShortId) -> Option<&'p RunSpec> + Sync),

@@ -57,9 +57,9 @@ impl<'de> Deserialize<'de> for Moment {
 /// One file of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Its SHA-256, 64 hex digits.
+    /// The SHA-256 of the file, as 64 hex digits.
     pub sha256: String,
     /// Number of rows in the file.
     pub rows: u64,

@@ -8,10 +8,11 @@
 //! }
 //! ```
 //!
-//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So each bit of
-//! the file counts: a change before the comma changes the digest, one in the digits makes another digest,
-//! and one in the rest of the end leaves an end that is neither this one nor that of a file without a
-//! digest. It detects damage. It is not a signature: a deliberate change can include a new digest.
+//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So every bit
+//! of the file counts: a change before the comma changes the digest, a change in the digits gives a
+//! different digest, and any other change leaves an end that belongs neither to a file with a digest nor
+//! to a file without one. The digest detects damage. It is not a signature, because a deliberate change
+//! can include a new digest.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};

@@ -286,7 +286,7 @@ impl Generator {
     }
 
     /// Returns how much other items may share with an item that has `bytes` in common with them, followed
-    /// by a unique text. If the nonces are not distinct, they are included.
+    /// by a unique text. If the nonces of items are not distinct, the result includes the nonce.
     fn front(&self, bytes: usize) -> Common {
         match bytes.max(self.same_nonce) {
             0 => Common::Nothing,

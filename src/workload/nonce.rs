@@ -18,8 +18,8 @@ const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 /// Tokens of a nonce, by the estimate; the same for every nonce and included in the prompt's length.
 ///
 /// Tokenizers that split numbers into groups of three digits or into single digits also need the same
-/// number of tokens for every nonce, although a different number (12 in cl100k_base and o200k_base).
-/// Tokenizers from GPT-2's time, which merge frequent numbers, do not.
+/// number of tokens for every nonce, but this number differs from the estimate (12 in cl100k_base and
+/// o200k_base). Tokenizers from GPT-2's time, which merge frequent numbers, do not.
 #[cfg(test)]
 pub(crate) const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 

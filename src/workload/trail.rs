@@ -3,9 +3,8 @@
 //!
 //! Chunks grow with their distance from the front, so that the point where two prompts diverge is known to
 //! within a fixed share of what they have in common, and the chunks of a long prompt take a twelfth of its
-//! size. Every message ends a chunk, so the equality of whole messages is exact to the byte, and so is
-//! that of a nonce in front of them. Two prompts with equal beginnings are split in the same places as far
-//! as they are equal.
+//! size. Every message ends a chunk, so whole messages, and a nonce in front of them, are compared exactly
+//! to the byte. Two prompts with equal beginnings are split in the same places as far as they are equal.
 
 use super::nonce;
 use super::prompt::{Common, Prompt};

@@ -24,7 +24,7 @@ use crate::units::Nanos;
 use super::session::{Lease, Session};
 
 /// How often the task of an idle connection gets a turn to process what has arrived before the
-/// connection is used nevertheless. The data may be a ping as well as a close.
+/// connection is used anyway. The data may be a ping as well as a close.
 const LOOKS: u32 = 3;
 
 /// The connections of one run to one target.

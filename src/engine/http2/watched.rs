@@ -19,7 +19,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Wraps `socket`, whose reads `stamps` stamps.
+    /// Wraps `socket`; `stamps` records the times of its reads.
     pub(super) fn new(socket: Socket, stamps: Rc<Stamps>) -> Watched {
         let ledger = Ledger::new(stamps, socket.tcp().as_raw_fd());
         Watched { socket, ledger }

@@ -24,7 +24,7 @@ const UNSAID: u32 = 1024;
 pub(super) struct Content {
     /// A hint for the scenario's name.
     pub(super) name: String,
-    /// Its fields.
+    /// The fields of the scenario.
     pub(super) fields: Vec<Field>,
     /// Whether a trace sets the send times.
     pub(super) is_trace: bool,

@@ -189,7 +189,7 @@ fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
         (0, 0) => format!("{}k{}k", isl.0 / 1024, osl.0 / 1024),
         _ => format!("{}-{}", isl.0, osl.0),
     };
-    // Lengths are drawn as in InferenceX's `benchmark_serving.py` , with --random-range-ratio 0.8.
+    // Lengths are drawn as in InferenceX's `benchmark_serving.py` with --random-range-ratio 0.8.
     let range = |tokens: u32, least: u32| {
         let most = tokens.max(least);
         format!(

@@ -34,7 +34,7 @@ enum Fate {
 
 /// The settings of one model.
 pub(super) struct Settings<'a> {
-    /// Its name in LoadGen, or `*`.
+    /// The model's name in LoadGen, or `*`.
     pub(super) model: &'a str,
     /// The model's benchmark, if it is a benchmark of language models.
     pub(super) benchmark: Option<&'static Benchmark>,
