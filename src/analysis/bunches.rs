@@ -35,7 +35,7 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Returns the failed share in it, and elsewhere.
+    /// Returns the failed share inside and outside the stretch.
     pub(crate) fn shares(&self) -> [f64; 2] {
         let inside = self.to - self.from;
         let outside = self.requests - inside;

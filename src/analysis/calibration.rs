@@ -118,7 +118,8 @@ impl Spread {
         self.p99_ms.or(self.max_ms)
     }
 
-    /// Returns whether its tail is below [`BOUND_MS`]. True without measurements.
+    /// Returns whether the tail of this distribution is below [`BOUND_MS`]. Returns true without
+    /// measurements.
     fn is_small(&self) -> bool {
         self.tail_ms().is_none_or(|tail| tail < BOUND_MS)
     }

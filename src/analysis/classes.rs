@@ -12,9 +12,9 @@ use super::queue::Queue;
 pub struct OfClass {
     /// Its name, which is the name of its scenario.
     pub class: String,
-    /// Its metrics, each defined as for the run but over the requests of the class. Metrics that depend
-    /// on the batch size are absent, because the number of slots that a class occupies changes
-    /// constantly.
+    /// Its metrics. Each is defined as for the whole run, but covers only the requests of the class.
+    /// Metrics that depend on the batch size are absent, because the number of slots that a class
+    /// occupies changes constantly.
     pub metrics: RunMetrics,
     /// The goodput of its requests under the thresholds; null if there are no thresholds.
     pub goodput: Option<GoodputMetrics>,

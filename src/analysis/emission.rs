@@ -144,8 +144,8 @@ impl Series {
 }
 
 /// Returns how long after its arrival a request of each half of the window should complete, in
-/// nanoseconds. Under a steady load, this delay does not matter, because equally many requests arrive in
-/// a part and before it. If a profile changes the rate, the requests that complete in a part arrived
+/// nanoseconds. Under a steady load, this delay does not matter, because the same number of requests
+/// arrive in every part. If a profile changes the rate, the requests that complete in a part arrived
 /// earlier by the latency of a typical request. Each half has its own typical request, because latency
 /// depends on the load.
 fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {

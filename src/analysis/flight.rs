@@ -1,4 +1,4 @@
-//! Requests in flight over the window: the queue as seen by the client.
+//! Requests in flight over the window, which are the queue as seen by the client.
 
 use crate::rows::{Facts, Measured, Outcome};
 

@@ -20,7 +20,7 @@ pub struct Expansion {
     /// Pools of runs from which measurements select. Selected runs are in `runs` once
     /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are not runs or not runs yet, because they depend on the findings of earlier sweeps.
+    /// Cells that have not become runs (yet), because they depend on the findings of earlier sweeps.
     pub pending: Vec<Pending>,
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
     /// determines which of them are skipped.

@@ -42,7 +42,7 @@ pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Ve
     block(seed, sweep, repeat, groups.len()).into_iter().flat_map(arms).collect()
 }
 
-/// Number of rounds of which half are reversed.
+/// Number of consecutive rounds of which half are reversed.
 const ROUNDS: u32 = 4;
 
 fn shuffled(rng: &mut ChaCha8Rng, cells: usize) -> Vec<usize> {

@@ -34,7 +34,7 @@ pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &Ha
     }
 }
 
-/// A cell that is not a run or not a run yet.
+/// A cell that has not become a run (yet).
 fn waiting_cell(pending: &Pending) -> DrawnNode {
     DrawnNode {
         kind: "cell",

@@ -44,7 +44,8 @@ pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
     Pace::new(&shared.config, job.number, factor)
 }
 
-/// Returns the text of a job, which the seeds of the server and the request and the prompt determine.
+/// Returns the text of a job, which is determined by the seeds of the server and the request, and by the
+/// prompt.
 pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
     Speech::new(shared.config.words, random(shared.config.seed, b"text", job.request.text_seed()))
 }

@@ -18,7 +18,7 @@ pub enum RunValue {
     Known(f64),
     /// A number that is a percentile computed from few samples.
     Few(f64),
-    /// Its rank falls among failures: it is worse than all observed values.
+    /// The rank of the value falls among failures, so it is worse than all observed values.
     Failed,
     /// No value, for this reason.
     Missing(String),

@@ -59,7 +59,8 @@ mod tests {
     use super::super::{Outcome, Rules, RunValue, SequenceLook, Sides, settle};
     use super::*;
 
-    /// Returns a metric over rounds in which the arm is the baseline times each factor, of at most 12.
+    /// Returns a metric over at most 12 rounds in which the arm is the baseline multiplied by each of
+    /// these factors.
     fn test(metric: &str, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };

@@ -47,8 +47,8 @@ pub struct Bracket {
     /// The basis of the interval that the two loads form: `tests of the two loads`, each wrong in at
     /// most 5 % of cases; null unless both loads exist.
     pub interval: Option<&'static str>,
-    /// Loads below the first that misses that are undecided or at which the server is not shown to keep
-    /// up, in rising order. Longer windows would decide them.
+    /// Loads below the first load that misses, in rising order, that are undecided or at which the
+    /// server is not shown to keep up. Longer windows would decide them.
     pub undecided: Vec<f64>,
     /// Loads below the first load that misses at which tokens cost more than the objective allows, in
     /// rising order.

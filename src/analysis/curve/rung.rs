@@ -233,7 +233,8 @@ impl<'a> Rung<'a> {
         server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
-    /// Returns the number of values of the run with the fewest, if they are too few for a percentile.
+    /// Returns the number of values in the run that has the fewest, if these are too few for a
+    /// percentile.
     pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }

@@ -97,7 +97,7 @@ struct Chances {
     shares: Vec<f64>,
 }
 
-/// Steps of x per power of ten, and the number of powers from 1 down.
+/// Number of steps of x per power of ten, and number of powers of ten below 1.
 const PER_TEN: usize = 3;
 const TENS: usize = 8;
 
@@ -200,7 +200,7 @@ impl Step<'_> {
     }
 }
 
-/// The density of an angle that is proportional to a power of its cosine.
+/// The density of an angle, which is proportional to a power of the angle's cosine.
 #[derive(Clone, Copy)]
 struct Density {
     power: f64,

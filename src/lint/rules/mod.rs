@@ -37,7 +37,7 @@ fn quoted<T: AsRef<str>>(names: &[T]) -> String {
     listed(&names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>())
 }
 
-/// The whole seconds that `requests` take at a rate, rounded up to a round value.
+/// The whole seconds that `requests` take at a rate, rounded up to a customary round number.
 fn time_for(requests: f64, rate: f64) -> Nanos {
     let seconds = (requests / rate).ceil();
     // Whole minutes above ten minutes, and whole hours above two hours.
@@ -46,7 +46,7 @@ fn time_for(requests: f64, rate: f64) -> Nanos {
     Nanos::from_secs(((seconds / unit).ceil() * unit).min(1e9) as u64)
 }
 
-/// A rate rounded up to two significant digits, as a plan writes it: 3.1, 74, 1200.
+/// A rate rounded up to two significant digits, as written in a plan: 3.1, 74, 1200.
 fn rate_above(rate: f64) -> String {
     let digits = rate.max(1e-6).log10().floor() as i32;
     let unit = 10f64.powi(digits - 1);

@@ -279,7 +279,7 @@ impl Checker<'_> {
     pub(super) fn model_on(&mut self, plan: &Plan, model: &str, endpoint: &str) {
         let (Some(found), Some(server)) = (plan.models.get(model), plan.endpoints.get(endpoint)) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // The engine itself may be wrong.
+            return; // The engine itself may be invalid.
         }
         let engine = server.engine.name();
         let at = steps!["models", model, "id"];

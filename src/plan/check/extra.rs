@@ -60,7 +60,7 @@ impl Checker<'_> {
     pub(super) fn extra_on(&mut self, plan: &Plan, scenario: &str, endpoint: &str) {
         let Some(server) = plan.endpoints.get(endpoint) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // The engine itself may be wrong.
+            return; // The engine itself may be invalid.
         }
         self.extra_sent_to(plan, scenario, server);
         for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {

@@ -207,8 +207,8 @@ impl Checker<'_> {
     }
 
     /// The sweep from which a sweep reads a metric. Reports a sweep that does not exist, is the same
-    /// sweep, or cannot have the metric. The words are the keys of the sweep and of the metric in the
-    /// table at `at`.
+    /// sweep, or cannot have the metric. `sweep_word` and `metric_word` are the keys of the sweep and of
+    /// the metric in the table at `at`.
     fn answering<'s>(
         &mut self,
         plan: &Plan,

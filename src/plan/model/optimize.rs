@@ -1,4 +1,4 @@
-//! A search for the best settings of a server at a load, as the user writes it.
+//! A search for the best settings of a server at a load, as written by the user.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

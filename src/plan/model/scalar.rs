@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Fact {
 pub enum ModelId {
     /// The same id for every engine.
     Same(#[schemars(length(min = 1))] String),
-    /// By engine name; `default` applies to the others.
+    /// Ids by engine name; `default` applies to all other engines.
     ByEngine(#[schemars(schema_with = "crate::plan::model::scalar::by_engine")] Table<String>),
 }
 

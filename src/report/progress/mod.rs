@@ -117,7 +117,7 @@ impl Screen {
         Screen { with_times: true, ..self }
     }
 
-    /// Sets that the sweep takes `pace` seconds for each second of its runs.
+    /// Sets the pace: the sweep takes `pace` seconds for each second of its runs.
     pub(crate) fn at_pace(self, pace: f64) -> Screen {
         Screen { pace, ..self }
     }

@@ -171,7 +171,7 @@ impl Pick {
 }
 
 impl std::fmt::Display for Pick {
-    /// Formats it as a plan writes it.
+    /// Formats it as written in a plan.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Pick::One(value) => value.fmt(f),

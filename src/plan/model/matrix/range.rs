@@ -71,7 +71,7 @@ impl Range {
                     count += 1;
                     at = match at.checked_mul(times) {
                         Some(next) => next,
-                        // A value beyond every end needs no digits.
+                        // A value beyond the end of every range need not be exact.
                         None if at.to_f64() * times.to_f64() > self.to.to_f64() * 1.000_001 => break,
                         None => return None,
                     };

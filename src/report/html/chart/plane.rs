@@ -164,7 +164,8 @@ impl<'a, 'b> Plane<'a, 'b> {
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
-    /// The border of the plane above or below a position, in the direction of a height outside it.
+    /// The point on the border of the plane above or below a position, in the direction of a height outside
+    /// the plane.
     pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
         let place = self.y.scale.place(towards);
         let end = if place > self.y.ends[1] { self.y.ends[1] } else { self.y.ends[0] };
