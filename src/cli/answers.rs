@@ -40,7 +40,7 @@ pub(crate) struct Answered {
     pub metrics: RunMetrics,
     /// The run's verdict under the plan's thresholds.
     pub verdict: Verdict,
-    /// The values that the plan's objective may use.
+    /// The metrics of the run that depend on the plan.
     pub(crate) plan_metrics: PlanMetrics,
     /// The plan's objective, limit by limit, tested on this run.
     pub slo: Vec<SloTest>,

@@ -1,4 +1,4 @@
-//! `sweepline check PLAN…`: reports errors in plans, and methodology problems that make results misleading.
+//! `sweepline check PLAN…` reports errors in plans, and methodology problems that make results misleading.
 //! Expands cells only to check them against budgets.
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use super::said::Said;
 use super::text::scalar;
 use crate::plan;
 
-/// Returns the path of a file, relative to here or to `folder` in the form in which a plan in
+/// Returns the path of a file, relative to here or to `folder`, in the form in which a plan in
 /// `folder` names it; the error gives the reason why it cannot be named.
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

@@ -1,5 +1,5 @@
-//! Parameters of the server (`--serve-params`) become values of the `server` axis. Includes the
-//! command that they modify.
+//! Converts parameters of the server (`--serve-params`) to values of the `server` axis, and returns
+//! the command that they modify.
 
 use serde_json::{Map, Value};
 

@@ -149,7 +149,7 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
     }
 }
 
-/// Requests a page; returns its JSON and the version in it, `None` if there is no such page or no version
+/// Requests a page. Returns its JSON and the version in it; `None` if there is no such page or no version
 /// in it. Fails if the server cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
     let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);

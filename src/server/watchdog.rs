@@ -17,8 +17,8 @@ const WATCH: [&str; 2] = ["supervise", "--group"];
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
-    /// Watches the group that `group` leads; `None` if no process could be started; killing sweepline
-    /// then leaves the group running.
+    /// Watches the group that `group` leads. Returns `None` if no process could be started; killing
+    /// sweepline then leaves the group running.
     pub(super) fn over(group: u32) -> Option<Watchdog> {
         let own = own_program().ok()?;
         let started = Command::new(own)

@@ -34,8 +34,7 @@ pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 pub(crate) struct Asking {
     /// The server.
     pub endpoint: Endpoint,
-    /// The address and the liveness of the server of the endpoint's server, if sweepline started
-    /// it.
+    /// The address and the liveness of the endpoint's server, if sweepline started it.
     pub served: Option<(String, Arc<AtomicBool>)>,
     /// The inputs for launching that server again, if the plan launches it, and the watch of that
     /// server.

@@ -153,8 +153,8 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     let wide = lab.ok(&asked("curves", &[])).stdout;
     assert!(wide.lines().all(|line| line.chars().count() <= 100), "{wide}");
 
-    // The server sustains 60 per second, so 100 need two instances; so would they with 80, if it
-    // were sustained.
+    // The server sustains 60 per second, so 100 per second need two instances. Two would also be
+    // needed if it sustained 80.
     let answer = json(&lab, &asked("capacity", &["--target-qps", "100"]));
     let found = ladder(&answer, "configurations");
     let counted = [&found["max_qps"]["holds"], &found["max_qps"]["misses"], &found["fleet"]["instances"]];

@@ -147,7 +147,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     assert_eq!(said("profile: plain.json", AS_RECORDED), plain, "lengths and the recorded rate");
     assert_eq!(said("profile: { file: plain.json, speed: 3 }", AS_RECORDED), said(&lengths, &axes("qps: [6]")));
     let profile = |scenario: &str, sweep: &str| said(&format!("profile: plain.json, {scenario}"), sweep);
-    // The file is next to the plan; the scenario refers to it …
+    // Fields next to the profile replace its parts, in the scenario …
     let own = "lengths: { prompt: 100, output: { uniform: { min: 2, max: 9 } } }";
     assert_eq!(profile(own, AS_RECORDED), said(own, &axes("qps: [2]")));
     let prefix = "prefix: { tokens: 64 }";
@@ -155,7 +155,7 @@ fn a_run_is_what_the_profile_says_and_what_is_written_beside_it_wins() {
     let shorter =
         "lengths: { histogram: [{ prompt_min: 64, prompt_max: 95, output_min: 7, output_max: 7, weight: 40 }] }";
     assert_eq!(profile("output_tokens: 7", AS_RECORDED), said(shorter, &axes("qps: [2]")));
-    // … and so does the sweep.
+    // … and in the sweep.
     assert_eq!(profile("", &axes("batch_size: [3]")), said(&lengths, &axes("batch_size: [3]")));
     assert_eq!(profile("", &axes("qps: [9]")), said(&lengths, &axes("qps: [9]")));
     let constant = |axes: String| format!("{axes}, arrivals: constant");

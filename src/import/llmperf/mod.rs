@@ -1,5 +1,5 @@
-//! Command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of December
-//! 2024), which become jobs.
+//! Converts command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of
+//! December 2024) to jobs.
 
 mod options;
 

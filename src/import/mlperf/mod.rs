@@ -1,6 +1,6 @@
 //! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen. Each scenario of one model becomes a sweep.
-//! Server is an open loop with latency limits, Offline keeps its one query's samples in flight, SingleStream
-//! is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
+//! Server is an open loop with latency limits, Offline keeps the samples of its single query in flight, and
+//! SingleStream is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
 
 mod choice;
 mod conf;

@@ -1,5 +1,5 @@
-//! Determines which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and `exit`
-//! as far as this can be determined without running it.
+//! Determines which statements of a script run: `if`, `case`, `&&`, `||`, `continue`, `break` and
+//! `exit`, as far as this can be determined without running it.
 
 use super::lex::After;
 use super::truth::Truth;

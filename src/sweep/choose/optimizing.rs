@@ -98,8 +98,9 @@ impl Optimizing<'_> {
         of.map(|member| &member.run).collect()
     }
 
-    /// Returns whether a setting meets the objective. This is judged from all of its runs together, or
-    /// otherwise as observed in the last run, which is the longest.
+    /// Returns whether a setting meets the objective, judged from all of its runs together. If this is
+    /// undecided, the observation in the last run, which is the longest, decides whether the setting
+    /// seems to meet it.
     fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {
         let runs = self.runs(finished, configuration);
         if !self.asks() || runs.is_empty() {

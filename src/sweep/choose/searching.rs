@@ -122,8 +122,7 @@ impl Searching<'_> {
         chosen.parts = parts;
     }
 
-    /// Uses all runs of a load, because even its long run may be too short to show the result
-    /// alone.
+    /// Uses all runs of a load, because its long run alone may be too short to show the result.
     fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };
