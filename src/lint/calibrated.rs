@@ -3,7 +3,7 @@
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
 
-/// A load that a calibration of this host measured and that held.
+/// A load that this host sustained in a calibration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
     /// How heavy the load is for the generator.
@@ -17,6 +17,6 @@ pub struct Held {
 /// The results of the last calibration that applies to this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibrated {
-    /// All loads that held; empty if no load is known to hold.
+    /// All loads that this host sustained; empty if none is known.
     pub held: Vec<Held>,
 }

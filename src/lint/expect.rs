@@ -1,5 +1,5 @@
-//! The number of requests that a run will have: in an open loop it follows from the rate; in a closed loop
-//! it depends on the speed of the server, so it is based on an assumption.
+//! Estimates the number of requests of a run. In an open loop, the number follows from the rate. In a
+//! closed loop, it depends on the speed of the server, so it is based on an assumption.
 
 use crate::expand::{Course, Load};
 use crate::plan::model::content::Resolved;
@@ -17,11 +17,11 @@ const TOKEN_SECS: f64 = 0.02;
 /// The words that state this assumption in messages.
 pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 
-/// The expected requests of a sweep's slowest runs.
+/// The figures that determine the expected number of requests in a sweep's slowest runs.
 pub(super) struct Expect {
     /// Duration of a request, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
-    /// Maximum number of requests that are served at once; known only for a mock.
+    /// Maximum number of requests that the server processes at once; infinite unless it is a mock.
     slots: f64,
     /// Whether the duration of a request is assumed.
     assumed: bool,
@@ -97,7 +97,8 @@ impl Expect {
         }
     }
 
-    /// Requests that are scheduled in the measure window, including its extension if the plan has one.
+    /// Number of requests in the measure window, including its extension until `min_requests` or
+    /// `at_most`.
     pub(super) fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
         let most = measure.at_most.unwrap_or(measure.duration);
@@ -148,7 +149,7 @@ fn embedded(endpoint: &Endpoint) -> Option<MockFigures> {
     embedded.then(|| endpoint.mock.clone().unwrap_or_default())
 }
 
-/// Duration of one response of a mock with all its slots busy, in seconds.
+/// Duration of one response of a mock whose slots are all busy, in seconds.
 fn mock_secs(figures: &MockFigures, prompt: u32, output: u32) -> f64 {
     let busy = 1.0 + figures.load.to_f64() * f64::from(figures.slots.saturating_sub(1));
     let gaps = f64::from(output.saturating_sub(1));

@@ -31,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// The place in the plan where it is declared.
+    /// The path in the plan at which the subject is declared; empty for the plan itself.
     fn path(&self) -> Vec<Step> {
         let (kind, name) = self.words();
         name.map_or_else(Vec::new, |name| vec![Step::from(format!("{kind}s").as_str()), Step::from(name)])
@@ -39,7 +39,7 @@ impl Scope {
 }
 
 impl fmt::Display for Scope {
-    /// `plan`, `sweep saturation`.
+    /// Formats the kind and the name, as in `plan` or `sweep saturation`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.words() {
             (kind, None) => f.write_str(kind),
@@ -53,7 +53,7 @@ impl fmt::Display for Scope {
 pub(crate) struct Finding {
     /// The subject.
     pub scope: Scope,
-    /// The path of the subject.
+    /// The path in the plan to which the finding refers.
     pub at: Vec<Step>,
     /// The problem, with its figures.
     pub message: String,
@@ -64,7 +64,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding about a part of its subject.
+    /// Creates a finding about a part of its subject. `part` is the path of the part below the subject.
     pub(super) fn of(scope: Scope, part: &[&str], message: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let at = scope.path().into_iter().chain(part.iter().map(|key| Step::from(*key))).collect();
         Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }

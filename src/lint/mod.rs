@@ -3,7 +3,7 @@
 //!
 //! A rule inspects a valid plan and the values of its axes, never its cells, and returns findings. This
 //! module removes the findings that the plan allows, merges equal findings of several sweeps or endpoints
-//! into one lint, and adds the place of each. `rule` contains the only table of rules; their pages are
+//! into one lint, and adds the place of each lint. `rule` contains the only table of rules; their pages are
 //! written by hand, and `docs/LINT.md` is generated from both.
 
 mod allow;
@@ -35,7 +35,7 @@ use view::View;
 /// One lint: a finding of a rule, merged over all sweeps, endpoints or models that share it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lint {
-    /// The rule.
+    /// The code of the rule.
     pub code: LintCode,
     /// Its severity.
     pub severity: Severity,
@@ -47,7 +47,7 @@ pub struct Lint {
     pub message: String,
     /// The remedy: the text to write.
     pub remedy: String,
-    /// The aspect of the results that it puts in doubt.
+    /// The aspect of the results that the lint puts in doubt.
     pub(crate) threatens: Threat,
     /// Names of facts that are not disclosed; empty if the lint is about something else.
     pub(crate) undisclosed: Vec<String>,
@@ -94,10 +94,11 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     lints
 }
 
-/// The position of a path in the order of the plan.
+/// For each subject: its position in the order of the plan.
 type Places = std::collections::HashMap<Scope, usize>;
 
-/// The plan, then its endpoints, models, scenarios and sweeps, in the order in which they are written.
+/// Numbers all subjects: the plan, then its endpoints, models, scenarios and sweeps, in the order in
+/// which they are written.
 fn places(plan: &Plan) -> Places {
     let endpoints = plan.endpoints.keys().cloned().map(Scope::Endpoint);
     let models = plan.models.keys().cloned().map(Scope::Model);

@@ -17,7 +17,7 @@ pub(super) enum Check {
     Sweep(fn(&View, &SweepView) -> Option<Finding>),
     /// Each endpoint that a sweep measures and that is not a mock, with its name.
     Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
-    /// Nothing, because its findings arise elsewhere.
+    /// Nothing: there is no such check, or its findings arise elsewhere.
     Nothing,
 }
 
@@ -41,7 +41,7 @@ pub struct Rule {
     pub code: LintCode,
     /// Name.
     pub name: &'static str,
-    /// The aspect of the results that it puts in doubt.
+    /// The aspect of the results that a finding puts in doubt.
     pub(crate) threatens: Threat,
     /// Its severity.
     pub severity: Severity,

@@ -9,8 +9,9 @@ use super::finding::Scope;
 use super::threat::Threat;
 use crate::plan::Severity;
 
-/// Formats the lints of one plan for readers, grouped by threat, without a final newline; empty if there
-/// are none. All undisclosed facts are combined into one line, regardless of their subjects.
+/// Formats the lints of one plan for readers, grouped by threat, without a final newline. The text is
+/// empty if there are no lints. All undisclosed facts are combined into one line, regardless of their
+/// subjects.
 pub fn text(lints: &[Lint], colour: bool) -> String {
     let mut text = String::new();
     let mut last: Option<Threat> = None;
@@ -70,7 +71,7 @@ fn marks(severity: Severity, colour: bool) -> (&'static str, &'static str) {
     if colour { (bold(severity), "\x1b[0m") } else { ("", "") }
 }
 
-/// "endpoints `a` and `b`", "sweep `a`", "plan".
+/// Formats subjects of one kind, as in "endpoints `a` and `b`", "sweep `a`" or "plan".
 fn about(scopes: &[Scope]) -> String {
     let names: Vec<String> =
         scopes.iter().filter_map(|scope| scope.words().1).map(|name| format!("`{name}`")).collect();
@@ -82,7 +83,7 @@ fn about(scopes: &[Scope]) -> String {
     }
 }
 
-/// `2 warnings and 1 note`; `None` if there are no lints.
+/// Counts the lints by severity, as in `2 warnings and 1 note`; `None` if there are no lints.
 pub fn counts(lints: &[Lint]) -> Option<String> {
     let of = |severity| lints.iter().filter(|lint| lint.severity == severity).count();
     let part = |severity: Severity| match of(severity) {
@@ -94,7 +95,7 @@ pub fn counts(lints: &[Lint]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// The word that precedes a lint.
+/// The name of a severity, which precedes every lint in the text.
 pub(super) fn name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -103,7 +104,8 @@ pub(super) fn name(severity: Severity) -> &'static str {
     }
 }
 
-/// The color of a severity, in bold, as an ANSI escape sequence. Errors use the same colors.
+/// The ANSI escape sequence for bold text in the color of a severity. Errors in plans use the same
+/// colors.
 fn bold(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "\x1b[1m\x1b[91m",

@@ -25,9 +25,9 @@ pub(super) use steps;
 pub(crate) struct View<'p> {
     /// The plan.
     pub plan: &'p Plan,
-    /// The last calibration.
+    /// The last calibration; `None` if no calibration applies to this host.
     pub calibrated: Option<&'p Calibrated>,
-    /// Its sweeps.
+    /// The sweeps of the plan.
     pub sweeps: Vec<SweepView<'p>>,
 }
 
@@ -60,7 +60,7 @@ impl Rung {
         }
     }
 
-    /// The rate profile of an open loop.
+    /// The rate profile of an open loop; `None` for a closed loop.
     pub(crate) fn course(&self) -> Option<Course> {
         Course::new(&self.load, &self.phases)
     }
@@ -82,12 +82,12 @@ pub(crate) struct SweepView<'p> {
     pub rungs: Vec<Rung>,
     /// The configuration of its load generator.
     pub engine: LoadEngine,
-    /// Whether some of its requests open their own connections.
+    /// Whether some of its requests each open a new connection.
     pub(crate) opens_connections: bool,
     /// Whether all its responses are streamed and have the requested length, as far as the plan determines
     /// this.
     pub streams: bool,
-    /// Its comparison.
+    /// Its comparison; `None` if it does not compare anything.
     pub compare: Option<&'p Compare>,
 }
 
@@ -168,7 +168,7 @@ impl<'p> SweepView<'p> {
         self.extent(axis, || self.with_presets().iter().flat_map(Resolved::classes).map(of).collect())
     }
 
-    /// The smallest and the largest value on an axis, or in the scenarios if the axis does not exist.
+    /// The smallest and the largest value on an axis, or in `said` if the sweep does not have the axis.
     fn extent(&self, axis: &str, said: impl FnOnce() -> Vec<u32>) -> (u32, u32) {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
         let found = if on_axis.is_empty() { said() } else { on_axis };
@@ -189,7 +189,7 @@ impl<'p> SweepView<'p> {
         if arrive { self.tokens("turns", per_arrival) } else { (1, 1) }
     }
 
-    /// Think time of a conversation's user after a response, in seconds. It is the longest over the sweep's
+    /// Longest think time of a user after a response, in seconds: on the axis, or else in the sweep's
     /// scenarios.
     pub(crate) fn think_secs(&self) -> f64 {
         let think = |(_, one): &(String, Resolved)| one.content.talk.think.map(|think| think.mean().secs());
@@ -250,8 +250,9 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// Names of the scenarios whose requests share nothing, and of the scenarios whose requests share
-    /// something. Scenarios that send recorded prompts without a nonce for every prompt are in neither
+    /// Names of the scenarios whose requests share no text, and of the scenarios whose requests share
+    /// some text.
+    /// Scenarios that send recorded prompts without a nonce for every prompt are in neither
     /// list, because the text that they share depends on the records.
     pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {
@@ -266,8 +267,8 @@ impl<'p> SweepView<'p> {
         (named(true), named(false))
     }
 
-    /// Whether requests of a scenario, or of a class of a mix, have this nonce in any cell. The nonce is
-    /// determined by the axis, or else by the scenario, or else by the plan.
+    /// Whether requests of a scenario, or of a class of a mix, have this nonce mode in any cell. The nonce is
+    /// mode is set on the axis, or else in the scenario, or else in the plan.
     pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");
         match on_axis.is_empty() {
@@ -277,8 +278,8 @@ impl<'p> SweepView<'p> {
     }
 }
 
-/// The load points of a sweep; a profile in requests per second has exactly one. `qps` with `batch_size` is
-/// an open loop whose cap does not change the rate.
+/// The load points of a sweep. A rate profile in requests per second is exactly one load point. `qps`
+/// together with `batch_size` is an open loop whose cap does not change the rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let rung = |load: Load, place: &[Step], speed: Option<Decimal>| {
         let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
@@ -303,7 +304,7 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let (rates, sizes) = (sweep.written("qps"), sweep.written("batch_size"));
     let by_rate = |(rate, place): &(Scalar, Vec<Step>)| rung(open(number(rate)?, sweep.spacing()), place, None);
     let by_size = |(size, place): &(Scalar, Vec<Step>)| rung(Load::Closed { batch_size: whole(size)? }, place, None);
-    // If neither is written, profiles bring their own rate.
+    // If the sweep has neither axis, the arrivals recorded in its scenarios determine the rate.
     let recorded = |(scenario, place): (Resolved, Vec<Step>)| {
         let recorded = scenario.arrivals?;
         let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());

@@ -389,6 +389,9 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     }
     for nonce in ["", ", nonce: on"] {
         let told = beside(nonce);
-        assert!(told.contains("`talk` hits a warm prefix cache and `asked` hits a cold one"), "{nonce}: {told}");
+        assert!(
+            told.contains("`talk` runs against a warm prefix cache and `asked` runs against a cold one"),
+            "{nonce}: {told}"
+        );
     }
 }

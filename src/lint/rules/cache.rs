@@ -6,7 +6,8 @@ use super::{listed, quoted};
 use crate::plan::model::content::{Resolved, Reuse};
 use crate::plan::{NonceMode, Plan, Step};
 
-/// M009: scenarios that share text and scenarios that share none in one sweep.
+/// M009: one sweep contains both scenarios whose requests share text and scenarios whose requests share
+/// none.
 pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
     let (alone, sharing) = sweep.by_reuse(view.plan);
     if alone.is_empty() || sharing.is_empty() {
@@ -16,18 +17,18 @@ pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         steps!["sweeps", sweep.name, "matrix", "scenario"],
         format!(
-            "{} hit{} a warm prefix cache and {} hit{} a cold one, in the same sweep",
+            "{} run{} against a warm prefix cache and {} run{} against a cold one, in the same sweep",
             quoted(&sharing),
             verb(&sharing),
             quoted(&alone),
             verb(&alone),
         ),
-        "put them into separate sweeps, and never average over both",
+        "put them into separate sweeps, and never average their results together",
     ))
 }
 
-/// M010: without a nonce, every run of a plan sends the same prompts, regardless of what its scenario
-/// shares.
+/// M010: without a nonce, every run of a plan sends the same prompts, even if the scenario's prompts
+/// should differ.
 pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
     let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
     let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();
@@ -36,7 +37,7 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         first.at.clone(),
         format!(
-            "prompts of {} should differ, but without a nonce every load point repeats those of the previous one",
+            "prompts of {} should differ, but without a nonce every load point repeats the prompts of the previous one",
             listed(&names)
         ),
         "write nonce: on, the default, or nonce: run to keep what recorded texts share; to repeat one prompt on \

@@ -1,4 +1,4 @@
-//! Comparisons that cannot show what they are meant to show.
+//! Rules about comparisons that cannot show what they are meant to show.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View};
@@ -12,8 +12,8 @@ use crate::plan::{Compare, Endpoint, Plan, Scalar};
 const REPEATS: u32 = 3;
 /// Maximum number of repeats that is recommended.
 const MOST_REPEATS: u32 = 50;
-/// Maximum number of values that are compared with the baseline. A longer axis is a range, whose ends
-/// resemble each other.
+/// Maximum number of values that are compared with the baseline. A longer axis is a range of numbers,
+/// whose values all differ from the baseline in the same way.
 const MOST: usize = 100;
 
 /// M007: a comparison is declared, but cells have fewer than 3 runs.
@@ -27,11 +27,12 @@ pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// Minimum difference between rounds of equal arms that a margin must tolerate in order not to be too
-/// narrow.
+/// Difference between rounds of equal arms, as a share, that a margin must tolerate. A margin that
+/// tolerates less is too narrow.
 const QUIET: f64 = 0.01;
 
-/// M025: a margin that can be shown with this number of repeats only if rounds hardly differ.
+/// M025: with the number of repeats in the plan, the margin can be confirmed only if rounds hardly
+/// differ.
 pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let margin = compare.margin?.to_f64();

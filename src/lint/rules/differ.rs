@@ -1,12 +1,12 @@
 //! The differences between two endpoints, models or scenarios. A value that one side omits or marks as
-//! `unknown` does not count as different. The disclosure rules report that it is not known to be equal
-//! either.
+//! `unknown` does not count as different. The disclosure rules report such values, because it is unknown
+//! whether they are equal.
 
 use super::equal::facts;
 use crate::plan::model::content::Resolved;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
-/// Settings that every engine has, with their aliases. They also count in comparisons of two engines.
+/// Settings that every engine has, with their aliases. They are compared even if the engines differ.
 const SHARED: [(&str, &[&str]); 6] = [
     ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard"]),
     ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
@@ -120,7 +120,7 @@ fn weights(id: &str) -> String {
     last.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Variables in which two models differ, not counting their weights.
+/// Variables, other than the weights, in which two models differ.
 pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
     let size = a.parameters.zip(b.parameters).is_some_and(|(a, b)| a != b).then(|| "parameters".to_owned());
     let precision = differ(a.precision.as_deref(), b.precision.as_deref()).then(|| "precision".to_owned());
@@ -130,7 +130,7 @@ pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
 /// Variables in which two scenarios differ.
 pub(crate) fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
-    // Requests share text through a system prompt or turns.
+    // The fields that determine which text requests share, such as the system prompt and the turns.
     let shared = |content: &crate::plan::model::content::Content| {
         let by_profile = (content.sharing.clone(), content.turn_counts.clone());
         (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache, by_profile)

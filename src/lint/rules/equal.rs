@@ -1,4 +1,4 @@
-//! Rules about endpoints of one sweep that were not treated alike.
+//! Rules about endpoints of one sweep that are not treated alike.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
@@ -60,7 +60,7 @@ fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
     }
 }
 
-/// The first few entries of a long list are enough.
+/// Formats the settings that `name` specifies and `other` does not. At most four settings are named.
 fn lacks(name: &str, settings: &[String], other: &str) -> String {
     let shown: Vec<&str> = settings.iter().take(4).map(String::as_str).collect();
     let more = if settings.len() > shown.len() {

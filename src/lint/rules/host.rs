@@ -25,7 +25,7 @@ pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["server"], message, remedy))
 }
 
-/// Returns why a server logs, and the remedy.
+/// Returns the reason why a server logs more than necessary, and the remedy; `None` if it does not.
 fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     let facts = facts(endpoint);
     let is_on = |value: &Scalar| matches!(value, Scalar::Bool(true)) || value.to_string() == "1";
@@ -45,7 +45,7 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     }
     let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
     let version = facts.iter().find_map(|(name, value)| match value {
-        // As numbers, 0.10 and 0.1 would be equal.
+        // A version written as a number is ignored, because 0.10 and 0.1 are equal as numbers.
         Scalar::Text(text) if name == "version" => Some(text.clone()),
         _ => None,
     })?;
@@ -91,7 +91,7 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 
-/// M018: a load exceeds every load that held in the last calibration of this host.
+/// M018: a load exceeds every load that this host sustained in its last calibration.
 pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Finding> {
     let calibrated = view.calibrated?;
     let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);
@@ -121,7 +121,7 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
     Some(sweep.finding(
         worst.at.clone(),
         format!(
-            "`{}` exceeds every load that held in the last calibration of this host: at most {what}",
+            "`{}` exceeds the highest load that this host sustained in its last calibration: {what}",
             worst.written()
         ),
         format!(
@@ -144,8 +144,8 @@ fn peak(rung: &Rung) -> f64 {
     rung.course().map_or(0.0, |course| course.peak())
 }
 
-/// The known part of a run's pressure: the requests in flight of a closed loop, or the arrivals and tokens
-/// of an open loop. Unknown parts are 0 and never exceed a calibration.
+/// The known part of the load that a run puts on the generator: the requests in flight of a closed loop,
+/// or the arrivals and tokens of an open loop. Unknown parts are 0, so they never exceed a calibration.
 fn pressure(rung: &Rung, output_tokens: u32, per_arrival: u32) -> Pressure {
     match &rung.load {
         Load::Closed { batch_size } => {

@@ -8,7 +8,7 @@ use crate::plan::Slo;
 use crate::units::Nanos;
 
 /// Length of a window that shows whether a server keeps up, in multiples of the duration of a request. 200
-/// relaxation times of a queue contain about 55 swings (`analysis::series::swings`), and 16 are needed.
+/// relaxation times of a queue contain about 55 swings (`analysis::series::swings`), and a decision needs 16.
 /// Under a light load, the relaxation time is the duration of a request; closer to the limit, it is
 /// longer.
 const TIMES: f64 = 60.0;

@@ -1,5 +1,5 @@
-//! Loads that show too little: only one kind of loop, one load point or one length, or one number for two
-//! kinds of work.
+//! Rules about loads that show too little: only closed loops, a single load point or a single length, or
+//! one number for two kinds of work (prefill and decode).
 
 use std::collections::BTreeSet;
 
@@ -105,7 +105,7 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
         return Vec::new();
     }
     let (message, remedy) = match output.0 {
-        // No texts are generated.
+        // The requests do not generate text.
         0 => (format!("every text has {} tokens", prompt.0), "write several lengths: prompt_tokens: [64, 512]"),
         output => (
             format!("every request has {} prompt tokens and {output} output tokens", prompt.0),
@@ -121,7 +121,7 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
     }]
 }
 
-/// The smallest and largest prompt, output and number of turns of a sweep.
+/// The smallest and largest number of prompt tokens, of output tokens and of turns in a sweep.
 type Extents = ((u32, u32), (u32, u32), (u32, u32));
 
 fn shape(sweep: &SweepView) -> Extents {

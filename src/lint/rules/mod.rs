@@ -20,7 +20,7 @@ pub(super) mod used;
 
 use crate::units::Nanos;
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins words, as in `a`, `a and b` or `a, b and c`.
 fn listed<T: AsRef<str>>(words: &[T]) -> String {
     match words {
         [] => String::new(),
@@ -32,12 +32,12 @@ fn listed<T: AsRef<str>>(words: &[T]) -> String {
     }
 }
 
-/// Names in backticks.
+/// Joins names, each in backticks.
 fn quoted<T: AsRef<str>>(names: &[T]) -> String {
     listed(&names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>())
 }
 
-/// The whole seconds that `requests` take at a rate, rounded up to a customary round number.
+/// The time that `requests` take at a rate (per second), rounded up to whole seconds, minutes or hours.
 fn time_for(requests: f64, rate: f64) -> Nanos {
     let seconds = (requests / rate).ceil();
     // Whole minutes above ten minutes, and whole hours above two hours.
@@ -57,7 +57,8 @@ fn rate_above(rate: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Formats a count for readers as a whole number that is never rounded up to the required number.
+/// Formats an expected count as a whole number, rounded down so that it is never shown as the required
+/// number.
 fn count(expected: f64) -> String {
     format!("{}", expected.floor().min(1e15) as u64)
 }

@@ -6,11 +6,11 @@ use super::super::view::{Rung, SweepView, View};
 use super::{count, time_for};
 use crate::units::Nanos;
 
-/// Minimum warm-up.
+/// Minimum duration of a warm-up.
 const WARM_UP: Nanos = Nanos::from_secs(30);
 /// Minimum number of requests in a warm-up.
 const WARM_UP_REQUESTS: f64 = 50.0;
-/// Minimum window.
+/// Minimum duration of a measure window.
 const WINDOW: Nanos = Nanos::from_secs(60);
 
 /// M001: fill and stabilize are shorter than 30 s, or contain fewer than 50 requests.
@@ -35,7 +35,7 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 fn too_few(sweep: &SweepView) -> Option<Finding> {
     let expect = Expect::of(sweep);
-    // If a profile starts at zero, stabilize sends nothing, however long it is.
+    // If a rate profile starts at zero, no requests are sent during stabilize, however long it is.
     let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS && expect.settled(rung) > 0.0;
     let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
     let of_fill = expect.settled(worst) * worst.phases.fill.secs() / 2.0;

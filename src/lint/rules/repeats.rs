@@ -1,19 +1,20 @@
-//! Repeats until means are known precisely enough.
+//! Rules about repeats that end when means are known precisely enough.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use crate::analysis::student;
 
-/// Minimum difference between runs of the same server, as a share (one standard deviation). `optimize`
-/// assumes the same value (docs/SEARCH.md, The best settings of a server).
+/// Smallest difference that is expected between runs of the same server: one standard deviation, as a
+/// share of the mean.
+/// `optimize` assumes the same value (docs/SEARCH.md, The best settings of a server).
 const DIFFER: f64 = 0.01;
 /// Significance level of the intervals of means.
 const LEVEL: f64 = 0.05;
 /// Maximum number of repeats that is recommended.
 const MOST: u32 = 100;
 
-/// M030: even the maximum number of repeats does not bring the interval of a mean within `until` if runs
-/// differ by one percent.
+/// M030: if runs differ by one percent, even the maximum number of repeats does not determine a mean as
+/// precisely as `until` requires.
 pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> {
     let repeats = &sweep.sweep.repeats;
     let until = repeats.until?;

@@ -1,4 +1,4 @@
-//! Runs with too few requests for the requested percentiles.
+//! Rules about runs with too few requests for the requested percentiles.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;
@@ -33,7 +33,7 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// M019: a service level objective on a percentile that cannot be decided.
 pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding> {
-    // The first of several limits on the same percentile.
+    // If several limits apply to the highest percentile, the first of them is reported.
     let (percentile, at) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile)?;
     let need = quantile::need_to_decide(percentile) as f64;
     let metric = at[1].to_string();
@@ -49,7 +49,7 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     ))
 }
 
-/// M032: a `gate` or `skip_if` on a percentile for which the runs of the sweep that it reads will have too
+/// M032: a `gate` or `skip_if` tests a percentile for which the runs of the tested sweep will have too
 /// few requests.
 pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding> {
     let gate = sweep.sweep.gate.iter().map(|gate| ("gate", &gate.sweep, gate.metric));
@@ -89,9 +89,9 @@ fn promised(plan: &Plan) -> Vec<(Percentile, Vec<Step>)> {
     metrics.into_iter().flat_map(limits).collect()
 }
 
-/// The rungs of a sweep that expect too few requests.
+/// The rungs of a sweep for which too few requests are expected.
 struct Short<'v> {
-    /// The rung that expects the fewest requests.
+    /// The rung with the fewest expected requests.
     rung: &'v Rung,
     expect: Expect,
     /// The number of rungs with too few requests, and the number of all rungs.
@@ -108,7 +108,8 @@ impl<'v> Short<'v> {
         Some(Short { rung, expect, counts })
     }
 
-    /// "`qps: 1` expects 120 in 120s; too few are expected at 2 of 5 loads".
+    /// Formats the shortage, as in "only 120 are expected at `qps: 1` in 2m; too few are expected at 2
+    /// of 5 loads".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
         let window = measure.at_most.unwrap_or(measure.duration).spoken();
@@ -118,7 +119,11 @@ impl<'v> Short<'v> {
             (some, all) => format!("; too few are expected at {some} of {all} loads"),
         };
         let expected = count(self.expect.measured(self.rung));
-        format!("`{}` expects {expected} in {window}{}{others}", self.rung.written(), self.expect.assumption(self.rung))
+        format!(
+            "only {expected} are expected at `{}` in {window}{}{others}",
+            self.rung.written(),
+            self.expect.assumption(self.rung)
+        )
     }
 }
 

@@ -1,4 +1,4 @@
-//! Searches, and loads that are taken from their results.
+//! Rules about searches, and about sweeps whose loads are taken from the results of searches.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;
@@ -16,7 +16,7 @@ const REQUESTS: f64 = 4_000.0;
 /// The resolution of these searches.
 const RESOLUTION: f64 = 0.05;
 
-/// A search with its axis and the window of its ordinary runs.
+/// The search of a sweep and the window of its ordinary runs; `None` if the sweep is not a search.
 fn searched<'p>(view: &View, sweep: &SweepView<'p>) -> Option<(&'p Search, Measure)> {
     let any = Load::Closed { batch_size: 1 };
     let measure = phases(&view.plan.phases, &sweep.sweep.phases, &any).ok()?.measure;

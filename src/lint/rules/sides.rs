@@ -18,8 +18,8 @@ use crate::units::Decimal;
 const STEPS: u64 = 200_000;
 /// Maximum number of distinct cells kept for each side.
 const MOST: usize = 2_000;
-/// Number of cells without a counterpart that are inspected, because all of them show the same few
-/// fields.
+/// Maximum number of cells without a counterpart that are inspected. A few are enough, because all of
+/// them differ in the same few fields.
 const FEW: usize = 16;
 
 /// The fields of a cell that may depend on the compared axis, excluding the axis itself.
@@ -34,8 +34,8 @@ pub(crate) struct Sides<'a> {
     pub values: [&'a Scalar; 2],
 }
 
-/// Returns the fields in which cells on one side have no counterpart on the other, each with the
-/// differing values.
+/// For cells that have no counterpart on the other side: returns the fields in which they differ from
+/// the nearest cell there, each with the differing values.
 pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
     let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
     let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };

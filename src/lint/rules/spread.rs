@@ -1,5 +1,5 @@
-//! The number of accelerators, by which figures and costs are divided, if flags of a launched server
-//! determine it.
+//! Rule about the declared number of accelerators, by which figures and costs are divided, if flags of a
+//! launched server determine the actual number.
 
 use std::fmt::Write as _;
 

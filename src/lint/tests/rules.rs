@@ -104,10 +104,13 @@ fn few_requests() {
     let at = |measure: &str| with_load("qps: [1, 10]", &format!("measure: {measure}"));
     assert!(!said("M005", &at("368s")));
     let (message, remedy) = words("M005", &at("367s"));
-    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 367 in 367s");
+    assert_eq!(message, "p99 needs 368 requests, but only 367 are expected at `qps: 1` in 367s");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.1 or more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
-    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; too few are expected at all 3 loads");
+    assert_eq!(
+        message,
+        "p99 needs 368 requests, but only 120 are expected at `qps: 1` in 2m; too few are expected at all 3 loads"
+    );
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 3.1 or more");
     // The window is extended, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
@@ -135,7 +138,8 @@ fn few_requests() {
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
     let (message, remedy) = words("M005", &closed);
-    let expected = "p99 needs 368 requests, but `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
+    let expected =
+        "p99 needs 368 requests, but only 23 are expected at `batch_size: 1` in 2m (assuming 20ms per output token)";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }");
 }
@@ -321,7 +325,10 @@ fn caches() {
     };
     assert!(!said("M009", &scenarios("on", "B1, B2")) && !said("M009", &scenarios("on", "A1, C, D")));
     let (message, _) = words("M009", &scenarios("on", "A2, B1, C"));
-    assert_eq!(message, "`A2` and `C` hit a warm prefix cache and `B1` hits a cold one, in the same sweep");
+    assert_eq!(
+        message,
+        "`A2` and `C` run against a warm prefix cache and `B1` runs against a cold one, in the same sweep"
+    );
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
     // One nonce per run separates runs from each other; a scenario or an axis overrides the plan.
@@ -480,7 +487,7 @@ fn beyond_calibration() {
     assert!(found("batch_size: [1, 64]", Some(&held)).is_none());
     let beyond = found("batch_size: [1, 70, 68]", Some(&held)).unwrap();
     let expected =
-        "`batch_size: 70` exceeds every load that held in the last calibration of this host: at most 64 in flight";
+        "`batch_size: 70` exceeds the highest load that this host sustained in its last calibration: 64 in flight";
     assert_eq!(beyond.message, expected);
     assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
     assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration the limit is unknown");
@@ -501,7 +508,7 @@ fn undecidable_slo() {
     };
     assert!(!said("M019", &at("e2e: { p99: 1s }", "299s")));
     let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
-    let expected = "e2e p99 needs 299 requests for a decision, but `qps: 1` expects 298 in 298s";
+    let expected = "e2e p99 needs 299 requests for a decision, but only 298 are expected at `qps: 1` in 298s";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps: 1.3 or more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
@@ -814,7 +821,10 @@ fn undecidable_gate() {
     let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
     // p99 needs 368 requests, and at the lighter load one request arrives per second.
     let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
-    assert_eq!(message, "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but `qps: 1` expects 300 in 5m");
+    assert_eq!(
+        message,
+        "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but only 300 are expected at `qps: 1` in 5m"
+    );
     assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
     // A metric without a percentile means its median, and there are many gaps.
