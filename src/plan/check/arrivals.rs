@@ -1,5 +1,5 @@
-//! Checks of a sweep's arrivals: numbers are within their ranges, profiles send requests, and rates have
-//! one unit.
+//! Checks of a sweep's arrivals: numbers must be within their ranges, profiles must send requests, and all
+//! rates must have the same unit.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -10,8 +10,9 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Maximum number of steps or points; a longer profile should be a trace.
+/// Maximum number of steps in a profile; a longer profile should be a trace.
 const MOST_STEPS: usize = 1_000;
+/// Maximum number of points in a curve.
 const MOST_POINTS: usize = 10_000;
 
 impl Checker<'_> {
@@ -82,7 +83,7 @@ impl Checker<'_> {
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
-        // The previous point may already have been reported.
+        // If a point could not be read, which has been reported, the first one here may be a later point.
         let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {

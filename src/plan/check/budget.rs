@@ -1,4 +1,4 @@
-//! Checks of a plan's budget, and of the sweeps that it may skip.
+//! Checks of a plan's budget, and of `optional` sweeps, which are skipped if the budget requires it.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

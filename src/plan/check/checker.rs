@@ -9,11 +9,11 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Limit of steps for all searches for cells together, which take a fraction of a second. Anything that
-/// is still undecided then is assumed to be correct; the expansion finds remaining errors.
+/// Maximum number of steps for all searches for cells together; they take a fraction of a second. Anything
+/// still undecided after these steps is assumed to be correct. Expanding the plan finds the remaining errors.
 const MOST_STEPS: u64 = 5_000_000;
 
-/// Maximum number of axis values in a plan, with ranges written out.
+/// Maximum number of axis values in a plan, with every range expanded into its values.
 pub(super) const MOST_VALUES: usize = 100_000;
 
 /// Builds a path into the plan from names and indices.
@@ -22,15 +22,17 @@ macro_rules! steps {
 }
 pub(super) use steps;
 
-/// The tree in which paths are looked up, and the diagnostics.
+/// The state that all checks share.
 pub(super) struct Checker<'t> {
+    /// The tree of the plan's text, in which paths are looked up.
     pub(super) tree: &'t Node,
+    /// The errors found so far.
     pub(super) found: Vec<Diagnostic>,
     /// Number of values that the axes of the plan may still have.
     pub(super) values_left: usize,
     /// Number of steps left for searches for cells. No plan written by hand comes close to the limit.
     pub(super) steps_left: u64,
-    /// The names of tables, cached.
+    /// For each table of the plan: the names that are allowed as values of an axis. Cached.
     names: HashMap<&'static str, HashSet<&'t str>>,
 }
 
@@ -57,15 +59,15 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Reports a number or time in a table that is outside its range; `wrong` contains its value in that
-    /// case.
+    /// Reports a number or time in a table that is outside its range. `wrong` is its value, or `None` if it
+    /// is within its range.
     pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
         if let Some(value) = wrong {
             self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));
         }
     }
 
-    /// Whether the file sets exactly this path, correctly or not.
+    /// Whether the file sets `key` in the table at exactly this path, whether or not the value is valid.
     pub(super) fn is_given(&self, parents: &[Step], key: &str) -> bool {
         let parent = self.tree.walk(parents);
         !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
@@ -77,13 +79,14 @@ impl<'t> Checker<'t> {
         node.keys().chain(node.holes.iter().map(String::as_str)).collect()
     }
 
-    /// The names that are allowed as values of an axis.
+    /// The names that are allowed as values of an axis: the entries of `table`, and the built-in scenarios
+    /// if the table is `scenarios`.
     pub(super) fn names(&self, table: &str) -> Vec<&'t str> {
         let built_in = BUILT_IN.iter().map(|(name, ..)| *name).filter(|_| table == "scenarios");
         self.declared(table).into_iter().chain(built_in).collect()
     }
 
-    /// The same names, for lookups.
+    /// The names that are allowed as values of an axis, as a set for lookups.
     pub(super) fn known_names(&mut self, table: &'static str) -> &HashSet<&'t str> {
         if !self.names.contains_key(table) {
             let names = self.names(table).into_iter().collect();
@@ -115,7 +118,7 @@ impl<'t> Checker<'t> {
         self.report(path, Diagnostic::new(Code::UnknownName, format!("unknown {what} `{name}`")).remedy(remedy));
     }
 
-    /// Reports a table or list that must not be empty.
+    /// Reports that a table, list or text must not be empty.
     pub(super) fn empty(&mut self, path: &[Step], message: impl Into<String>, remedy: &str) {
         let node = self.tree.walk(path).node;
         if node.holes.is_empty() && matches!(node.value, Value::List(_) | Value::Map(_) | Value::Text(_)) {

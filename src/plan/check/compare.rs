@@ -1,5 +1,5 @@
-//! Checks of declarations that do not affect runs: comparisons must have cells, and lint opt-outs a
-//! reason.
+//! Checks of declarations that do not affect runs: comparisons must have cells to compare, and lint
+//! opt-outs must have a reason.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -103,14 +103,14 @@ impl Checker<'_> {
     }
 }
 
-/// Renames the axis to its primary name, as in matrices.
+/// Renames the compared axis to its primary name, as is done in matrices.
 fn first_name(compare: &mut Compare) {
     if let Some(first) = axis::first_name(&compare.by) {
         compare.by = first.to_owned();
     }
 }
 
-/// `a`, `b` or `c`, each once.
+/// Formats names as `a`, `b` or `c`, each name once.
 fn choices<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut seen = std::collections::HashSet::new();
     suggest::choices(names.filter(|name| seen.insert(*name)))

@@ -58,23 +58,24 @@ impl Known<'_> {
     }
 }
 
-/// A sweep, with properties that are needed repeatedly.
+/// A sweep, with the properties that its checks need repeatedly.
 pub(super) struct CheckedSweep<'p> {
-    /// Its name.
+    /// The name of the sweep.
     pub name: &'p str,
     /// The sweep, normalized.
     pub sweep: &'p Sweep,
-    /// Its grid.
+    /// The grid of its matrix.
     pub grid: &'p Grid<'p>,
     /// Whether an axis had an error and was removed.
     pub(crate) lacks_axes: bool,
-    /// Whether its own `when` keeps no cell, so that the matches of other conditions are not reported.
+    /// Whether the sweep's own `when` keeps no cell. If so, other conditions that match no cell are not
+    /// reported.
     pub(crate) keeps_nothing: bool,
     known: HashMap<&'p str, Known<'p>>,
 }
 
 impl<'p> CheckedSweep<'p> {
-    /// Looks up the values of a sweep.
+    /// Collects the values of each axis of a sweep.
     pub(crate) fn new(name: &'p str, sweep: &'p Sweep, grid: &'p Grid<'p>, lacks_axes: bool) -> CheckedSweep<'p> {
         let mut known: HashMap<&str, Known> = HashMap::new();
         let points = grid.axes.axes.iter().flat_map(|(_, points)| points);
@@ -102,7 +103,7 @@ impl<'p> CheckedSweep<'p> {
 }
 
 impl<'t> Checker<'t> {
-    /// Checks a condition, written at `at` relative to the sweep; returns whether it may match something.
+    /// Checks a condition at path `at` within the sweep; returns whether it may match any cell.
     pub(super) fn condition(
         &mut self,
         asked: &CheckedSweep,
@@ -207,7 +208,7 @@ impl<'t> Checker<'t> {
             let remedy = format!("name {}", suggest::choices(of_group));
             (format!("`{field}` is a group of axes; conditions refer to the axes in it"), remedy)
         };
-        // The error of the axis has been reported, and the condition may be correct.
+        // An axis with an error has already been reported, and a condition on it may be correct.
         if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)
             || asked.sweep.matrix.contains_key(field)
         {
@@ -216,8 +217,8 @@ impl<'t> Checker<'t> {
     }
 }
 
-/// Parses the bounds that a text on an axis of numbers describes, such as `>8` or `<= 64`, if numbers of
-/// the axis lie within these bounds.
+/// Returns the bounds, in the syntax of plans, for a text such as `>8` or `<= 64` in a condition on an axis of
+/// numbers. `None` if the text does not have this form, or if no number of the axis lies within the bounds.
 fn meant_bounds(known: &Known, pick: &Pick) -> Option<String> {
     let Pick::One(Scalar::Text(text)) = pick else { return None };
     let text = text.trim();

@@ -91,7 +91,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Checks how the file of a data set is read.
+    /// Checks the settings for reading the file of a data set.
     pub(super) fn table_of_data(&mut self, at: &[Step], table: &TableOf) {
         let inside = |keys: &[Step]| [at, keys].concat();
         let known = table.format.filter(|format| *format != Format::Columns);

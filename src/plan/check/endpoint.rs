@@ -1,5 +1,5 @@
-//! Checks of endpoints and models: servers must be reachable, no secret may be exposed, and a model must
-//! have an id wherever it is used.
+//! Checks of endpoints and models: every endpoint must have a server, no secret may be exposed, and a model
+//! must have an id wherever it is used.
 
 use std::path::{Component, Path};
 

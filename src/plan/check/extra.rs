@@ -1,6 +1,6 @@
 //! Checks of the additional fields in a request's body: they must not be fields that sweepline sends
 //! itself, their values must have the right type, and the engine must accept them. Servers ignore unknown
-//! fields, so a typo would measure something else.
+//! fields, so a plan with a typo would measure something else.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -113,7 +113,7 @@ impl Checker<'_> {
         self.report_key(at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
     }
 
-    /// Checks one field, for any engine.
+    /// Checks one field, independently of the engine.
     fn field(&mut self, at: &[Step], field: &str, value: &Json) {
         if let Some((why, remedy)) = dialect::refused(field) {
             let message = format!("`{field}` cannot be an extra field: {why}");
@@ -135,7 +135,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a text in a value is the key of a well-known service.
+/// Whether a value contains a text that looks like an API key of a well-known service.
 fn holds_key(value: &Json) -> bool {
     match value {
         Json::Text(text) => text.split_whitespace().any(looks_like_key),

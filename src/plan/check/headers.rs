@@ -69,8 +69,8 @@ impl Checker<'_> {
     }
 }
 
-/// The reference that a text was meant to be. As plain text, `$NAME`, `${NAME}`, `env:NAME` and `file:PATH`
-/// would be sent literally.
+/// The reference that a text was probably meant to be; `None` if it does not look like one. In plain text,
+/// `$NAME`, `${NAME}`, `env:NAME` and `file:PATH` would be sent literally.
 fn reference_in(text: &str) -> Option<String> {
     let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     if let Some(name) = text.strip_prefix('$') {

@@ -1,5 +1,5 @@
-//! Checks of hooks of endpoints, and of the state that their servers must reset: requests, commands, and
-//! texts that cells fill in.
+//! Checks of the hooks of endpoints (their requests, commands, and texts that cells fill in), and of the
+//! state that servers must reset.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
@@ -103,7 +103,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a reset for which no method is known.
+    /// Reports a `reset` that is not possible: no request for it is known, or the plan does not launch the
+    /// server.
     fn reset(&mut self, name: &str, endpoint: &Endpoint) {
         let at = steps!["endpoints", name, "reset"];
         match endpoint.reset {
@@ -134,7 +135,7 @@ impl Checker<'_> {
     }
 }
 
-/// The remedy for something that is not a request.
+/// The remedy for a text that is not a valid request.
 fn remedy_of_request(request: &str) -> String {
     let path_of = |text: &str| match reqwest::Url::parse(text) {
         Ok(url) if url.has_host() => {

@@ -18,7 +18,7 @@ use crate::plan::template::eval::NAMES_OF_CELLS;
 use crate::plan::text::tree::Step;
 use crate::units::secrecy::{holds_key, is_secret_name};
 
-/// The fact whose entries are flags.
+/// The key in an endpoint's `server` table whose entries are flags of the server.
 const FLAGS: &str = "flags";
 
 impl Checker<'_> {
@@ -310,7 +310,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a server is started with a flag.
+/// Whether a launch passes a flag to the server.
 fn uses(launch: &Launch, flag: &str) -> bool {
     let whole = format!("server.{flag}");
     launch
@@ -319,23 +319,23 @@ fn uses(launch: &Launch, flag: &str) -> bool {
         .any(|(_, text)| is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole)))
 }
 
-/// The values that a sweep passes to the servers of its cells.
+/// The endpoints of a sweep, and the flags that it passes to their servers.
 pub(super) struct Given<'p> {
-    /// The endpoints that it names; empty means all.
+    /// The endpoints that the sweep names; empty means all.
     endpoints: HashSet<String>,
-    /// The flags that are axes or fields of its cells.
+    /// The server flags that its axes or cells set.
     flags: Vec<&'p str>,
 }
 
-/// The values that each sweep passes to its servers. They are computed only once, because a sweep may
-/// have as many values as a plan.
+/// Collects the endpoints and server flags of each sweep. This is done once for all endpoints, because one
+/// sweep may have as many values as a plan may have.
 pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
     let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();
     plan.sweeps.values().map(|sweep| Given { endpoints: of(sweep), flags: flags(sweep) }).collect()
 }
 
-/// Every name that some cell of an endpoint fills in.
+/// Every name that some cell on an endpoint fills in.
 pub(super) fn cell_names(given: &[Given<'_>], name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();

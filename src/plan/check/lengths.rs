@@ -14,7 +14,8 @@ use crate::plan::model::table::Table;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Maximum sigma. Beyond it, half of all values differ by a factor of a thousand or more.
+/// Maximum sigma of a lognormal distribution. Beyond it, the upper and the lower quartile differ by a factor
+/// of about a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
 /// Minimum number of tokens of a prompt or a response.
@@ -245,8 +246,8 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets. Each row is checked with `row`, and there must be something to draw
-    /// from.
+    /// Checks a table of buckets: the ranges of each row, which `row` returns with its weight, and that
+    /// something can be drawn from the table.
     fn buckets<'k>(
         &mut self,
         at: &[Step],
@@ -262,7 +263,7 @@ impl Checker<'_> {
         self.weights(at, rows, |index| row(index).1);
     }
 
-    /// Checks a list of pairs.
+    /// Checks a list of pairs of lengths. `row` returns the lengths and the weight of a pair.
     fn pairs_of_lengths<'k>(
         &mut self,
         at: &[Step],

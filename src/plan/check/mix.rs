@@ -12,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// The setting of one switch in a scenario, if it is set.
+/// Returns the value of one switch of a scenario; `None` if the scenario does not set it.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {
@@ -72,7 +72,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that shares add up to 1 or are whole numbers; anything else is a mistake.
+    /// Checks that shares are positive, and that they either add up to 1 or are all whole numbers.
     fn shares(&mut self, at: &[Step], parts: &[MixPart]) {
         let mut sound = true;
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| !part.share.is_positive()) {
@@ -91,7 +91,7 @@ impl Checker<'_> {
         self.report_key(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
     }
 
-    /// Checks the settings that the engine applies to a whole run.
+    /// Checks that all scenarios of a mix agree on the settings that apply to a whole run.
     fn alike(&mut self, at: &[Step], name: &str, plan: &Plan) {
         let Some(mixed) = resolve(name, &plan.scenarios) else { return };
         let differ = |field: Said| mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario));

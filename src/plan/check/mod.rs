@@ -41,8 +41,8 @@ use crate::plan::model::matrix::Axis;
 use crate::plan::model::plan::{Plan, ResolvedPlan};
 use crate::plan::text::tree::Node;
 
-/// Whether the axes of a plan have too many values. This is reported where the axes are checked; they are
-/// not expanded before.
+/// Whether the axes of a plan have too many values. This is reported where the axes are checked; no earlier
+/// check may expand them.
 fn has_too_many_values(plan: &Plan) -> bool {
     let weights = plan.sweeps.values().flat_map(|sweep| sweep.matrix.values()).map(Axis::weight);
     weights.fold(0, usize::saturating_add) > MOST_VALUES

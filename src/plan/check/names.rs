@@ -90,7 +90,8 @@ impl Checker<'_> {
         self.found.len() == before
     }
 
-    /// Primary names inside an axis: lists of a zip, tables of axes, conditions.
+    /// Renames the axes that occur inside an axis to their primary names: in the lists of a zip, in tables of
+    /// axes, and in conditions.
     fn inside(&mut self, at: &[Step], axis: &mut Axis) {
         match axis {
             Axis::Zip(zip) => {
@@ -145,7 +146,7 @@ impl Checker<'_> {
         table.retain(|key, _| axis::first_name(key).is_some());
     }
 
-    /// Reports axes that two entries of the matrix set, and removes the second one.
+    /// Reports axes that two entries of the matrix set, and removes the second entry.
     fn given_once(&mut self, name: &str, sweep: &mut Sweep) {
         let mut given: Vec<(String, String)> = Vec::new();
         let mut twice: HashSet<String> = HashSet::new();

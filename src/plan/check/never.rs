@@ -52,8 +52,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether one run has a 95 % interval of a metric: percentiles of requests and of gaps, and shares of
-/// requests.
+/// Whether a single run gives a 95 % interval for a metric. Only percentiles of requests and of gaps, and
+/// shares of requests, have one.
 fn has_interval_of_one_run(key: &str) -> bool {
     let is_distribution = metrics::find(key).is_some_and(|metric| metric.kind.is_distribution());
     is_distribution || matches!(key, "error_share" | "goodput_share" | "jitter_ratio")

@@ -1,5 +1,5 @@
-//! Checks that depend on two axes at once: models and the engines that measure them, turns and scenarios
-//! without turns.
+//! Checks that depend on two axes at once, such as models and the engines on which they are measured, or
+//! turns and scenarios without turns.
 
 use indexmap::IndexMap;
 
@@ -21,7 +21,7 @@ use crate::protocol::{Api, Task};
 use crate::units::Nanos;
 
 impl Checker<'_> {
-    /// Checks the pairs of values that cells of a sweep have.
+    /// Checks pairs of values that occur together in cells of a sweep.
     pub(super) fn pairs(&mut self, plan: &Plan, asked: &CheckedSweep) {
         self.ids_of_models(plan, asked);
         for field in ["turns", "think", "history", "sessions", "context_limit", "context_cut"] {
@@ -84,7 +84,7 @@ impl Checker<'_> {
         self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
-    /// Checks each model for each engine on which it is measured.
+    /// Checks that each model has an id for each engine on which it is measured.
     fn ids_of_models(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let mut by_engine: IndexMap<Engine, Vec<&Scalar>> = IndexMap::new();
         for endpoint in asked.grid.axes.values("endpoint") {
@@ -140,7 +140,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the field of a scenario that does not fit this task.
+/// Returns why a scenario does not fit a task, with the remedy; `None` if it fits.
 fn misfit(plan: &Plan, scenario: &Scalar, task: Task) -> Option<Misfit> {
     resolve(&scenario.to_string(), &plan.scenarios)?.misfit(task)
 }

@@ -18,15 +18,15 @@ impl Checker<'_> {
         self.cold(name, scenario, plan);
     }
 
-    /// Reports a scenario whose own `cache` and `nonce` make its prompts cold without a nonce for each
-    /// prompt.
+    /// Reports a scenario whose own `cache` or `nonce` makes its prompts cold without a separate nonce for
+    /// each prompt.
     fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
             (true, _) => "nonce",
             (false, true) => "cache",
             (false, false) => return,
         };
-        // An axis overrides this, so cells are checked separately.
+        // A `nonce` axis overrides the scenario's setting, so cells are then checked separately.
         if plan.sweeps.values().any(|sweep| !sweep.values("nonce").is_empty()) {
             return;
         }

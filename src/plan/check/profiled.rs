@@ -1,4 +1,4 @@
-//! Checks of profiles: the fields next to a profile must be usable, and values that it does not
+//! Checks of profiles: the fields next to a profile must be usable, and values that the profile does not
 //! contain must be set.
 
 use super::checker::{Checker, is_not_positive, steps};
@@ -44,8 +44,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether every scenario of a sweep has its own rate from a trace or a profile, whether or not the
-/// file is readable.
+/// Whether every scenario of a sweep has its own rate from a trace or a profile, even if the file cannot be
+/// read.
 pub(super) fn brings_load(plan: &Plan, sweep: &Sweep) -> bool {
     let unread = |name: &str| {
         let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());

@@ -7,9 +7,9 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Value;
 use crate::units::{Decimal, Share};
 
-/// Minimum number of repeats for statements about a mean.
+/// Minimum number of repeats for an interval of a mean.
 const FEWEST: u32 = 3;
-/// Highest and lowest precision of a mean.
+/// The highest and the lowest precision of a mean that `until` may request.
 const WITHIN: (Share, Share) = (Share(Decimal::new(1, 3)), Share::percent(50));
 
 impl Checker<'_> {

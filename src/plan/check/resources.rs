@@ -7,7 +7,7 @@ use crate::plan::model::memory::Memory;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// Options of sbatch that `submit` writes itself, with the plan's alternative.
+/// Options of sbatch that `submit` writes itself, each with the reason or with the plan's own field for it.
 const OWN: [(&str, &str); 14] = [
     ("--array", "array elements are derived from the plan's resources"),
     ("--dependency", "dependencies are derived from `after`"),

@@ -1,5 +1,5 @@
 //! Checks of the rules over a matrix: `when`, `exclude`, `extend` and `add`. Their matches are derived from
-//! the axes. If axes depend on each other, a search with a limited number of steps looks for a single cell.
+//! the axes. If axes depend on each other, a search with a limited number of steps looks for a matching cell.
 //! The cells themselves are never built.
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,7 +12,8 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
-/// The axes that every cell needs, each with the message for cells without the axis.
+/// The axes that every cell needs, each entry with the error for cells without them. If an entry has several
+/// axes, one of them is enough.
 const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),
@@ -63,7 +64,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports rules that match every cell.
+    /// Reports a `when` or `exclude` that leaves no cell of the sweep.
     fn all_excluded(&mut self, asked: &CheckedSweep) {
         let (name, sweep) = (asked.name, asked.sweep);
         if sweep.exclude.is_empty() && sweep.when.is_none() {
@@ -221,7 +222,7 @@ impl Checker<'_> {
     }
 }
 
-/// Describes a cell in words, as far as a search has determined it.
+/// Formats a cell as an example for a message, with the fields that a search has determined.
 fn shown(asked: &CheckedSweep, cell: &Chosen) -> String {
     let mut fields: Vec<String> = Vec::new();
     for field in cell.fields.iter().flatten() {

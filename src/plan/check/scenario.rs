@@ -142,7 +142,7 @@ fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<
     None
 }
 
-/// The numbers that a scenario sets, as values of the axes of the same name.
+/// The numbers that a scenario sets, as values of the axes with the same names.
 fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
     let Ok(serde_json::Value::Object(said)) = serde_json::to_value(scenario) else { return Vec::new() };
     let numbers = AXES.iter().filter(|(_, kind, _)| kind.is_number());

@@ -112,7 +112,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that the range of a search contains loads; reports any problem with it.
+    /// Checks the range of a search and reports any error in it. Returns whether the range is valid.
     fn searched_range(&mut self, name: &str, axis: &str, range: SearchRange) -> bool {
         let at = steps!["sweeps", name, "search", axis];
         let before = self.found.len();
@@ -123,7 +123,7 @@ impl Checker<'_> {
         self.outside(&at, "to", wanted, Some(range.to).filter(is_wrong));
         let most = Decimal::from(if axis == "batch_size" { 100_000 } else { 1_000_000 });
         self.outside(&at, "to", &format!("at most {most}"), Some(range.to).filter(|to| *to > most));
-        // The unreadable bound has already been reported.
+        // A bound that could not be read has already been reported.
         if range.from >= range.to && !self.tree.walk(&at).node.is_damaged() {
             let message = format!("nothing to search between {} and {}", range.from, range.to);
             self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
@@ -133,8 +133,8 @@ impl Checker<'_> {
         self.found.len() == before
     }
 
-    /// Adds the searched axis to the matrix. If a plan already has the axis, as a frozen plan does, it
-    /// has exactly these loads.
+    /// Adds the searched axis to the matrix. If the plan already has the axis, as a frozen plan does, the axis
+    /// must have exactly these loads.
     fn writes_axis(&mut self, name: &str, sweep: &mut Sweep, axis: &str, loads: &[Decimal]) {
         let item = |load: &Decimal| Item { what: What::Values(vec![Scalar::Number(*load)]), when: None };
         let beside = |sweep: &Sweep| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
@@ -206,7 +206,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The first endpoint of a sweep that sets no price, not even an invalid one.
+    /// The first endpoint of a sweep that sets no price, not even an invalid one; `None` if all set one.
     pub(super) fn unpriced<'p>(&self, plan: &'p Plan, sweep: &Sweep) -> Option<&'p str> {
         let named = sweep.values("endpoint");
         // If the matrix names no endpoint, the sweep uses the only endpoint of the plan.

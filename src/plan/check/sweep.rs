@@ -22,7 +22,7 @@ use crate::plan::text::tree::Step;
 /// Maximum number of cells of any plan, regardless of its `max_cells`, because cells are kept in memory.
 const MOST_CELLS: u32 = 10_000_000;
 
-/// Number of names that a remedy lists.
+/// Maximum number of names that a remedy lists.
 const MOST_NAMED: usize = 8;
 
 impl Checker<'_> {
@@ -62,7 +62,7 @@ impl Checker<'_> {
         resolved
     }
 
-    /// Checks that need all axes at once.
+    /// Runs the checks that need all axes at once.
     fn grid(&mut self, plan: &Plan, name: &str, sweep: &Sweep, lacks_axes: bool) {
         match Grid::new(sweep) {
             Ok(grid) => {
@@ -92,7 +92,7 @@ impl Checker<'_> {
             let only = match declared[..] {
                 [] => built_in,
                 [only] => Some(only),
-                // Such a sweep sends no load.
+                // A sweep that measures the start sends no load, so its scenario does not matter.
                 _ if axis == "scenario" && sweep.measures_start() => Some(SCENARIO),
                 _ => None,
             };
@@ -131,8 +131,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a table has keys and all of them are axes: an unknown key was probably meant as a missing
-    /// axis.
+    /// Whether a table has keys and all of them are axes. An unknown key was probably meant as the missing
+    /// axis, which is then not reported.
     fn names_axes_only(&self, at: &[Step]) -> bool {
         let node = self.tree.walk(at).node;
         node.keys().next().is_some() && node.keys().all(|key| axis::first_name(key).is_some())
@@ -154,7 +154,7 @@ impl Checker<'_> {
         keys.any(|key| axis::first_name(key).is_none())
     }
 
-    /// An unknown key was probably meant as the missing axis.
+    /// Reports a missing axis, unless an unknown key was probably meant as that axis.
     fn missing_axis(&mut self, name: &str, diagnostic: Diagnostic) {
         let matrix = steps!["sweeps", name, "matrix"];
         let node = self.tree.walk(&matrix).node;
@@ -174,7 +174,7 @@ impl Checker<'_> {
         if lacks_axes && self.has_group(name) {
             return;
         }
-        // An error in a search that yields no load has been reported.
+        // A search that yields no load has an error that was already reported.
         let is_searched = self.is_given(&steps!["sweeps", name], "search");
         if !open && !is_searched && !self.has_axis(name, sweep, "batch_size") && !extends("batch_size") {
             let message = format!("sweep `{name}` has no load: neither `batch_size` nor `qps`");
@@ -288,7 +288,7 @@ impl Checker<'_> {
     }
 }
 
-/// A sweep runs after the sweeps whose results it reads.
+/// Adds the sweeps whose results a sweep reads to its `after`.
 fn comes_after(sweep: &mut Sweep) {
     let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
     for other in asked {
@@ -304,7 +304,7 @@ fn cells(sweep: &Sweep) -> u128 {
     product.saturating_add(sweep.add.len() as u128)
 }
 
-/// The shortest path along `after` from a sweep back to itself.
+/// The shortest path along `after` from a sweep back to itself; `None` if there is no cycle.
 fn circle_of_after<'a>(sweeps: &'a Table<Sweep>, start: &'a str) -> Option<Vec<&'a str>> {
     let mut ways: std::collections::VecDeque<Vec<&str>> = [vec![start]].into();
     let mut seen = HashSet::new();

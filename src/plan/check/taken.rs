@@ -36,8 +36,8 @@ fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(Strin
 }
 
 impl Checker<'_> {
-    /// Checks an axis value that an earlier sweep finds, as far as the check does not depend on that
-    /// sweep.
+    /// Checks an axis value that is taken from the result of an earlier sweep, as far as this is possible
+    /// without that sweep.
     pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
         let Take { from, take: metric, over, uses, times } = take;
         if *axis != *metric.axis() {
@@ -87,7 +87,7 @@ impl Checker<'_> {
         sweeps: &Table<Sweep>,
     ) {
         let Take { from, take, over, .. } = taken.take;
-        // Such a value on another axis has already been reported.
+        // A load that was put on the wrong axis has already been reported.
         if taken.axis != take.axis() {
             return;
         }
@@ -179,7 +179,7 @@ impl Checker<'_> {
         self.answering(plan, (&at, "sweep", "metric"), (name, gate.sweep.as_str(), gate.metric), sweeps);
     }
 
-    /// Reports a reference without a bound, and bounds that no value of the metric has.
+    /// Reports a `gate` or `skip_if` without a bound, and bounds that no value of the metric can have.
     fn bounds_of_values(
         &mut self,
         at: &[Step],
@@ -206,9 +206,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The sweep from which a sweep reads a metric. Reports a sweep that does not exist, is the same
-    /// sweep, or cannot have the metric. `sweep_word` and `metric_word` are the keys of the sweep and of
-    /// the metric in the table at `at`.
+    /// Returns the sweep `from`, whose metric the sweep `name` reads. `None` if `from` does not exist, is the
+    /// same sweep, or cannot have the metric; the error is reported unless it already was. `sweep_word` and
+    /// `metric_word` are the keys of the sweep and of the metric in the table at `at`.
     fn answering<'s>(
         &mut self,
         plan: &Plan,
@@ -299,7 +299,7 @@ impl Checker<'_> {
         false
     }
 
-    /// The place where a sweep refers to another one.
+    /// The place where a sweep refers to the result of `other`; `None` if it does not.
     pub(super) fn place_of_question(&self, name: &str, sweep: &Sweep, other: &str) -> Option<Vec<Step>> {
         let of_sweep = |place: &[Step]| [&steps!["sweeps", name][..], place].concat();
         let taken = sweep.takes().find(|taken| taken.take.from == other).map(|taken| taken.place);
