@@ -30,7 +30,7 @@ pub struct Placed {
     pub value: Value,
 }
 
-/// An error that prevents a text from becoming a tree.
+/// An error because of which a text cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     /// The line, from 1.
@@ -41,7 +41,7 @@ pub struct Wrong {
     pub remedy: String,
 }
 
-/// Parses a text with at most this many values into a tree. A duplicate key in a table is an error,
+/// Parses a text into a tree with at most `most_values` values. A duplicate key in a table is an error,
 /// because one of the two values would be lost.
 pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wrong> {
     let lines = Lines::of(text);
@@ -67,7 +67,7 @@ pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wr
     }
 }
 
-/// Positions at which lines start.
+/// The byte positions at which lines start.
 struct Lines(Vec<usize>);
 
 impl Lines {

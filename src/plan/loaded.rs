@@ -48,8 +48,8 @@ impl Loaded {
         self.origin(path).map(|origin| origin.place)
     }
 
-    /// The origin of the deepest existing part of a path into the plan. For an axis that the plan
-    /// implies, the origin is the declaration of its only value.
+    /// The origin of the deepest existing part of a path into the plan; `None` for the plan as a whole. For an
+    /// axis that the plan implies, the origin is the declaration of its only value.
     pub fn origin(&self, path: &[Step]) -> Option<Origin> {
         let implied = self.implied(path);
         let path = implied.as_deref().unwrap_or(path);
@@ -60,7 +60,8 @@ impl Loaded {
         (!is_root).then(|| Origin { place: place(&found.span()), vars })
     }
 
-    /// The declaration that implies an axis, if the matrix omits it.
+    /// The path of the declaration that implies the axis at `path`; `None` if the matrix lists the axis, or if
+    /// nothing implies it.
     pub fn implied(&self, path: &[Step]) -> Option<Vec<Step>> {
         let [sweeps, _, matrix, Step::Key(axis), ..] = path else { return None };
         let is_axis = *sweeps == Step::from("sweeps") && *matrix == Step::from("matrix");
@@ -87,7 +88,7 @@ impl Loaded {
             // A single value or range may stand for a list, and a single value for a table with one
             // field.
             [Step::Index(0)] => !is_list,
-            // A word may stand for a distribution, or for an alternative parameter of it.
+            // A word may stand for a gamma distribution, and `cv` and `burstiness` for each other.
             [Step::Key(field), ..] if field == "gamma" => is_leaf,
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
@@ -98,7 +99,7 @@ impl Loaded {
         is_there.then(|| self.origin(path))?
     }
 
-    /// Creates a plan error for the value at `path` from a problem that shows only in the plan's runs.
+    /// Creates a plan error for the value at `path` from a problem that only the plan's runs reveal.
     pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {
         let span = self.tree.walk(path).span();
         let diagnostic = Diagnostic::new(code, message).remedy(remedy).at(Some(span));

@@ -65,7 +65,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports arrivals of conversations in sweeps without arrivals.
+    /// Reports `sessions: open` in cells of a closed loop, which has no arrivals.
     pub(super) fn sessions_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if asked.sweep.extend.iter().any(|extend| extend.with.contains_key("qps")) {
             return;
@@ -77,7 +77,7 @@ impl Checker<'_> {
             content
                 .is_some_and(|content| content.reuse == Reuse::Conversation && content.talk.sessions == Sessions::Open)
         };
-        // An axis takes precedence over the scenarios.
+        // A `sessions` axis takes precedence over the scenarios.
         let found = match asked.grid.axes.field("sessions") {
             Some(_) => placed(asked, "sessions", open),
             None => placed(asked, "scenario", of_scenario),

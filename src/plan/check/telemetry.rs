@@ -1,5 +1,5 @@
-//! Checks of endpoints' telemetry: pages must be requestable, no secret may be exposed, and names
-//! must exist.
+//! Checks of endpoints' telemetry: metrics pages must have valid addresses, no secret may be exposed, and
+//! the names of metrics must be valid.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -15,7 +15,7 @@ use crate::telemetry::canonical::{CANONICAL, canonical};
 use crate::telemetry::selector::Selector;
 use crate::units::secrecy::carries_secret;
 
-/// The remedy for an address.
+/// The remedy for an invalid address of a metrics page.
 const LIKE: &str = "write it like http://127.0.0.1:8000/metrics, or `on` for the endpoint's own server";
 
 impl Checker<'_> {
@@ -54,7 +54,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that GPUs are read only on this machine.
+    /// Checks that GPUs are read only if the server runs on this machine, and that each entry of `devices`
+    /// names one GPU.
     fn gpus(&mut self, at: &[Step], endpoint: &Endpoint, gpus: &LocalGpus) {
         let is_off = gpus.source == Some(GpuSource::Off);
         if let (Site::Elsewhere(why), false) = (endpoint.site(), is_off) {
@@ -92,7 +93,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The place of an entry, which may be the only entry and written without a list or its key.
+    /// The place of entry `index` of the list `key`. A single entry may be written without a list, or even
+    /// without the key.
     fn step_of(&self, table: &[Step], key: &str, index: usize) -> Vec<Step> {
         match self.tree.walk(table).node.value {
             Value::Text(_) => return table.to_vec(),

@@ -1,4 +1,5 @@
-//! Checks of axes about the texts of requests that scenarios in the same cells cannot apply.
+//! Checks of axes that affect the texts of requests: the scenarios in the same cells must be able to apply
+//! their values.
 
 use super::checker::Checker;
 use super::condition::CheckedSweep;
@@ -14,7 +15,7 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Reports varying lengths for scenarios whose requests are all the same.
+    /// Reports values of a `lengths` axis in cells of scenarios whose requests are all the same.
     pub(super) fn lengths_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let is_same = |scenario: &&Scalar| {
             let resolved = resolve(&scenario.to_string(), &plan.scenarios);
@@ -37,7 +38,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports cells whose length is requested under both names.
+    /// Reports cells that set the number of requested tokens under both field names.
     pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
         let [usual, unusual] = LengthField::KEYS;
         let under_the_other: Vec<Scalar> = asked.sweep.values(usual);
@@ -52,8 +53,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports cold prompts without the nonce that makes them cold. Fields of single cells are checked by
-    /// the expansion.
+    /// Reports cells with `cache: cold` but without `nonce: on`, which makes prompts cold. Fields that are set
+    /// for single cells are checked when the plan is expanded.
     pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let cold = Scalar::Text(Cache::Cold.name().to_owned());
         for (value, place) in asked.sweep.written("cache") {
@@ -77,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns a nonce other than `on` in cells with `cache: cold`.
+    /// Returns a nonce other than `on` that cells with `cache: cold` have; `None` if there is none.
     fn nonce_of_cold(&mut self, plan: &Plan, asked: &CheckedSweep, cold: &Scalar) -> Option<String> {
         let nonces: Vec<&Scalar> = asked.grid.axes.values("nonce").collect();
         if !nonces.is_empty() {

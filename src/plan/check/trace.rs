@@ -75,7 +75,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a sweep over traces does not set the rate.
+    /// Checks that a sweep that replays a trace does not set its rate or its lengths.
     pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let is_trace = |value: &Scalar| says_trace(&value.to_string(), &plan.scenarios);
         let scenarios = sweep.values("scenario");
@@ -98,7 +98,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a scenario or one of its bases replays a trace, whether or not the trace is readable.
+/// Whether a scenario or one of its bases replays a trace, even if the trace cannot be read.
 pub(super) fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
     let mut at = table.get(name);
     for _ in 0..=table.len() {

@@ -86,7 +86,7 @@ impl Checker<'_> {
         self.report(at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
     }
 
-    /// Checks the lists of a zip; returns whether they match.
+    /// Checks the lists of a zip. Returns whether they contain only plain values and have equal lengths.
     fn zip(&mut self, at: &[Step], key: &str, zip: &Zip) -> bool {
         let at = [at, &steps!["zip"]].concat();
         let mut is_plain = true;
@@ -126,7 +126,8 @@ impl Checker<'_> {
         false
     }
 
-    /// Whether the plan may have this many values in addition to those of the previous axes.
+    /// Whether the plan may have the values of this axis in addition to those of the previous axes; reports an
+    /// error if not.
     fn has_room(&mut self, at: &[Step], key: &str, axis: &Axis) -> bool {
         match self.values_left.checked_sub(axis.weight()) {
             Some(left) => {

@@ -12,11 +12,11 @@ use crate::plan::text::place::Place;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::{Span, clamp, shifted};
 
-/// Maximum number of errors in one report. A file with more errors is not a plan, and the rest is not
-/// worth reading.
+/// Maximum number of errors in one report. A file with more errors is probably not a plan, so further errors
+/// are dropped.
 pub(crate) const MOST_MISTAKES: usize = 200;
 
-/// The kind of error. The number is stable: it is shown as `E012` and documented under it.
+/// The kind of error. Its number never changes. It is shown in the form `E012`, also in the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 #[repr(u16)]
 pub enum Code {
@@ -46,7 +46,7 @@ pub enum Code {
     UnknownAxis = 12,
     /// The same axis under two names.
     AxisTwice = 13,
-    /// An axis that needs a feature that this version does not have.
+    /// A `server` axis or `measure: start` for an endpoint that has no `launch`.
     AxisNotPossible = 14,
     /// An unknown name.
     UnknownName = 15,
@@ -60,13 +60,14 @@ pub enum Code {
     NoLoad = 19,
     /// An `exclude` that matches no cell.
     DeadExclude = 20,
-    /// `exclude` matches every cell.
+    /// A `when` or `exclude` that leaves no cell.
     AllExcluded = 21,
     /// A dependency cycle between sweeps, scenarios, fragments or variables.
     Circle = 22,
     /// A scenario with the name of a built-in one.
     BuiltInName = 23,
-    /// An endpoint with neither `url` nor `engine: mock`.
+    /// An endpoint without a server (`url`, `launch` or `engine: mock`), or a launched server without an
+    /// address.
     NoServer = 24,
     /// Conflicting fields.
     Contradiction = 25,
@@ -74,7 +75,7 @@ pub enum Code {
     Url = 26,
     /// A secret, or a possible secret, in the plan itself.
     Secret = 27,
-    /// A model without an id for an engine that measures it.
+    /// A model without an id for an engine on which it is measured.
     NoModelId = 28,
     /// A number outside its range.
     OutOfRange = 29,
@@ -145,7 +146,7 @@ impl Diagnostic {
         self
     }
 
-    /// Shifts its places by the offset of its text in the concatenated texts.
+    /// Shifts all places by `by` bytes, the offset of the text in the concatenated texts.
     pub(crate) fn shift(mut self, by: usize) -> Diagnostic {
         self.span = self.span.map(|span| shifted(span, by));
         self.covers = self.covers.map(|span| shifted(span, by));
@@ -179,7 +180,7 @@ impl Diagnostic {
 /// All errors of a plan, its fragments and the `--set` options.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The texts, with possible secrets masked; unreadable texts are empty.
+    /// The texts of these sources, with possible secrets masked; unreadable texts are empty.
     sources: Sources,
     /// The errors, never empty. Errors of the plan as a whole come first. The others are sorted by
     /// place, with errors in the plan itself before errors in its fragments.
@@ -187,7 +188,7 @@ pub struct PlanErrors {
 }
 
 impl PlanErrors {
-    /// Sorts by place, merges duplicates, drops errors inside rejected text, and masks secrets.
+    /// Sorts the errors by place, merges duplicates, drops errors inside rejected text, and masks secrets.
     pub(crate) fn new(sources: &Sources, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
         let text = sources.text();
         let covered: Vec<Span> = found.iter().filter_map(|diagnostic| diagnostic.covers.clone()).collect();
@@ -197,7 +198,7 @@ impl PlanErrors {
             !covered.iter().any(|outer| diagnostic.covers.as_ref() != Some(outer) && inside(outer))
         });
         found.sort_by_key(|diagnostic| (diagnostic.span.as_ref().map(|span| span.start), diagnostic.code));
-        // A wrong value that aliases repeat is reported once, regardless of its path.
+        // A wrong value that YAML aliases repeat at several paths is reported once.
         found.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.remedy == b.remedy);
         found.truncate(MOST_MISTAKES);
         for diagnostic in &mut found {
@@ -216,7 +217,7 @@ impl PlanErrors {
         PlanErrors { sources, diagnostics: vec![diagnostic] }
     }
 
-    /// The place of an error.
+    /// The place of an error; `None` if it concerns the plan as a whole.
     pub fn place(&self, diagnostic: &Diagnostic) -> Option<Place> {
         diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
@@ -227,7 +228,7 @@ impl PlanErrors {
         (self.sources.place(span.start), end)
     }
 
-    /// The plan's own file.
+    /// The path of the plan's own file.
     pub(crate) fn first_name(&self) -> &Path {
         self.sources.first_name()
     }

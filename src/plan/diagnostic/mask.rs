@@ -36,13 +36,13 @@ impl Mask {
         mask
     }
 
-    /// Also scans the lines for secrets that are not in the tree.
+    /// Also masks the secrets in the lines of a text that are not in its tree.
     pub(crate) fn add_lines(&mut self, text: &str) {
         self.collect_lines(text);
         self.collect_texts(text);
     }
 
-    /// Also masks the secrets of another text, which begins `by` bytes after the first one.
+    /// Also masks the secrets of another text, which begins at byte `by` of the concatenated texts.
     pub(crate) fn join(&mut self, other: Mask, by: usize) {
         self.spans.extend(other.spans.into_iter().map(|span| shifted(span, by)));
         self.texts.extend(other.texts);
@@ -58,7 +58,7 @@ impl Mask {
         self.sort_texts();
     }
 
-    /// The longest secret comes first, because a shorter one may be part of it.
+    /// Sorts the secrets with the longest first, because a shorter one may be part of a longer one.
     fn sort_texts(&mut self) {
         self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
@@ -89,8 +89,8 @@ impl Mask {
         }
     }
 
-    /// Finds `key: value` and `key = value` in a text that could not be parsed, and the lines that are
-    /// indented below such a key.
+    /// Finds secrets written as `key: value` or `key = value` in a text that could not be parsed, and lines that
+    /// are indented below the key of a secret.
     fn collect_lines(&mut self, text: &str) {
         let mut start = 0;
         let mut hidden_below: Option<usize> = None;
@@ -110,15 +110,15 @@ impl Mask {
         }
     }
 
-    /// Values that look like secrets, wherever they occur and even if invisible characters interrupt them,
-    /// because these characters are removed before the text is shown.
+    /// Finds values that look like secrets, wherever they occur, even if invisible characters interrupt them:
+    /// these characters are removed before the text is shown, which makes the secret readable.
     fn collect_words(&mut self, text: &str) {
         let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
         if !text.contains(is_hidden) {
             return self.collect_seen_words(text);
         }
-        // Removing only the escape character is not enough, because a terminal treats further characters as
-        // part of the sequence.
+        // The text is searched twice: first without the invisible characters only, then without whole escape
+        // sequences, because a terminal does not show the rest of a sequence either.
         for obeyed in [false, true] {
             let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
             let mut behind = 0;
@@ -139,7 +139,7 @@ impl Mask {
         }
     }
 
-    /// `user:password@` of a URL, keys of well-known services, `api_key=…` of a URL.
+    /// Finds `user:password@` and `api_key=…` in URLs, and keys of well-known services.
     fn collect_seen_words(&mut self, text: &str) {
         for (at, _) in text.match_indices("://") {
             let rest = &text[at + 3..];
@@ -153,7 +153,7 @@ impl Mask {
         self.collect_query(text);
     }
 
-    /// `api_key=…` of a URL: in its query, its fragment or its path.
+    /// Finds `api_key=…` in the query, the fragment or the path of a URL.
     fn collect_query(&mut self, text: &str) {
         for (at, _) in text.match_indices(['?', '&', '#', ';', '/']) {
             let rest = &text[at + 1..];
@@ -166,7 +166,7 @@ impl Mask {
         }
     }
 
-    /// Returns the text with every secret byte as `*`, so that lines and columns stay the same.
+    /// Returns the text with every byte of a secret replaced by `*`, so that lines and columns stay the same.
     pub(crate) fn source(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for span in &self.spans {
@@ -182,7 +182,7 @@ impl Mask {
     }
 }
 
-/// The position of the value in a line that sets a secret.
+/// The byte position of the value in a line that sets a secret; `None` for any other line.
 fn after_secret_key(line: &str) -> Option<usize> {
     for (at, separator) in line.match_indices([':', '=']) {
         let before = line[..at].trim_end().trim_end_matches(['"', '\'']);

@@ -30,26 +30,26 @@ pub enum Severity {
 /// An error or a lint, and its place.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Its code, like E012; stable. `sweepline explain CODE` describes it.
+    /// The code, like E012. Codes never change; `sweepline explain CODE` describes each.
     #[schemars(regex(pattern = "^[EM][0-9]{3}$"))]
     pub code: String,
-    /// Its severity.
+    /// The severity.
     pub severity: Severity,
     /// The problem, with the offending text. Possible secrets are masked.
     pub message: String,
     /// The file as named in the call; for a fragment, its path; for a value from the command line, `--set`.
     pub file: String,
-    /// First line, from 1; null for the file as a whole.
+    /// First line, counted from 1; null if the finding concerns the file as a whole.
     #[schemars(range(min = 1))]
     pub line: Option<usize>,
-    /// First column, from 1, in characters (Unicode scalar values, neither bytes nor UTF-16 units); null
-    /// for the file as a whole.
+    /// First column, counted from 1 in characters (Unicode scalar values, neither bytes nor UTF-16 units);
+    /// null if the finding concerns the file as a whole.
     #[schemars(range(min = 1))]
     pub column: Option<usize>,
-    /// Last line; null for the file as a whole, and if the end is unknown.
+    /// Last line; null if the finding concerns the file as a whole, or if its end is unknown.
     #[schemars(range(min = 1))]
     pub end_line: Option<usize>,
-    /// The column after its last character, in characters; null if `end_line` is null.
+    /// The column after the last character of the finding, in characters; null if `end_line` is null.
     #[schemars(range(min = 1))]
     pub end_column: Option<usize>,
     /// The remedy: what to write instead.
@@ -58,14 +58,14 @@ pub struct Finding {
     pub related: Vec<Related>,
     /// The subject of a lint, like `sweep saturation`; empty for errors.
     pub about: Vec<String>,
-    /// The command that prints the page about its code.
+    /// The command that prints the page about the code.
     pub docs: String,
 }
 
 /// A place related to a finding, such as the first occurrence of a key.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Related {
-    /// A label of the place.
+    /// A label that describes the place.
     pub message: String,
     /// The file.
     pub file: String,
@@ -78,7 +78,7 @@ pub struct Related {
     /// Last line.
     #[schemars(range(min = 1))]
     pub(crate) end_line: usize,
-    /// The column after its last character.
+    /// The column after the last character of the place.
     #[schemars(range(min = 1))]
     pub(crate) end_column: usize,
 }
@@ -104,7 +104,7 @@ impl Finding {
         }
     }
 
-    /// Sets the start.
+    /// Sets the line and column where the finding starts.
     pub fn at(self, place: Option<&Place>) -> Finding {
         Finding { line: place.map(|place| place.line), column: place.map(|place| place.column), ..self }
     }

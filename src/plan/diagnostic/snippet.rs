@@ -9,7 +9,7 @@ use crate::plan::text::span::{Span, clamp};
 /// Two places that are at most this many bytes apart are shown in one piece.
 const NEAR: usize = 8_192;
 
-/// A line longer than this is not quoted, because a caret would be hard to find in it.
+/// A line with more bytes than this is not quoted, because a caret would be hard to find in it.
 const LONG_LINE: usize = 8_192;
 
 /// A mark: its kind, its place in bytes of the concatenated texts, and a label.
@@ -18,7 +18,7 @@ pub(crate) type Mark<'a> = (AnnotationKind, &'a Span, Option<&'a str>);
 /// A piece of one text with its marks.
 struct Piece<'a> {
     source: Source<'a>,
-    /// Whole lines, in bytes of the text.
+    /// The range of whole lines that the piece shows, in bytes of the text.
     lines: Span,
     marks: Vec<(AnnotationKind, Span, Option<&'a str>)>,
 }
@@ -74,7 +74,8 @@ fn whole_lines(text: &str, at: &Span) -> Span {
     start..end
 }
 
-/// Limits a mark to one line and at least one character. The range is in bytes of `source`.
+/// Limits a mark to its first line, and to at least one character of it. Returns a range in bytes of
+/// `source`.
 fn first_line(span: &Span, source: Source<'_>) -> Span {
     let text = source.text;
     let span = clamp(span.start.saturating_sub(source.start)..span.end.saturating_sub(source.start), text);

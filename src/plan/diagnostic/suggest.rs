@@ -13,7 +13,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>)
         .map(|(_, name)| name)
 }
 
-/// `a`, `b` or `c`.
+/// Formats names as `a`, `b` or `c`.
 pub(crate) fn choices<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -31,7 +31,7 @@ pub(crate) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> +
     }
 }
 
-/// Words that people write for numbers.
+/// Words that people write instead of numbers.
 const NUMBERS: [(&str, u32); 16] = [
     ("one", 1),
     ("two", 2),
@@ -51,7 +51,8 @@ const NUMBERS: [(&str, u32); 16] = [
     ("thousand", 1000),
 ];
 
-/// The range that a text on an axis of numbers describes, such as `5 to 20`, `1-64` or `1..64`.
+/// The remedy for a text on an axis of numbers that describes a range, such as `5 to 20`, `1-64` or `1..64`;
+/// `None` for any other text.
 pub(crate) fn meant_range(text: &str) -> Option<String> {
     let folded = text.trim().to_lowercase();
     let folded = folded.strip_prefix("from ").unwrap_or(&folded);
@@ -69,8 +70,8 @@ pub(crate) fn meant_range(text: &str) -> Option<String> {
     Some(format!("write a range: {{ from: {from}, to: {to}, {goes_on} }}"))
 }
 
-/// The remedy for a text where a number is required, such as `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`
-/// or `1-64`.
+/// The remedy for a text where a number is required, such as `"8"`, `1_000`, `4k`, `10/s` or `1,2,4`; `None`
+/// if the text does not look like a number.
 pub(crate) fn meant_number(text: &str) -> Option<String> {
     let text = text.trim();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -21,7 +21,7 @@ use crate::plan::text::span::Span;
 /// larger data set is rejected.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The data files of a plan. Each is read once for each way of reading it.
+/// The data files of a plan. Each file is read once for each combination of settings with which it is read.
 #[derive(Default)]
 pub(crate) struct DataReader {
     texts: HashMap<(PathBuf, String, bool), Arc<Source>>,
@@ -79,7 +79,7 @@ impl DataReader {
     }
 }
 
-/// The error about the file at `path`, which is shown as written in the plan.
+/// The error for the file at `path` that cannot be read. The message shows the path as written in the plan.
 fn cannot(table: &TableOf, path: &Path, error: &DatasetError) -> Box<Diagnostic> {
     let told = error.to_string().replace(&path.display().to_string(), table.file);
     let remedy =
@@ -98,7 +98,7 @@ fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> P
     Ok(dataset.skipped().clone())
 }
 
-/// The entries that the reader skipped, by the text of the reason.
+/// For each reason, as text: the entries that the reader skipped.
 fn left_out(skipped: &Skipped) -> BTreeMap<String, LeftOut> {
     let words = skipped.0.iter().map(|(reason, skips)| {
         let left_out = LeftOut { count: skips.count, first: skips.first, entry: skips.entry };
@@ -118,7 +118,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Adds a record; returns false if there are more texts than can be held in memory.
+    /// Adds a record; returns false if the texts then exceed the limit of texts in memory.
     fn add(&mut self, record: Record) -> bool {
         let place = record.place;
         match self.dialogue(&record) {
@@ -134,7 +134,7 @@ impl Collected {
     fn dialogue(&self, record: &Record) -> Result<Dialogue, &'static str> {
         let mut asked: Vec<Exchange> = Vec::new();
         for exchange in record.exchanges() {
-            // The declared lengths refer to the first response.
+            // The declared output length refers to the first response.
             let declared = record.output_tokens.filter(|_| asked.is_empty());
             let answer = exchange.answer.map(Box::from);
             let output_tokens = declared.or(exchange.answer.map(estimated_tokens));

@@ -13,8 +13,8 @@ use crate::plan::model::plan::Plan;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step};
 
-/// The plan written in `tree`, with the content of the files that it names; unreadable files are
-/// reported to the loader. Files that `check` rejects anyway are not searched.
+/// Returns the plan written in `tree`, with the content of the files that it names; unreadable files are
+/// reported to the loader. Files with settings that `check` rejects anyway are not read.
 pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan {
     let mut plan = written.clone();
     let (mut traces, mut data, mut profiles) = (Traces::default(), DataReader::default(), Profiles::default());

@@ -139,7 +139,8 @@ impl Files<'_, '_> {
     }
 }
 
-/// The rows of a CSV text that begins at `start`, each a table keyed by the column names.
+/// The rows of a CSV text that begins at byte `start` of the concatenated texts. Each row is a table keyed by
+/// the column names.
 fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) -> Vec<Node> {
     let mut lines = lines(text, start);
     let Some((_, header)) = lines.next() else { return Vec::new() };
@@ -168,7 +169,7 @@ fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) 
     rows
 }
 
-/// Non-empty lines without `#` comments, each with its cells.
+/// The lines of a CSV text, except empty lines and `#` comments, each with its place and its cells.
 fn lines(text: &str, start: usize) -> impl Iterator<Item = (Span, Vec<Field<'_>>)> {
     let mut next = 0;
     let all = text.split_inclusive('\n').map(move |line| {

@@ -1,5 +1,5 @@
-//! Merges all sources into one tree: the plan's text, its fragments, values from the command line,
-//! templates.
+//! Merges all sources into one tree: the plan's text, its fragments, values from the command line, and the
+//! values of templates.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ use crate::plan::text::tree::{Entry, Node, Step, Value};
 /// Maximum number of bytes of text in a plan, over all files.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// Maximum number of values in a plan. Aliases count each time they are used.
+/// Maximum number of values in a plan. Values behind a YAML alias count each time the alias is used.
 const MOST_NODES: usize = 50_000;
 
 /// Maximum number of fragments to read.
 const MOST_FRAGMENTS: usize = 64;
 
-/// Maximum number of values that merges may process, counting repetitions. It stops fragments that use
-/// each other in too many ways.
+/// Maximum number of values that merges may process, counting repetitions. The limit stops plans whose
+/// fragments use each other too many times.
 const MOST_MERGED: usize = 500_000;
 
 /// Options that affect loading, in addition to the plan's own text.
@@ -81,7 +81,7 @@ impl<'f> Loader<'f> {
         }
     }
 
-    /// The complete tree of a plan; `None` if its text cannot be trusted.
+    /// The complete tree of a plan; `None` if the errors in its text leave no usable tree.
     pub(crate) fn tree(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let own = self.text(name, text, format)?;
         let folder = name.parent().unwrap_or(Path::new(""));
@@ -99,14 +99,14 @@ impl<'f> Loader<'f> {
         Some(tree)
     }
 
-    /// Reads one more text. If the text can be trusted, returns its tree, with places in the
-    /// concatenated texts.
+    /// Reads one more text. Returns its tree, with places in the concatenated texts; `None` if the errors in
+    /// the text leave no usable tree.
     fn text(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let is_plan = self.chain.is_empty();
         let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
         let mut mask = Mask::new(text, tree.as_ref());
         if tree.is_some() && !found.is_empty() {
-            // The second value of a duplicate key is not in any tree.
+            // The second value of a duplicate key is not in the tree, so secrets are also searched in lines.
             mask.add_lines(text);
         }
         let start = self.sources.add(name, text);
@@ -119,7 +119,7 @@ impl<'f> Loader<'f> {
         tree
     }
 
-    /// The tree, merged over the fragments that it uses. Later fragments override earlier ones.
+    /// Merges a tree over the fragments that it uses. Later fragments override earlier ones.
     fn with_fragments(&mut self, mut tree: Node, folder: &Path, is_plan: bool) -> Node {
         let mut below: Option<Node> = None;
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -190,7 +190,8 @@ impl<'f> Loader<'f> {
         items.iter().filter_map(path).collect()
     }
 
-    /// A fragment, merged over the fragments that it uses. It is read once, however often it is used.
+    /// A fragment, merged over the fragments that it uses; `None` if it has errors, which are reported. It is
+    /// read once, however often it is used.
     fn fragment(&mut self, path: &Path, written: &str, span: &Span, seen: &mut Vec<PathBuf>) -> Option<Node> {
         let mistake = |diagnostic: Diagnostic| diagnostic.at(Some(span.clone()));
         let canonical = match self.find(path, written, seen) {
@@ -223,7 +224,7 @@ impl<'f> Loader<'f> {
         tree
     }
 
-    /// The canonical path of a fragment that may be used here.
+    /// The canonical path of a fragment, or the reason why it cannot be used here.
     fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
         let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
         if !self.may_read(&canonical) {
@@ -244,7 +245,7 @@ impl<'f> Loader<'f> {
         Ok(canonical)
     }
 
-    /// The text of a fragment.
+    /// The text and the format of a fragment.
     fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Box<Diagnostic>> {
         let Some(format) = Format::of(path) else {
             let message = format!("`{written}` does not have the extension of a fragment");
@@ -275,7 +276,7 @@ impl<'f> Loader<'f> {
         })
     }
 
-    /// The source of files.
+    /// The source from which files are read.
     pub(crate) fn files(&self) -> &'f dyn Files {
         self.files
     }
@@ -346,7 +347,7 @@ fn cannot_read(what: &str, code: Code, error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy("check the path and its permissions")
 }
 
-/// The line, from 1, with the first bytes that are not text.
+/// The number, counted from 1, of the line with the first bytes that are not valid UTF-8.
 pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
     let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     before.iter().filter(|byte| **byte == b'\n').count() + 1

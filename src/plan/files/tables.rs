@@ -8,7 +8,7 @@ use crate::plan::diagnostic::mask::Mask;
 use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 
-/// The content of a file, and its canonical path.
+/// The content of a file and its canonical path, or the reason why it cannot be read.
 pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
 impl Loader<'_> {
@@ -37,7 +37,7 @@ impl Loader<'_> {
         Ok((path, canonical))
     }
 
-    /// The deepest existing folder on the path of a missing file.
+    /// The canonical path of the deepest existing folder that should contain a missing file.
     fn folder_of_missing(&self, path: &Path) -> Option<PathBuf> {
         path.ancestors().skip(1).find_map(|folder| self.files.canonical(folder).ok())
     }

@@ -14,10 +14,10 @@ use crate::plan::files::tables::Found;
 use crate::plan::model::tokenizer::FoundTokenizer;
 use crate::plan::text::span::Span;
 
-/// The main file, as written by Hugging Face's libraries.
+/// The main file of a tokenizer, as written by Hugging Face's libraries.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// The file for special tokens, the prefix of texts, and the chat template.
+/// The file with the special tokens, the prefix of texts, and the chat template.
 const CONFIG: &str = "tokenizer_config.json";
 
 /// The chat template in a separate file, which overrides the template in the configuration.
@@ -26,7 +26,7 @@ const TEMPLATE: &str = "chat_template.jinja";
 /// Maximum size of a `tokenizer.json` in bytes. A tokenizer with 250 000 tokens has 35 MB.
 const MOST_TOKENIZER: usize = 256 << 20;
 
-/// Maximum size of any other file in bytes.
+/// Maximum size of any other file of a tokenizer in bytes.
 const MOST_OTHER: usize = 4 << 20;
 
 /// The tokenizers of a plan, each read once.
@@ -36,7 +36,7 @@ pub(crate) struct Tokenizers {
 }
 
 impl Tokenizers {
-    /// The tokenizer at a path, as written.
+    /// Reads the tokenizer at the path `written` in the plan.
     pub(crate) fn read(&mut self, written: &str, span: &Span, loader: &Loader<'_>) -> Found<FoundTokenizer> {
         let (_, path) = loader.locate(written, span)?;
         if let Some(found) = self.known.get(&path) {
@@ -101,7 +101,7 @@ impl TokenizerFiles {
         match optional(files, path.to_owned(), MOST_TOKENIZER) {
             Ok(Some(tokenizer)) => Ok(TokenizerFiles { tokenizer, config: None, template: None }),
             Ok(None) => Err(TokenizerFilesError::Read { path: path.to_owned(), source: ErrorKind::NotFound.into() }),
-            // The path exists but is not a file, so it is a folder without the file.
+            // The path exists but is not a file, so it is a folder without a `tokenizer.json`.
             Err(TokenizerFilesError::Read { source, .. }) if !is_refused(&source) => {
                 Err(TokenizerFilesError::NoTokenizer { path: path.to_owned() })
             }

@@ -11,10 +11,10 @@ use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 use crate::plan::text::span::Span;
 use crate::units::Nanos;
 
-/// Maximum number of requests in a trace, which are held in memory.
+/// Maximum number of requests in a trace. All of them are held in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// The traces of a plan. Each is read once for each way of reading it.
+/// The traces of a plan. Each file is read once for each combination of settings with which it is read.
 #[derive(Default)]
 pub(crate) struct Traces {
     known: HashMap<(PathBuf, String), Replay>,
@@ -64,7 +64,7 @@ fn enough(written: &str, requests: Option<Vec<TraceRequest>>) -> Result<TraceReq
     Err(Diagnostic::new(Code::Empty, format!("the trace `{written}` {what}")).remedy(remedy).into())
 }
 
-/// The requests of a file in a window; `None` if one has no time or no lengths.
+/// The requests of a file that are within a time window; `None` if a request has no time or no lengths.
 fn requests(
     path: &Path,
     options: &Options,

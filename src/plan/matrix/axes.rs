@@ -8,7 +8,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::model::take::Take;
 use crate::plan::text::tree::Step;
 
-/// The reason why a matrix has no cells.
+/// The reason why no cells can be built from a matrix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
     /// A zip with lists of different lengths.
@@ -45,13 +45,13 @@ pub enum GridError {
 /// One value of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// The field, as an index into the names.
+    /// The field, as an index into [`Axes::names`].
     pub name: usize,
     /// The value.
     pub value: Scalar,
     /// The index of the list element in which it is written.
     item: usize,
-    /// The index within that element's own list.
+    /// The index within that element's own list; `None` if the element is not such a list.
     inside: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ pub struct Field {
 pub struct Point<'p> {
     /// The values of the point.
     pub fields: Vec<Field>,
-    /// Cells to which it applies; absent if it applies to all.
+    /// The cells to which the point applies; `None` if it applies to all.
     pub when: Option<&'p Condition>,
 }
 
@@ -69,7 +69,7 @@ pub struct Point<'p> {
 pub struct Axes<'p> {
     /// Names of the fields.
     pub names: Vec<&'p str>,
-    /// For each field, the axis that sets it.
+    /// For each field: the index of the axis that sets it.
     pub given_by: Vec<usize>,
     /// Axes by name, in declared order, each with its points.
     pub axes: Vec<(&'p str, Vec<Point<'p>>)>,
@@ -93,7 +93,7 @@ impl<'p> Axes<'p> {
         Ok(axes)
     }
 
-    /// The id of a field that the current axis sets.
+    /// The id of a field. A new field gets the next id and is assigned to the current axis.
     fn id(&mut self, field: &'p str, ids: &mut HashMap<&'p str, usize>) -> Result<usize, GridError> {
         let axis = self.axes.len();
         let next = self.names.len();
@@ -177,7 +177,7 @@ impl<'p> Axes<'p> {
         Ok(points)
     }
 
-    /// The id of a field.
+    /// The id of a field, which is its index in `names`; `None` if no axis sets it.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| *known == name)
     }
@@ -187,7 +187,7 @@ impl<'p> Axes<'p> {
         self.fields(name).map(|(_, field)| &field.value)
     }
 
-    /// Every value of a field with its point, and the axis that sets it.
+    /// Every value of a field, in written order, each with the index of the axis that sets it.
     pub fn fields(&self, name: &str) -> impl Iterator<Item = (usize, &Field)> {
         let id = self.field(name);
         let axis = id.map(|id| self.given_by[id]);
@@ -196,7 +196,7 @@ impl<'p> Axes<'p> {
         fields.filter(move |(_, field)| Some(field.name) == id)
     }
 
-    /// The load that is taken from an earlier sweep, if the axis has such a value.
+    /// The reference to an earlier sweep from which a value of an axis is taken; `None` for other values.
     pub fn taken<'w>(&self, field: &Field, written: &'w Axis) -> Option<&'w Take> {
         let Axis::Values(items) = written else { return None };
         match &items.get(field.item)?.what {

@@ -14,9 +14,9 @@ impl Compare {
 }
 
 impl Plan {
-    /// The comparison of a sweep: its own, or else the plan's, if the sweep has cells for it. If a
-    /// search or a series that ends early chooses the loads, each arm has its own loads, so there is no
-    /// comparison.
+    /// The comparison of a sweep: its own, or else the plan's. `None` if the sweep has no cells for it, or if
+    /// the sweep chooses its own runs (a search, or a series that ends early), because each arm then has its
+    /// own loads.
     pub fn compared<'p>(&'p self, sweep: &'p Sweep) -> Option<&'p Compare> {
         if sweep.chooses_runs() {
             return None;

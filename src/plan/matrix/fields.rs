@@ -12,13 +12,13 @@ use crate::plan::text::tree::Step;
 /// A load of a matrix that is derived from an earlier sweep.
 #[derive(Debug, Clone)]
 pub struct TakenLoad<'s> {
-    /// Its axis.
+    /// The axis of the load.
     pub axis: &'s str,
     /// The definition of the load.
     pub take: &'s Take,
-    /// Cells to which it applies; `None` for all.
+    /// The cells to which the load applies; `None` for all.
     pub when: Option<&'s Condition>,
-    /// The place in the plan where it is written, relative to the sweep.
+    /// The place in the plan where the load is written, relative to the sweep.
     pub place: Vec<Step>,
 }
 
@@ -29,7 +29,8 @@ impl Sweep {
         self.written(field).into_iter().map(|(value, _)| value).collect()
     }
 
-    /// The same values, each with the place where it is first written, relative to the sweep.
+    /// Every value of `field` that a cell may have, each with the place where it is first written, relative to
+    /// the sweep.
     pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
         let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
         if let Ok(axes) = Axes::new(self) {
@@ -68,7 +69,8 @@ impl Sweep {
         })
     }
 
-    /// The results of earlier sweeps that it uses: each sweep with its metric.
+    /// The results of earlier sweeps that this sweep uses: for each, the name of the earlier sweep and the
+    /// metric.
     pub fn asks(&self) -> impl Iterator<Item = (&str, AskedMetric)> {
         let takes = self.takes().map(|TakenLoad { take, .. }| (take.from.as_str(), take.take.into()));
         let skips = self.skip_if.iter().map(|skip| (skip.sweep.as_str(), skip.metric));

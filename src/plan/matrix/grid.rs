@@ -2,8 +2,8 @@
 //!
 //! Axes multiply in written order, with the last axis varying fastest. A value with a `when` exists
 //! only in cells whose other axes match. If no value of an axis applies, the axis is absent from the
-//! cell. `when` of the sweep keeps matching cells, and `exclude` removes cells. (`extend` and `add`
-//! come after that, in `expand`.)
+//! cell. The sweep's `when` keeps the matching cells, and `exclude` removes cells. (`extend` and `add` are
+//! applied afterwards, in `expand`.)
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,7 +17,7 @@ use crate::plan::model::sweep::Sweep;
 #[derive(Debug, Clone)]
 pub struct Rule<'p> {
     fields: Vec<(usize, &'p Filter)>,
-    /// Whether it names a field that no axis sets, so that it matches nothing.
+    /// Whether the condition names a field that no axis sets, so that it matches nothing.
     is_dead: bool,
     /// Number of values in the condition, which is the cost of evaluating it.
     cost: u64,
@@ -31,20 +31,20 @@ impl<'p> Rule<'p> {
         Rule { is_dead: fields.len() < condition.len(), fields, cost }
     }
 
-    /// Whether a cell matches whose fields have all been chosen.
+    /// Whether a cell matches the rule. The cell must have all its fields chosen.
     pub fn matches(&self, chosen: &Chosen) -> bool {
         let matches =
             |(name, filter): &(usize, &Filter)| chosen.fields[*name].is_some_and(|field| filter.matches(&field.value));
         !self.is_dead && self.fields.iter().all(matches)
     }
 
-    /// The last axis on which it depends.
+    /// The index of the last axis on which the rule depends.
     fn last(&self, axes: &Axes) -> usize {
         self.fields.iter().map(|(name, _)| axes.given_by[*name]).max().unwrap_or_default()
     }
 }
 
-/// The requirement of a search for a field.
+/// What a search requires of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Want<'q> {
     /// One of these values.
@@ -55,7 +55,7 @@ pub enum Want<'q> {
     Present,
     /// No value.
     Absent,
-    /// Any value or none. The search only has to consider the field.
+    /// Any value or none. The search must only take the field's axis into account.
     Any,
 }
 
@@ -99,7 +99,7 @@ pub struct Grid<'p> {
     pub axes: Axes<'p>,
     when: Option<Rule<'p>>,
     excludes: Vec<Rule<'p>>,
-    /// For each axis, the conditions of its points, if there are any.
+    /// For each axis: the conditions of its points; empty if no point has a condition.
     conditions: Vec<Vec<Option<Rule<'p>>>>,
     /// For each axis, the rules to evaluate once its point is chosen.
     due: Vec<Vec<Due>>,
@@ -169,9 +169,9 @@ impl<'p> Grid<'p> {
         Walk { grid: self, query, steps: &mut u64::MAX.clone(), visit, chosen: self.nothing(), relevant: &all }.from(0);
     }
 
-    /// Whether there is a cell that meets all of `wants` and that `accept` accepts. Searches at most
-    /// `steps` steps; `None` if these do not suffice. Axes without influence are excluded from the
-    /// search, so they are absent for `accept`.
+    /// Whether there is a cell that meets the requirements of `query` and that `accept` accepts; `None` if
+    /// `steps` steps do not suffice to find out. Axes that cannot influence the answer are not searched, so
+    /// the cells that `accept` sees do not have them.
     pub fn any(&self, query: Query, steps: &mut u64, accept: &mut dyn FnMut(&Chosen) -> bool) -> Option<bool> {
         let relevant = self.relevant(query);
         let mut found = false;
@@ -187,7 +187,7 @@ impl<'p> Grid<'p> {
         Chosen { fields: vec![None; self.axes.names.len()], points: vec![None; self.axes.axes.len()] }
     }
 
-    /// The axes that determine whether a cell matches and exists.
+    /// For each axis: whether it influences which cells exist and match the query.
     fn relevant(&self, query: Query) -> Vec<bool> {
         let mut relevant = vec![false; self.axes.axes.len()];
         let excludes = self.excludes.iter().filter(|_| query.with_excludes);
@@ -221,7 +221,7 @@ impl<'p> Grid<'p> {
 pub struct Query<'q> {
     /// Fields by their ids, with their requirements.
     pub wants: &'q [(usize, Want<'q>)],
-    /// Whether excluded cells are left out of consideration.
+    /// Whether `exclude` applies, so that excluded cells are not found.
     pub with_excludes: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The codes of the methodology lint, and how a plan disables a rule. The rules themselves are in
-//! `lint`; the codes are here because plans name them.
+//! The codes of the methodology lint, and the entries of a plan that disable a rule. The rules themselves
+//! are in `lint`; the codes are here because plans name them.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ codes! {
     UnequalAccelerators = "M015",
     /// The server logs every request.
     VerboseLogs = "M016",
-    /// Client and server on one host.
+    /// The client and the server run on the same host.
     OneHost = "M017",
     /// A load beyond what `calibrate` measured on this host.
     BeyondCalibration = "M018",
@@ -98,13 +98,13 @@ codes! {
     FineResolution = "M028",
     /// A load at or above the result of an earlier sweep.
     NoHeadroom = "M029",
-    /// Repeats that will probably end before the means are known.
+    /// Repeats that will probably end before the means are known precisely enough.
     UnreachableUntil = "M030",
     /// A budget without optional sweeps to skip.
     NothingOptional = "M031",
     /// A gate on a percentile for which there will be too few requests.
     UndecidableGate = "M032",
-    /// A metrics page on a different host than the endpoint, whose engine is not named.
+    /// A metrics page on a different host than its endpoint, for which no engine is set.
     ForeignMetrics = "M033",
 }
 

@@ -33,8 +33,8 @@ impl Arrivals {
         }
     }
 
-    /// The highest rate of a profile that is written in requests per second and therefore defines the
-    /// rate itself.
+    /// The highest rate of a profile whose rates are written in requests per second, so that no `qps` is
+    /// needed; `None` for other arrivals.
     pub fn own_rate(&self) -> Option<Decimal> {
         self.profile.as_ref()?.own_rate()
     }

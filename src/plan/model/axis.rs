@@ -47,7 +47,7 @@ pub fn server_flag(axis: &str) -> Option<&str> {
     is_name.then_some(flag)
 }
 
-/// The axes other than sampling parameters.
+/// All axes except sampling parameters, each with the kind of its values and a description for users.
 const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed if the plan has only one."),
     ("model", Kind::Name("models"), "Models of the plan. Not needed if the plan has only one."),
@@ -98,7 +98,7 @@ const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
     ("query_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the query against which documents are ranked."),
 ];
 
-/// Every axis by its canonical name, with its description for users.
+/// Every axis by its primary name, with the kind of its values and a description for users.
 pub(crate) const AXES: [(&str, Kind, &str); OF_THE_PLAN.len() + PARAMETERS.len()] = {
     let mut all = [OF_THE_PLAN[0]; OF_THE_PLAN.len() + PARAMETERS.len()];
     let mut at = 0;
@@ -114,12 +114,12 @@ pub(crate) const AXES: [(&str, Kind, &str); OF_THE_PLAN.len() + PARAMETERS.len()
     all
 };
 
-/// Whether a matrix may have an axis of this canonical name.
+/// Whether a matrix may have an axis with this primary name.
 pub fn is_axis(name: &str) -> bool {
     kind(name).is_some()
 }
 
-/// The canonical name of an axis.
+/// The primary name of an axis; `None` if there is no axis called `key`.
 pub(crate) fn first_name(key: &str) -> Option<&str> {
     if server_flag(key).is_some() {
         return Some(key);
@@ -128,7 +128,7 @@ pub(crate) fn first_name(key: &str) -> Option<&str> {
     own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == key).map(|(_, first)| *first))
 }
 
-/// The kind of an axis's values, by its canonical name.
+/// The kind of an axis's values, by its primary name; `None` if there is no such axis.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
     if server_flag(name).is_some() {
         return Some(Kind::Setting);
@@ -142,7 +142,7 @@ impl Kind {
         matches!(self, Kind::Whole(..) | Kind::Rate(_) | Kind::Parameter(..))
     }
 
-    /// Whether a value has this kind (names are looked up elsewhere).
+    /// Whether a value has this kind. Whether the plan declares a name is checked elsewhere.
     pub(crate) fn takes(self, value: &Scalar) -> bool {
         match (self, value) {
             (Kind::Name(_), Scalar::Text(_)) | (Kind::Flag, Scalar::Bool(_)) => true,

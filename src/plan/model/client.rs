@@ -32,8 +32,8 @@ impl Connections {
         self.into()
     }
 
-    /// The behavior of runs from before plans had this field. `run.json` of such a run does not contain the
-    /// field.
+    /// The behavior of runs that were made before plans had this field, and whose `run.json` therefore does
+    /// not contain it.
     pub(crate) fn before_plans_said() -> Connections {
         Connections::Cold
     }
@@ -47,11 +47,11 @@ impl Connections {
 #[strum(serialize_all = "snake_case")]
 pub enum Timer {
     /// An absolute kernel timer, set 50 µs early, followed by busy-waiting on the clock if the wait is
-    /// long enough: at most a tenth of a core.
+    /// long enough. This takes at most a tenth of a core.
     #[default]
     Timerfd,
-    /// Busy-waits on the clock for the last 200 µs of every wait: a few microseconds more precise, for
-    /// up to a whole core.
+    /// Busy-waits on the clock for the last 200 µs of every wait. This is a few microseconds more precise but
+    /// takes up to a whole core.
     Spin,
 }
 
@@ -62,8 +62,8 @@ impl Timer {
     }
 }
 
-/// How the load generator is built, if the plan or a sweep specifies it. It decides how much load one
-/// machine can generate, not the identity of a run: runs keep their results when it changes.
+/// Settings of the load generator that the plan or a sweep specifies. They determine how much load one
+/// machine can generate. They are not part of a run's identity, so runs keep their results when they change.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +88,7 @@ pub struct Workers {
     /// Number of processes. Each sends its share of one schedule.
     #[schemars(range(min = 1, max = 256), example = 4)]
     pub count: u32,
-    /// The command that leads to sweepline, one for each process or one for all; ` worker` is appended, and the
+    /// The command that starts sweepline, one for each process or one for all; ` worker` is appended, and a
     /// shell runs it. Default: this program, on this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!(["ssh client-1 sweepline", "ssh client-2 sweepline"]))]
@@ -96,7 +96,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Maximum number of processes; a larger number is a typo.
+    /// Maximum number of processes; a larger number is probably a typo.
     pub(crate) const MOST: u32 = 256;
 
     /// One process.
@@ -104,7 +104,7 @@ impl Workers {
         Workers { count: 1, start: Vec::new() }
     }
 
-    /// The command of process number `index`, if the plan has one.
+    /// The command of process `index`, counted from 0; `None` if the plan sets no command.
     pub fn command(&self, index: u32) -> Option<&str> {
         let at = if self.start.len() == 1 { 0 } else { index as usize };
         self.start.get(at).map(String::as_str)
@@ -115,7 +115,7 @@ impl Workers {
         matches!(self.start.len(), 0 | 1) || self.start.len() == self.count as usize
     }
 
-    /// Sets the number of processes; commands beyond it are ignored.
+    /// Sets the number of processes, and drops the commands of further processes.
     pub(crate) fn set_count(&mut self, count: u32) {
         self.count = count;
         self.start.truncate(count.max(1) as usize);
@@ -123,7 +123,7 @@ impl Workers {
 }
 
 impl LoadEnginePatch {
-    /// Maximum number of threads; a larger number is a typo.
+    /// Maximum number of threads; a larger number is probably a typo.
     pub(crate) const MOST_THREADS: u32 = 256;
 }
 

@@ -50,13 +50,13 @@ pub struct Compare {
     pub sequential: bool,
 }
 
-/// Whether a share can be a margin. No run can show that an arm is not worse by 0 %, and with 100 % less
-/// nothing is left.
+/// Whether a share can be a margin. No measurement could show that an arm is within a margin of 0 %, and
+/// every arm would be within a margin of 100 %.
 pub fn is_margin(share: Share) -> bool {
     share > Share::percent(0) && share < Share::percent(100)
 }
 
-/// The canonical name of an axis: `concurrency` is `batch_size`.
+/// The primary name of an axis: for `concurrency`, it is `batch_size`.
 pub fn axis_name(by: &str) -> &str {
     axis::first_name(by).unwrap_or(by)
 }
@@ -73,7 +73,7 @@ const ENDS: [(&str, Percentile); 6] = [
 
 /// Suffixes of columns that are not part of a metric's name.
 const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
-/// Text that is appended to lists of metrics.
+/// Text that is appended to the lists of metric names in messages.
 const PERCENTILES: &str = "; for metrics of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
 /// The name of a metric of a run, or of a metric of requests with or without a percentile:
@@ -88,7 +88,7 @@ pub struct MetricName {
 }
 
 impl MetricName {
-    /// A single value of a run. It is the median if this is a metric of requests without a percentile.
+    /// Returns the name of a single value of a run: for a metric of requests without a percentile, its median.
     pub fn or_median(self) -> MetricName {
         let is_of_requests = metrics::find(self.key).is_some_and(|metric| metric.kind.is_distribution());
         let median = is_of_requests.then_some(Percentile::P50);
@@ -134,7 +134,7 @@ fn remedy(text: &str) -> String {
     if text.contains("total") {
         return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
     }
-    // Any percentile may be the suffix. Other columns of exports have their own suffix in its place.
+    // Any percentile may be the suffix. Columns of exports may have another word in place of the percentile.
     let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
     let end = text.split('_').find(is_end);
     let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();

@@ -26,7 +26,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
 use crate::units::Nanos;
 
-/// The text that the requests of a scenario have in common.
+/// Which text the requests of a scenario share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -64,9 +64,10 @@ pub struct Content {
     pub trace: Option<Replay>,
     /// The data set that provides the texts.
     pub data: Option<Corpus>,
-    /// Opening texts of prompts, each shared by a group.
+    /// Texts at the beginning of prompts, each shared by a group of prompts.
     pub prefix: Option<Prefix>,
-    /// The text that prompts share at their beginnings, from a profile: a part of their length.
+    /// How much text prompts share at their beginnings, from a profile. The shared text is part of their
+    /// length.
     pub sharing: Option<Rows<Sharing>>,
     /// The numbers of turns of conversations, if they vary.
     pub turn_counts: Option<Rows<TurnCount>>,
@@ -75,7 +76,7 @@ pub struct Content {
     pub cache: Cache,
 }
 
-/// A scenario, merged from its built-in scenario, the plan's scenarios and the axes; `None` means that a
+/// A scenario, merged from its built-in scenario, the plan's scenarios and the axes. A field is `None` if its
 /// value is not set anywhere.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resolved {
@@ -153,7 +154,7 @@ pub fn built_in(name: &str) -> Option<&'static Content> {
 }
 
 impl Content {
-    /// Tokens of a first turn or of a request, plus the requested output, which is the minimum context.
+    /// The minimum context in tokens: a request or the first turn of a conversation, plus the requested output.
     pub(crate) fn least_context(&self) -> u64 {
         let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
         if let Some(data) = data {
@@ -199,7 +200,7 @@ impl Content {
         }
         let Some(lengths) = varied else { return };
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
-        // Requests of constant length are the same with and without `lengths`, and so is the run.
+        // Constant lengths are dropped, because the requests, and so the run, are the same without `lengths`.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
 
@@ -233,12 +234,12 @@ impl From<Content> for Resolved {
 }
 
 impl Resolved {
-    /// A mix without adjustments.
+    /// Creates a mix, without the fields that are set next to `mix`.
     fn mixed(mix: Vec<Member>) -> Resolved {
         Resolved { mix, ..Resolved::default() }.summed_up()
     }
 
-    /// A mix, with the values that all its members share, or their maximum.
+    /// Sets the fields of a mix to the values that all its members share, or to their maximum.
     fn summed_up(mut self) -> Resolved {
         let contents = || self.mix.iter().map(|member| &member.scenario.content);
         let most = |of: fn(&Content) -> u32| contents().map(of).max();
@@ -322,7 +323,7 @@ impl Resolved {
             self.content.take_profile(profiled);
             self.arrivals = profiled.arrivals.clone();
             self.profiled = true;
-            // In a file of conversations, times are the start times of conversations.
+            // In a profile of conversations, arrival times are the start times of conversations.
             self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
         }
         let asked = patch.asked_tokens();
@@ -379,8 +380,8 @@ pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
 }
 
-/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in scenario
-/// at which it ends.
+/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in scenario at
+/// which it ends; `None` if a name is unknown or the bases form a cycle.
 pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain<'t>, &'static Content)> {
     let mut chain: Chain<'t> = Vec::new();
     let mut at = name;
