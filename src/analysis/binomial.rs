@@ -1,4 +1,5 @@
-//! Exact binomial probabilities: order-statistic intervals and the test behind an SLO.
+//! Exact binomial probabilities, used for order-statistic intervals and for the test of a service level
+//! objective.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::function::beta::beta_reg;
@@ -54,7 +55,7 @@ fn distribution(n: u64, p: f64) -> Binomial {
 
 /// Ranks (from 1) of the order statistics that enclose the quantile with 95 % probability, with at most 2.5 %
 /// on either side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~
-/// Binomial(n, p). `None` if n is too small for either.
+/// Binomial(n, p). `None` if n is too small for either rank.
 pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
     // Each condition changes only once as k grows, so bisection finds the change.

@@ -1,9 +1,9 @@
-//! Whether the failures of a run are clustered: for a while, a much larger share of the requests that
-//! ended failed than before and after.
+//! Tests whether the failures of a run are clustered: whether, for a while, a much larger share of
+//! requests failed than before and after.
 //!
 //! Model: every request fails with the same probability. The requests are taken in the order in which
 //! they ended, and the stretch that contradicts the model most is found by its likelihood ratio
-//! (Kulldorff, A spatial scan statistic, 1997). Stretches are whole blocks of the window's requests.
+//! (Kulldorff, A spatial scan statistic, 1997). A stretch consists of whole blocks of the window's requests.
 //! The limit was determined by simulation, because the data themselves select the stretch
 //! (`docs/METRICS.md`, Steadiness).
 
@@ -11,9 +11,9 @@ use super::series::{PARTS, edges};
 
 /// Minimum number of failures for a finding.
 const FEWEST: usize = 5;
-/// The logarithm of the likelihood ratio that chance does not reach.
+/// Minimum logarithm of the likelihood ratio for a finding. Chance does not reach it.
 const LIMIT: f64 = 13.0;
-/// Maximum share of the requests in a burst; a longer stretch is a change of level.
+/// A burst contains at most this share of the requests; a longer stretch is a change of level.
 const BUNCH: f64 = 0.25;
 /// A burst that contains fewer failures than this share of all requests is not reported, because it
 /// affects no percentile up to p99.9.
@@ -22,15 +22,15 @@ const LEAST: f64 = 0.001;
 /// A stretch of requests in which more failed than elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stretch {
-    /// Its first request, in the order given.
+    /// Index of the first request in the stretch.
     pub from: usize,
-    /// The first request after it.
+    /// Index of the first request after the stretch.
     pub to: usize,
-    /// Failures in it.
+    /// Number of failures in the stretch.
     pub failed: usize,
-    /// Failures in total.
+    /// Number of failures in total.
     pub of: usize,
-    /// Requests in total.
+    /// Number of requests in total.
     pub requests: usize,
 }
 
@@ -42,7 +42,7 @@ impl Stretch {
         [self.failed as f64 / inside as f64, (self.of - self.failed) as f64 / outside.max(1) as f64]
     }
 
-    /// Returns whether it is a burst rather than a lasting change of level.
+    /// Returns whether the stretch is a burst rather than a lasting change of level.
     pub(crate) fn is_bunch(&self) -> bool {
         (self.to - self.from) as f64 <= BUNCH * self.requests as f64
     }

@@ -31,8 +31,8 @@ pub(super) fn parts(rows: &[Measured], facts: &Facts) -> Vec<OfWorker> {
 }
 
 /// Checks whether the workers started together and whether their clocks agree to within `allowed_ms`, the
-/// lateness allowed for a client: a clock error makes all requests of a worker early or late by the same
-/// amount.
+/// lateness that is allowed for a client. A clock error makes all requests of a worker early or late by
+/// the same amount. Returns the worst finding; `None` if there is none.
 pub(super) fn skewed(facts: &Facts, allowed_ms: f64) -> Option<(State, String)> {
     let findings = facts.workers.iter().filter_map(|worker| {
         let (state, text) = skew(worker, facts, allowed_ms)?;

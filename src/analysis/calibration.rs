@@ -2,8 +2,8 @@
 //! request.
 //!
 //! Both sides take timestamps from the same machine's monotonic clock. A difference between their spans is
-//! therefore a measurement error; the server's span is taken as the true one. METRICS, "Calibration", defines
-//! every figure.
+//! therefore a measurement error; the server's span is taken as the true one. `docs/METRICS.md`, Calibration,
+//! defines every figure.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::request::Metric;
 use super::stats::Summary;
 use super::window;
 
-/// Error above which the generator is part of the result, in milliseconds at p99.
+/// The p99 of the generator's error, in milliseconds, above which the error distorts results.
 pub const BOUND_MS: f64 = 1.0;
 /// Two loads are equally heavy if their measured rates differ by no more than this share, because rates of
 /// short windows fluctuate.
@@ -46,7 +46,7 @@ pub struct ServerLine {
 /// The lines of a log by request number.
 pub(crate) type ServerLog = BTreeMap<u64, ServerLine>;
 
-/// A log that cannot be matched with rows.
+/// The reason why a log cannot be matched with rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// An invalid line.
@@ -62,8 +62,8 @@ pub enum LogError {
     Twice(u64),
 }
 
-/// Reads the lines of `log` (JSON lines) whose `x-request-id` is `<prefix>-<request>`; skips others,
-/// such as a probe's.
+/// Reads the lines of `log` (JSON lines) whose `x-request-id` is `<prefix>-<request>`; skips other
+/// lines, such as a probe's.
 pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
     let mut lines = ServerLog::new();
     for (index, text) in log.lines().enumerate() {
@@ -96,7 +96,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Computes it from signed values in milliseconds.
+    /// Computes the distribution from signed errors in milliseconds.
     pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let values: Vec<f64> = values.collect();
         // `sum` is not used, because it returns -0 without values.
@@ -281,7 +281,7 @@ impl Pressure {
         }
     }
 
-    /// Computes it from a run's rows; `None` if the window has no length or the run has no rows.
+    /// Computes the pressure from a run's rows; `None` if the window has no length or the run has no rows.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pressure> {
         let flow = Flow::of(rows, events, facts);
         Some(Pressure {
@@ -291,7 +291,7 @@ impl Pressure {
         })
     }
 
-    /// Computes it from a measured run.
+    /// Computes the pressure from a run's metrics; `None` if a metric is missing.
     pub fn of_metrics(metrics: &RunMetrics) -> Option<Pressure> {
         let per_event = metrics.tokens_per_event.unwrap_or(1.0);
         Some(Pressure {
@@ -301,7 +301,7 @@ impl Pressure {
         })
     }
 
-    /// Returns whether `other` is at least as heavy in every respect.
+    /// Returns whether `other` is at least as heavy in every respect, within the tolerance `SAME`.
     pub fn is_within(&self, other: &Pressure) -> bool {
         let within = |ours: f64, theirs: f64| ours <= theirs * SAME;
         within(self.in_flight, other.in_flight)

@@ -64,7 +64,7 @@ pub enum Bound {
     Served(f64),
 }
 
-/// Source of an energy that was not measured.
+/// The source of the energy figure if the energy was not measured.
 pub const DECLARED: &str = "declared watts";
 /// Basis of the number of instances if the throughput under saturation bounds that number.
 const LOAD_AND_THROUGHPUT: &str = "test of the load that holds, interval of the saturated throughput";
@@ -126,9 +126,9 @@ impl Instance {
         Some(served.map_or(Bound::Missed(misses), Bound::Served))
     }
 
-    /// Returns the criterion that decides between configurations if the limit is exactly at its bound: the
-    /// cost per month if there is a target, otherwise the cost per million output tokens. `None` without a
-    /// price or tokens, and if no rung missed.
+    /// Returns the criterion that decides between configurations if the capacity is exactly at its bound:
+    /// the cost per month if there is a target, otherwise the cost per million output tokens. `None`
+    /// without a price or tokens, or if no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
         let (bound, price) = (self.bound()?, self.price_per_hour?);
         match target {
@@ -167,7 +167,7 @@ impl Instance {
 }
 
 impl Bound {
-    /// Requests per second.
+    /// Returns the rate, in requests per second.
     pub fn rate(self) -> f64 {
         match self {
             Bound::Missed(rate) | Bound::Served(rate) => rate,

@@ -1,4 +1,4 @@
-//! Whether the level of a series changed, by a step at one place or by a trend from beginning to end.
+//! Finds whether the level of a series changed, by a step at one place or by a trend from beginning to end.
 //!
 //! A series is one quantity of a run over time: logarithms of the requests' latencies in scheduled
 //! order, or rates of equal parts of the window. [`find`] is the only entry point. It does not depend on
@@ -19,9 +19,9 @@
 use super::series::{PARTS, autocorrelation_time, blocks, mean, variance};
 use super::student;
 
-/// Minimum number of values.
+/// Minimum number of values in a series.
 pub const FEWEST: usize = 6;
-/// A step leaves at least this share of the series on both sides of it.
+/// Minimum share of the series on either side of a step.
 const EDGE: f64 = 0.025;
 /// Number of batches whose means determine the noise.
 const BATCHES: usize = 15;
@@ -88,7 +88,7 @@ struct Fit {
     at: f64,
     /// The form, without the part that a companion explains.
     shape: Vec<f64>,
-    /// The factor by which the form occurs in the series.
+    /// The least-squares coefficient of the form in the series.
     times: f64,
 }
 
@@ -119,7 +119,8 @@ fn long_run(left: &[f64], batches: usize) -> f64 {
     of_batches.max(of_all) * (1.0 + UNSURE / (n / time).sqrt())
 }
 
-/// Returns the step that explains the most.
+/// Returns the step that explains the largest share of the sum of squares; `None` if a companion
+/// explains every step.
 fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     let n = series.len();
     let edge = ((n as f64 * EDGE).ceil() as usize).max(2);
@@ -141,7 +142,7 @@ fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     Some(fit(Form::Step, at as f64 / n as f64, series, &step, companion))
 }
 
-/// Returns the line through a series, from beginning to end.
+/// Returns the line through a series, from beginning to end; `None` if a companion explains it.
 fn trend(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     let n = series.len();
     let line: Vec<f64> = (0..n).map(|place| place as f64 / (n as f64 - 1.0)).collect();

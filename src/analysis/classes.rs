@@ -16,11 +16,11 @@ pub struct OfClass {
     /// Metrics that depend on the batch size are absent, because the number of slots that a class
     /// occupies changes constantly.
     pub metrics: RunMetrics,
-    /// The goodput of its requests under the thresholds; null if there are no thresholds.
+    /// The goodput of its requests under the thresholds; `None` if there are no thresholds.
     pub goodput: Option<GoodputMetrics>,
 }
 
-/// Measures each class in `names` in a run, under `thresholds` for single requests.
+/// Measures each class of a run that `names` lists, with `thresholds` for single requests.
 pub fn classes<R: Replay + ?Sized>(
     run: &R,
     facts: &Facts,

@@ -14,7 +14,7 @@ use super::series::{PARTS, autocorrelation_time, blocks, variance};
 use super::window;
 use crate::rows::{Facts, Measured};
 
-/// Batches whose shares are compared.
+/// Number of batches whose shares are compared.
 pub(crate) const BATCHES: usize = 15;
 /// Constant for the uncertainty of the dependence.
 const UNSURE: f64 = 2.0;
@@ -23,9 +23,9 @@ const UNSURE: f64 = 2.0;
 /// independent failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {
-    /// Requests of the window.
+    /// Number of requests in the window.
     pub requests: u64,
-    /// The requests that failed, including truncated ones.
+    /// Number of requests that failed, including truncated ones.
     pub failed: u64,
     /// Variance of the count divided by the binomial variance, at least 1; `None` if no request failed
     /// or all requests failed.

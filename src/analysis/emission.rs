@@ -130,7 +130,8 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Returns the ratio of the two over a range of parts.
+    /// Returns the ratio of the produced tokens to the quantity to which they should be proportional,
+    /// over a range of parts.
     pub(super) fn ratio(&self, from: usize, to: usize) -> f64 {
         self.out[from..to].iter().sum::<f64>() / self.expected[from..to].iter().sum::<f64>()
     }
@@ -165,8 +166,9 @@ fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
     })
 }
 
-/// Open loop: tokens of requests that completed in a part, divided by the tokens requested by requests
-/// that arrived in the same part, or a lag before it.
+/// Returns, for an open loop, the tokens of the requests that completed in each part. They should be
+/// proportional to the tokens requested by the requests that arrived in the same part, or a lag before
+/// it.
 fn completed(rows: &[Measured], facts: &Facts, parts: Parts) -> Series {
     let (mut out, mut expected) = (vec![0.0; parts.count], vec![0.0; parts.count]);
     let lags = lags(rows, facts, parts);

@@ -1,5 +1,5 @@
-//! Distributions of rates. Higher is better, so a percentile is the rate that this share of requests
-//! reached or exceeded, and a failed request is below every rate.
+//! Distributions of rates. Higher is better, so p99 is the rate that 99 % of requests reached or
+//! exceeded, and a failed request is below every rate.
 //!
 //! A rate is summarized as its negative, so that everything that applies to latencies also applies to
 //! it: ranks, intervals, failures and effective sample sizes. The sign of the summary is then reversed.
@@ -7,7 +7,7 @@
 use super::stats::{Estimate, Interval, Summary, Value};
 
 impl Value {
-    /// Returns the value that belongs to the negative.
+    /// Returns the rate for a value of the negated rate.
     fn turned(self) -> Value {
         match self {
             Value::Exact(value) => Value::Exact(-value),

@@ -5,7 +5,7 @@ use crate::rows::{Facts, Measured};
 use super::gaps::Events;
 use super::window::{contains, in_flight, members, request};
 
-/// Rates over the window, regardless of the requests that the counts belong to. All are null if the
+/// Rates over the window, regardless of the requests that the counts belong to. All are `None` if the
 /// window has no length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
@@ -14,12 +14,12 @@ pub struct Flow {
     /// Tokens of events inside the window per second.
     pub output_throughput: Option<f64>,
     /// Prompt tokens per second of requests whose first token arrived inside the window (without
-    /// streaming: whose response arrived inside the window). Null if the server did not report the
+    /// streaming: whose response arrived inside the window). `None` if the server did not report the
     /// prompt tokens of a completed request.
     pub prompt_throughput: Option<f64>,
     /// Completed requests per second whose last token arrived inside the window.
     pub request_throughput: Option<f64>,
-    /// Requests per second that were scheduled inside the window; null for a closed loop, where arrivals
+    /// Requests per second that were scheduled inside the window; `None` for a closed loop, where arrivals
     /// follow completions.
     pub arrived_rate: Option<f64>,
     /// Requests per second that were sent inside the window.

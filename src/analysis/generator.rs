@@ -94,7 +94,8 @@ impl<'a> Generator<'a> {
         Ok((!found.is_empty()).then(|| found.join("; ")))
     }
 
-    /// Returns which part of the saturation check was not possible.
+    /// Returns which part of the saturation check was not possible; `None` if the check was complete, or
+    /// if nothing is known.
     pub(crate) fn unchecked(&self) -> Option<String> {
         match (self.cpu_share(), self.stalls()) {
             (Some(_), None) if self.observed().is_some() => {
@@ -120,8 +121,8 @@ impl<'a> Generator<'a> {
             .or_else(|| self.long_turns(observed, delay))
     }
 
-    /// A thread that starts, sends or reads and uses a whole core, regardless of how many cores the machine
-    /// has.
+    /// Describes a thread that starts, sends or reads requests and uses a whole core, regardless of how
+    /// many cores the machine has; `None` if there is no such thread.
     fn busy_thread(&self, observed: &Observed) -> Option<String> {
         let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
         let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
@@ -204,7 +205,8 @@ fn writer_behind(observed: &Observed) -> Option<String> {
     full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
 }
 
-/// All waits together must be as long as the delay that they are to explain.
+/// Describes the waits of a thread for a core. All waits together must be as long as the delay that they
+/// explain.
 fn no_core(observed: &Observed, delay: f64) -> Option<String> {
     let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
     let who = match observed.others_ns() {
@@ -219,20 +221,22 @@ fn no_core(observed: &Observed, delay: f64) -> Option<String> {
 fn stolen(observed: &Observed, delay: f64) -> Option<String> {
     let machine = observed.machine?;
     let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
-    // A single core may have lost the entire time.
+    // A single core may have lost all of the stolen time, so it is not divided by the number of cores
+    // here.
     (share > STOLEN && millis(machine.stolen_ns) >= delay)
         .then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
 }
 
-/// Returns the longest sleep of the canary, if the canary stood still during it, and its total wait for a
-/// core.
+/// Returns the longest sleep of the canary and its total wait for a core, in nanoseconds; `None` if the
+/// sleep is too short to explain `delay`, which is in milliseconds.
 fn longest_sleep(observed: &Observed, delay: f64) -> Option<(u64, Option<u64>)> {
     let longest = observed.wakes?.max_ns;
     let waited = observed.thread("canary").and_then(|thread| thread.wait_ns);
     (millis(longest) > STOOD_STILL_MS && is_size_of(millis(longest), delay)).then_some((longest, waited))
 }
 
-/// A stopped thread does not wait for a core, so a long sleep without such a wait means that it was stopped.
+/// Describes a stop of the process or the machine. A stopped thread does not wait for a core, so a long
+/// sleep without such a wait means that the thread was stopped.
 fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let what = waited.map_or("no thread of sweepline ran", |_| "the process or the machine was stopped");
@@ -240,7 +244,7 @@ fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     waited.is_none_or(|waited| waited < longest / 2).then(text)
 }
 
-/// Waits for a core that are too rare to matter as a share of the window.
+/// Describes long waits for a core that are too rare to be a large share of the window.
 fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
     let text = || format!("other processes held the cores for up to {:.0} ms at a time", millis(longest));

@@ -12,7 +12,7 @@ use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};
 
-/// Limits that each request must meet; null if there is no limit.
+/// Limits that each request must meet; `None` if there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Thresholds {
     /// Time to first token (open loop: from the schedule).
@@ -76,14 +76,14 @@ pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
     if open_loop { (Metric::TtftFromSchedule, Metric::E2eFromSchedule) } else { (Metric::Ttft, Metric::E2e) }
 }
 
-/// Computes goodput under `thresholds`. `None` without thresholds or requests, and if responses are not
+/// Computes goodput under `thresholds`. `None` without thresholds or requests, or if responses are not
 /// streamed but a threshold limits ttft or tpot.
 pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
     goodput_of_part(rows, facts, thresholds, Queue::of(rows, facts).turns)
 }
 
-/// Computes the goodput of some requests of a run as if they were the whole run; `turns` counts the turns
-/// of the whole run's queue.
+/// Computes the goodput of some requests of a run as if they were the whole run; `turns` describes
+/// the queue of the whole run.
 pub(crate) fn goodput_of_part(
     rows: &[Measured],
     facts: &Facts,

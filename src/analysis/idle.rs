@@ -8,16 +8,16 @@ use super::window;
 /// Latencies of the first request of a run that began with a pause, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IdleStart {
-    /// Time to first token from sending. Null if there was no pause, if the request failed, or if
+    /// Time to first token from sending. `None` if there was no pause, if the request failed, or if
     /// it was not alone because another request was sent before its first token.
     pub ttft: Option<f64>,
-    /// End-to-end latency from sending. Null under the same conditions, but the request must be
+    /// End-to-end latency from sending. `None` under the same conditions, but the request must be
     /// alone until its last token.
     pub e2e: Option<f64>,
 }
 
 impl IdleStart {
-    /// Computes it from the run's first request, regardless of its phase.
+    /// Computes the latencies of the run's first request, regardless of its phase.
     pub fn of(rows: &[Measured], facts: &Facts) -> IdleStart {
         let (Some(_), Some(first)) = (facts.idle_ns, rows.iter().find(|row| row.request == 0)) else {
             return IdleStart::default();

@@ -1,5 +1,5 @@
-//! A run by the length of its requests: requests of about the same length are measured as if they
-//! were a separate run.
+//! Breaks a run down by the length of its requests: requests of about the same length are measured as if
+//! they were a separate run.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::rows::{Facts, Measured, Replay};
 use super::measure::{RunMetrics, measure_taken};
 use super::window;
 
-/// The length of a request.
+/// The kind of length by which requests are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     /// Intended prompt tokens.
@@ -37,7 +37,7 @@ impl By {
 /// Requests with 2^power to 2^(power + 1) − 1 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// The length that is used.
+    /// The kind of length that is used.
     pub by: By,
     power: u32,
 }

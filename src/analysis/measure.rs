@@ -17,7 +17,7 @@ use super::stats::{Interval, Summary};
 use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
 
-/// Every metric of one run that does not depend on the plan. Times are milliseconds; METRICS defines
+/// Every metric of one run that does not depend on the plan. Times are milliseconds; `docs/METRICS.md` defines
 /// each metric, and `metric` documents it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMetrics {
@@ -60,7 +60,7 @@ pub struct RunMetrics {
     /// Whether the server kept up with the arrivals; `None` for a closed loop, and if the window has no
     /// length.
     pub saturation: Option<saturation::Evidence>,
-    /// Mean user throughput × batch size. Null for open loops, and with think times, because then not
+    /// Mean user throughput × batch size. `None` for open loops, and with think times, because then not
     /// all slots are active.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
@@ -166,7 +166,7 @@ pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,
 ) -> Option<Evidence> {
-    /// The claim is about the share of a tail.
+    /// The effective number is computed for a claim about a share of this size.
     const TAIL: f64 = 0.01;
     let (latencies, _) = sample(requests.clone(), Metric::E2eFromSchedule, turns);
     // A response without tokens is complete but has no latency.

@@ -16,18 +16,18 @@ use super::stats::{Estimate, Summary, Value};
 pub struct PlanMetrics {
     /// Whether a plan was given.
     pub given: bool,
-    /// Goodput under the plan's thresholds; null if there are none.
+    /// Goodput under the plan's thresholds; `None` if there are none.
     pub goodput: Option<GoodputMetrics>,
-    /// Cost of a million output tokens; null without a price.
+    /// Cost of a million output tokens; `None` without a price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// Output tokens per unit of money; null without a price.
+    /// Output tokens per unit of money; `None` without a price.
     pub tokens_per_unit_of_money: Option<f64>,
 }
 
 /// How to read a metric's value.
 #[derive(Clone, Copy)]
 pub enum Get {
-    /// A distribution: many columns.
+    /// A distribution, which has several columns.
     Summary(fn(&RunMetrics) -> &Summary),
     /// One number.
     Scalar(fn(&RunMetrics) -> Option<f64>),
@@ -113,7 +113,7 @@ pub fn get(metric: &Metric) -> Get {
 pub enum Number {
     /// A count.
     Count(u64),
-    /// A measured number; null if it is missing.
+    /// A measured number; `None` if it is missing.
     Float(Option<f64>),
 }
 
@@ -124,7 +124,7 @@ pub struct Column {
     pub name: String,
     /// A description of its contents.
     pub doc: String,
-    /// When it is null; empty if it never is.
+    /// When the column is null; empty if it never is.
     pub null: String,
     field: Field,
     metric: usize,
@@ -278,8 +278,9 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
     (doc, null.to_owned())
 }
 
-/// Returns the same for a rate, for which the direction is reversed: failures are below all values,
-/// and percentiles are on the lower side.
+/// Returns the contents of a rate's column and when it is null; `None` if the metric is not a rate, or
+/// if the text for other metrics applies. For a rate, the direction is reversed: failures are below all
+/// values, and percentiles are on the lower side.
 fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
     let (doc, null) = match field {

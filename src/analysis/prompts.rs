@@ -4,7 +4,7 @@ use crate::rows::{Facts, Measured, Outcome, PromptCount};
 
 use super::window;
 
-/// How much the two counts differ, over the requests of the window for which both are known.
+/// How much the server's count and our count differ, over the requests of the window for which both are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Differ {
     /// Mean absolute difference, after subtracting the template's constant, divided by the mean of our
@@ -24,8 +24,8 @@ impl Differ {
     pub(super) fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
-        // For a mix, counts are then not compared at all, because the differences cover requests of
-        // all classes together.
+        // For a mix with such a class, counts are not compared at all, because the differences cover
+        // requests of all classes together.
         if is_estimate && facts.recorded_texts {
             return Err("lengths of a data set are estimates, and no lengths were declared");
         }

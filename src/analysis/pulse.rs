@@ -37,7 +37,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Computes it for one run; `None` if nothing was sent before the end of drain, or drain has no end.
+    /// Computes the load over one run; `None` if nothing was sent before the end of drain, or drain has no end.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
         // Time in parts since the run's start.

@@ -22,7 +22,7 @@ pub fn share(percentile: Percentile) -> f64 {
     permille(percentile) as f64 / 1000.0
 }
 
-/// Returns the share of requests that may lie above it, in percent: `5` for p95, `0.1` for p99.9.
+/// Returns the share of requests that may lie above the percentile, in percent: `5` for p95, `0.1` for p99.9.
 pub fn allowed_percent(percentile: Percentile) -> f64 {
     (1000 - permille(percentile)) as f64 / 10.0
 }
@@ -48,13 +48,13 @@ pub fn column(percentile: Percentile) -> &'static str {
 }
 
 /// Returns the smallest sample with a two-sided 95 % order-statistic interval: the first n with pⁿ ≤ 2.5
-/// % (METRICS, Percentiles).
+/// % (`docs/METRICS.md`, Percentiles).
 pub fn need(percentile: Percentile) -> u64 {
     smallest_sample(percentile, 0.025)
 }
 
 /// Returns the smallest sample that can show "the percentile is ≤ x" at 95 %: the first n with pⁿ ≤ 5 %
-/// (METRICS, `few_samples`).
+/// (`docs/METRICS.md`, `few_samples`).
 pub fn need_to_decide(percentile: Percentile) -> u64 {
     smallest_sample(percentile, 0.05)
 }
@@ -63,8 +63,8 @@ fn smallest_sample(percentile: Percentile, level: f64) -> u64 {
     (level.ln() / share(percentile).ln()).ceil() as u64
 }
 
-/// Returns the sample size below which the percentile has the mark `few samples`; 0 if METRICS requires
-/// none.
+/// Returns the sample size below which the percentile has the mark `few samples`; 0 if the
+/// percentile never has it.
 pub fn unmarked_from(percentile: Percentile) -> u64 {
     match percentile {
         Percentile::P99 => 1_000,

@@ -10,15 +10,15 @@ use super::worth::Turns;
 /// The queue of a run, which is the same for every part of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queue {
-    /// How often it was observed to fill and to drain.
+    /// How often the queue was observed to fill and to drain.
     pub turns: Turns,
-    /// Whether the server kept up; `None` for a closed loop, and if the window has no length.
+    /// Whether the server kept up; `None` for a closed loop, or if the window has no length.
     pub saturation: Option<saturation::Evidence>,
 }
 
 impl Queue {
-    /// Computes it from all requests of a run, of every phase and part. In a closed loop, the requests
-    /// in flight provide no evidence.
+    /// Computes the properties from all requests of a run, of every phase and part. In a closed loop, the
+    /// requests in flight provide no evidence.
     pub fn of(rows: &[Measured], facts: &Facts) -> Queue {
         if !facts.open_loop {
             return Queue { turns: Turns::CLOSED, saturation: None };

@@ -2,8 +2,8 @@
 //! basis.
 //!
 //! Requests of one run are correlated near saturation, so a claim about a configuration needs several
-//! runs. Latencies, rates, money and ratios are positive and skewed: their mean is geometric, their
-//! interval Student's on logarithms. Shares, counts and waits that may be 0 are averaged directly.
+//! runs. Latencies, rates, money and ratios are positive and skewed, so their mean is geometric, and
+//! their interval is Student's on logarithms. Shares, counts and waits that may be 0 are averaged directly.
 //! The scale depends only on the metric, never on the values.
 
 pub use crate::metrics::Scale;
@@ -57,9 +57,9 @@ pub struct Ends {
 pub struct OverRuns {
     /// Number of runs.
     pub n: usize,
-    /// Their mean: geometric on the log scale. Null without runs, and if a value has no logarithm.
+    /// Their mean: geometric on the log scale. `None` without runs, or if a value has no logarithm.
     pub mean: Option<f64>,
-    /// Its interval by Student's t; null below two runs.
+    /// Its interval by Student's t; `None` below two runs.
     pub ends: Option<Ends>,
 }
 

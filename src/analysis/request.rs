@@ -1,4 +1,4 @@
-//! The metrics of one request as defined in METRICS, in milliseconds or tokens per second.
+//! The metrics of one request as defined in `docs/METRICS.md`, in milliseconds or tokens per second.
 //!
 //! A metric is a value, undefined, or failed: a failed or truncated request ranks above all others in
 //! latency percentiles and is never excluded, while a metric that is null by definition provides no
@@ -60,8 +60,8 @@ impl Metric {
 pub enum Observation {
     /// The metric's value.
     Value(f64),
-    /// The request failed or was truncated: worse than every value. The bound is the minimum time that
-    /// it took, in ms; `None` for a rate.
+    /// The request failed or was truncated, so it ranks worse than every value. The bound is the minimum
+    /// time that it took, in ms; `None` for a rate.
     Failed(Option<f64>),
     /// Null by the metric's definition.
     Undefined,
@@ -157,15 +157,15 @@ impl Request<'_> {
         Some(millis(instant?, self.row.scheduled_ns))
     }
 
-    /// Undefined for fewer than two tokens, and for fewer than two events, because there is no decode
-    /// time to divide.
+    /// `None` for fewer than two tokens or fewer than two events, because there is then no decode time
+    /// to divide.
     fn tpot(&self) -> Option<f64> {
         let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
 
-    /// Undefined only if the request was never sent.
+    /// `None` only if the request was never sent.
     fn lateness(&self) -> Option<f64> {
         let waited = millis(self.row.sent_ns()?, self.row.released_ns()?);
         Some(waited - self.connecting().unwrap_or(0.0))
@@ -180,8 +180,8 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT, so the first token is not part of the time. Undefined if TPOT is undefined,
-    /// and if TPOT is 0 because all tokens arrived in one read.
+    /// The inverse of TPOT, so the first token is not part of the time. `None` if TPOT is `None`,
+    /// or if TPOT is 0 because all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)
@@ -194,8 +194,8 @@ fn millis(to: u64, from: u64) -> f64 {
 }
 
 impl Metric {
-    /// Returns the effect of a run's queue on the metric; there is none if the metric is the
-    /// generator's own.
+    /// Returns the turns of a run's queue, as they affect the metric. The queue does not affect the
+    /// generator's own metrics.
     fn turns(self, turns: Turns) -> Turns {
         match self {
             Metric::Lateness | Metric::Connecting => Turns::CLOSED,

@@ -4,9 +4,9 @@ use crate::rows::{Facts, Measured, ReuseCount};
 
 use super::window;
 
-/// A chat template's prefix is the same for all prompts and may be cached. Its length is computed from the
-/// tokens that the server counts beyond our text. Without a tokenizer, our count may be a quarter too high,
-/// so this margin is subtracted.
+/// A chat template's prefix is the same for all prompts and may be cached. Its length is estimated from
+/// the tokens that the server counts beyond our text. Without a tokenizer, our count may be a quarter
+/// too high, so only this share of our count is subtracted from the server's count.
 const OWN_COUNT_AT_LEAST: f64 = 0.75;
 /// No chat template's prefix is longer than this.
 const LONGEST_TEMPLATE: f64 = 96.0;
@@ -15,11 +15,11 @@ const LONGEST_TEMPLATE: f64 = 96.0;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reuse {
     /// Shared tokens / prompt tokens of the requests that were sent. Both are in the server's tokens if the
-    /// server counts them ([`Shared`]); otherwise the ratio is reusable tokens / intended tokens. Null unless
+    /// server counts them ([`Shared`]); otherwise the ratio is reusable tokens / intended tokens. `None` unless
     /// it is known for all requests.
     pub declared: Option<f64>,
     /// Tokens from the prefix cache / prompt tokens, both as counted by the server, over the requests for
-    /// which the server reported both; null if there are none.
+    /// which the server reported both; `None` if there are none.
     pub cached: Option<f64>,
     /// Upper estimate of the tokens of the chat template's constant prefix / prompt tokens.
     pub template: Option<f64>,
@@ -38,7 +38,8 @@ impl Reuse {
         Reuse { cached: Some(cached), ..told }
     }
 
-    /// `told` returns the tokens from the prefix cache and the prompt tokens, both as counted by the server.
+    /// Computes the shares of these requests. `told` returns the tokens from the prefix cache and the
+    /// prompt tokens, both as counted by the server.
     fn sum<'a>(rows: impl Iterator<Item = &'a Measured>, told: impl Fn(&Measured) -> Option<(u32, u32)>) -> Reuse {
         let (mut reusable, mut intended, mut unknown) = (0u64, 0u64, 0u64);
         let (mut cached, mut beyond) = (0u64, 0.0);
@@ -99,7 +100,7 @@ struct Shared {
     requests: f64,
     /// Requests that share something; the following fields cover only these.
     sharing: f64,
-    /// As counted by the server, over all requests.
+    /// Prompt tokens of all requests, as counted by the server.
     prompts: f64,
     shared: f64,
     /// Shared tokens with one factor for each prompt, in the server's tokens.
@@ -113,7 +114,8 @@ struct Shared {
 const ENOUGH: f64 = 20.0;
 /// If shared and other tokens are more similar than this (squared cosine), they do not determine the factors.
 const ALIKE: f64 = 0.99;
-/// No two token counts of the same text differ by a larger factor.
+/// Fitted factors outside this range are not used, because no two token counts of the same text differ
+/// so much.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
 impl Shared {

@@ -1,10 +1,10 @@
-//! The upper bound set by memory bandwidth alone: decoding reads every weight, and every running
-//! request's KV cache, once per step.
+//! The upper bound on decode speed that memory bandwidth alone sets: decoding reads every weight, and
+//! every running request's KV cache, once per step.
 //!
 //! The time of one decode step is at least the bytes it reads over the bandwidth (the memory side of the
 //! roofline model: Williams, Waterman and Patterson, CACM 52(4), 2009; for transformer decoding: Pope et
-//! al., "Efficiently scaling transformer inference", MLSys 2023). The measurement lies below it; the
-//! distance to it indicates the regime in which the server works.
+//! al., "Efficiently scaling transformer inference", MLSys 2023). The measured speed lies below this
+//! bound, and its distance from the bound indicates the regime in which the server works.
 
 /// Declared properties of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,14 +53,14 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the nearer of the two bounds.
+    /// Returns the tighter of the two bounds.
     pub fn best(&self) -> f64 {
         self.with_kv.unwrap_or(self.by_weights)
     }
 }
 
 /// Returns the maximum decode tokens per second of one stream. `None` if the declared figures are
-/// inconsistent because a group has more accelerators than there are.
+/// inconsistent because a group has more accelerators than the endpoint.
 pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Prediction> {
     let Memory { bandwidth, gpus, tensor_parallel, pipeline_parallel } = memory;
     let stages = pipeline_parallel.unwrap_or(1).max(1);

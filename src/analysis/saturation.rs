@@ -48,9 +48,9 @@ const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
 /// Critical value with 9 degrees of freedom, at 0.5 %.
 const RUNS_AWAY_LARGE: f64 = 3.250;
-/// With few arrivals, growth must be clearer by a factor of √(1 + this / arrivals): if each request
-/// depends on tens of earlier requests, a window of a hundred contains few independent ones
-/// (`docs/METRICS.md`, Dependence).
+/// With few arrivals, growth must be clearer by a factor of √(1 + this / arrivals). If each request
+/// depends on tens of earlier requests, a window of a hundred requests contains only a few independent
+/// ones (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;
 
 /// Basis of the decision.
@@ -75,12 +75,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Computes it for a window; `None` if it has no length.
+    /// Computes the evidence for a window; `None` if the window has no length.
     pub fn of(flight: &Flight) -> Option<Evidence> {
         Evidence::with(flight, variance)
     }
 
-    /// Computes it for a window, given the rule that computes the variance of the increments.
+    /// Computes the evidence for a window, given the rule that computes the variance of the increments.
     fn with(flight: &Flight, variance_of: fn(&[f64]) -> f64) -> Option<Evidence> {
         let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
         let error = |steps: &[f64]| (variance_of(steps) * steps.len() as f64).sqrt();
@@ -97,7 +97,8 @@ impl Evidence {
         })
     }
 
-    /// Computes it for a window whose rate a profile changes; `None` if it has no length.
+    /// Computes the evidence for a window whose rate a profile changes; `None` if the window has no
+    /// length.
     ///
     /// If the rate rises beyond the server's capacity, the requests in flight grow faster and faster.
     /// The variation of the increments is then not just noise, so their variance is computed from the
@@ -117,7 +118,8 @@ impl Evidence {
     }
 
     /// Combines several runs of one load into one run with their means. Growths and their variances are
-    /// added, and at least half of the runs must have been observed to return. `None` without runs.
+    /// added, and in at least half of the runs, the requests in flight must have been observed to return.
+    /// `None` without runs.
     ///
     /// The model assumes that repeats are independent and measure the same server. If a server is slower
     /// in some repeats, the result is whether it kept up on average.
@@ -166,8 +168,8 @@ impl Evidence {
         } else if self.runs_away() > 1.0 {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
-            // A constant number counts as observed to return. A rise that a profile explains shows
-            // neither state.
+            // A constant number of requests in flight counts as observed to return. A rise that a profile
+            // explains shows neither state.
             State::KeptUp
         } else {
             State::NotShown

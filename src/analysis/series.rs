@@ -9,7 +9,7 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the sample variance, divided by n − 1; 0 below two values.
+/// Returns the sample variance, with divisor n − 1; 0 below two values.
 pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)

@@ -1,5 +1,5 @@
 //! Detects pauses of the server: a pause is a time in which nothing arrived on any stream although
-//! requests were in flight, and which is longer than the run's other silences explain.
+//! requests were in flight, and that is longer than the run's other silences explain.
 //!
 //! A silence is any time in which nothing arrives on any stream, such as the time to first token or a
 //! gap of a single stream, or the time in which a server computes a long prompt while the other streams
@@ -9,7 +9,8 @@
 //! the longest fortieth, and the fit that falls faster counts. With many concurrent streams, most
 //! silences last a millisecond and do not show how long a silence may be. If the true tail falls faster
 //! (such as an exponential one), too few pauses are reported, never too many. If it falls more slowly,
-//! too many are reported, and the more the heavier the tail is (`docs/METRICS.md`, Steadiness).
+//! too many pauses are reported, and the number rises with the weight of the tail (`docs/METRICS.md`,
+//! Steadiness).
 
 use crate::plan::{Limits, Validity};
 use crate::rows::{Facts, Measured, Outcome};
@@ -18,7 +19,7 @@ use super::state::{State, exceeded};
 use super::student::upper;
 use super::window;
 
-/// The time resolution, and the maximum number of cells of a window.
+/// Minimum length of a cell, in nanoseconds, and maximum number of cells of a window.
 const CELL_NS: u64 = 1_000_000;
 const MOST_CELLS: u64 = 1 << 20;
 /// A shorter silence is not a pause, because the client's machine may stand still that long without
@@ -30,7 +31,8 @@ const FEWEST: usize = 20;
 const MOST: usize = 5;
 /// Maximum expected number of silences that are as long as a pause by chance.
 const CHANCE: f64 = 0.01;
-/// The longest fortieth consists of few silences, so its expected number is multiplied by this.
+/// The longest fortieth consists of few silences, so the expected number that is estimated from it is
+/// multiplied by this factor.
 const OF_FEW: f64 = 100.0;
 /// A pause is at least this many times as long as any other silence.
 const TIMES: f64 = 2.0;
@@ -87,7 +89,7 @@ pub(crate) struct Signs {
 }
 
 impl Signs {
-    /// Creates it for a window in which nothing has arrived yet.
+    /// Creates the cells of a window in which nothing has arrived yet.
     pub(crate) fn new(facts: &Facts) -> Signs {
         let (from, to) = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         let length = to.saturating_sub(from);
@@ -204,7 +206,7 @@ fn expected(others: &[u64], length: u64) -> f64 {
     if fortieth < FEWEST / 2 { tenth } else { tenth.min(OF_FEW * by(fortieth.min(50))) }
 }
 
-/// Returns the same expected number, estimated from the longest `tail` of them.
+/// Returns the same expected number, estimated from the longest `tail` silences of `others`.
 fn expected_by(others: &[u64], length: u64, tail: usize) -> f64 {
     let n = others.len() as f64;
     let least = others[tail] as f64;

@@ -42,7 +42,7 @@ pub struct SloTest {
     /// The result of the test.
     pub answer: Answer,
     /// Length of a window, in seconds, that would give a decision with the same share above the limit;
-    /// `None` if it is already decided, or if a hundred times the window would not suffice.
+    /// `None` if the limit is already decided, or if a hundred times the window would not suffice.
     pub would_do: Option<f64>,
 }
 
@@ -104,7 +104,7 @@ pub fn answer(tests: &[SloTest]) -> Answer {
     }
 }
 
-/// One limit.
+/// One limit of an SLO, not yet tested.
 struct Threshold {
     metric: &'static str,
     percentile: Percentile,
@@ -133,8 +133,8 @@ impl Threshold {
     }
 }
 
-/// Gaps of one request are not independent, so they count with their effective number, computed by
-/// request.
+/// Tests a limit on gaps. Gaps of one request are not independent, so they count with their effective
+/// number, computed by request.
 fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
     let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
     Threshold { metric: "itl", percentile, limit }.decide(evidence, facts)

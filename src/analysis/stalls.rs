@@ -2,7 +2,7 @@
 //!
 //! A stall is a gap between two token events that is more than five times the median gap of the same
 //! response; its duration is the excess over that median. Sarathi-Serve (Agrawal et al., OSDI 2024,
-//! section 3.2) calls it a "generation stall": decoding waits while the prompts of other requests are
+//! section 3.2) calls such a gap a "generation stall": decoding waits while the prompts of other requests are
 //! computed. The paper gives no limit. The limits here are chosen, not measured: a factor of five is
 //! above the largest gap if the pace varies by ±50 %, and above the double step of a token that was
 //! computed but held back.

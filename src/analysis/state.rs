@@ -27,7 +27,7 @@ impl State {
 }
 
 /// Returns the state of a value that is above the plan's limits or, without those, above the limits
-/// of METRICS (`defaults`).
+/// of `docs/METRICS.md` (`defaults`).
 pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
     let Limits { suspect, invalid } = limits.or(defaults);
     let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);

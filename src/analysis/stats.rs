@@ -98,8 +98,8 @@ pub enum Estimate {
         value: Value,
         /// Its interval; `None` if the run is too short for one.
         interval: Option<Interval>,
-        /// Whether it has the mark of METRICS, because n is small for this percentile, or the run has too
-        /// little evidence for the upper end of a p99.
+        /// Whether it has the mark `few samples` (`docs/METRICS.md`), because n is small for this
+        /// percentile, or the run has too little evidence for the upper end of a p99.
         few_samples: bool,
     },
     /// There are too few values for an interval of the percentile.
@@ -149,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the number of available values if there are too few.
+    /// Returns the number of available values if there are too few; otherwise `None`.
     pub(crate) fn too_few(&self) -> Option<u64> {
         match self {
             Estimate::NotEnough { n, .. } => Some(*n),
@@ -278,19 +278,19 @@ pub struct Summary {
     /// Number of these that are failures. In percentiles, failures are worse than every other value (above
     /// for times, below for rates); mean and deviation exclude them.
     pub failures: u64,
-    /// Mean of the completed requests; null if there are none.
+    /// Mean of the completed requests; `None` if there are none.
     pub mean: Option<f64>,
-    /// Standard deviation of the completed requests, divided by n − 1; null for fewer than two.
+    /// Standard deviation of the completed requests, with divisor n − 1; `None` for fewer than two.
     pub sd: Option<f64>,
     /// The percentiles, in the order of [`quantile::ALL`].
     pub percentiles: [Estimate; 6],
-    /// The largest value; null without values.
+    /// The largest value; `None` without values.
     pub max: Option<Value>,
-    /// Lower bound of percentiles among failures: the largest observed value or bound. Null without
+    /// Lower bound of percentiles among failures: the largest observed value or bound. `None` without
     /// failures, or if nothing was observed.
     pub above: Option<f64>,
     /// For rates, whose failures lie below all values: the upper bound of percentiles among failures, which
-    /// is the smallest observed value.
+    /// is the smallest observed value. `None` for other metrics.
     pub below: Option<f64>,
     /// For gaps: their effective numbers; `None` if every request has at most one value.
     pub(crate) clusters: Option<Clustered>,

@@ -37,10 +37,12 @@ const SWINGS: u32 = 16;
 /// Minimum number of swings on each side of a step; with fewer swings, the step may be a single long
 /// queue.
 const EXCURSION: u32 = 5;
-/// Number of swings on each side of a step that shows that the requests in flight are typical of both
-/// levels: first for TPOT, then for latencies that include a wait.
+/// Minimum number of swings on each side of a step that is found without the companion: first for TPOT,
+/// then for latencies that include a wait. They show that the requests in flight came and went at both
+/// levels.
 const SIDES: [u32; 2] = [3, 8];
-/// Such a step must leave at least this share of the window on both sides.
+/// A step that is found without the companion must leave at least this share of the window on both
+/// sides.
 const EDGE: f64 = 0.15;
 /// A change of a request's latency by less than this, in ms, may be due to the generator
 /// (`client_late`).
@@ -107,7 +109,7 @@ impl Steadiness {
         Steadiness { found: Ok(falls.into_iter().collect()), stretch: None, unchecked: Some(SATURATED.to_owned()) }
     }
 
-    /// Returns which part could not be checked, and why.
+    /// Returns which part could not be checked, and why; `None` if every part could be checked.
     pub(crate) fn unchecked(&self) -> Option<&str> {
         self.unchecked.as_deref().filter(|_| self.found.is_ok())
     }
@@ -238,7 +240,7 @@ fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -
 /// The mean number of requests in flight between two instants.
 struct Carried {
     averages: Vec<f64>,
-    /// Number of its swings over the window.
+    /// Number of swings of the requests in flight over the window.
     swings: u32,
     /// Areas under the curve from the beginning of the window to each border of its parts.
     areas: Vec<f64>,
@@ -270,10 +272,11 @@ impl Carried {
         self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
     }
 
-    /// Returns the mean over the time in which a request was in flight in the window.
+    /// Returns the mean number of requests in flight over the time in which a request was in flight in
+    /// the window.
     fn of(&self, row: &Measured, facts: &Facts) -> f64 {
         let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
-        // The request ends within the part in which it began.
+        // For a request that is shorter than a part, the mean is taken over the length of a part.
         let to = if to - from < 1.0 { (from + 1.0).min(self.areas.len() as f64 - 1.0) } else { to };
         let from = from.min(to - 1.0).max(0.0);
         (self.area(to) - self.area(from)) / (to - from)
@@ -316,7 +319,7 @@ fn moved(
     let at = place(&change, raw.len());
     let level = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
     let levels = [level(&raw[..at]), level(&raw[at..])];
-    // Computes the difference of two levels relative to their mean, given the difference of their
+    // The difference of the two levels relative to their mean, computed from the difference of their
     // logarithms.
     let share = 2.0 * (change.by.abs() / 2.0).tanh();
     let gaps = match metric {

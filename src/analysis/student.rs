@@ -1,4 +1,5 @@
-//! Student's t distribution, central and noncentral: intervals over runs, tests between them, and their power.
+//! Student's t distribution, central and noncentral, for intervals over runs, for tests between runs,
+//! and for the power of these tests.
 
 use std::f64::consts::SQRT_2;
 

@@ -23,7 +23,7 @@ pub struct Run {
     pub itl: u64,
     /// Tokens requested and returned.
     pub tokens: u32,
-    /// Random variation of every time, as a share.
+    /// Random variation of every duration, as a share.
     pub jitter: f64,
     /// How the server's speed changes from request to request.
     pub pace: Pace,
@@ -46,11 +46,11 @@ pub struct Run {
 /// Faults of a server during a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// From the fault on, every time is multiplied by this.
+    /// From the fault on, every duration is multiplied by this factor.
     Slow(f64),
     /// The server stands still for this many seconds.
     Pause(f64),
-    /// Requests that arrive within this many seconds are refused (503).
+    /// Requests that arrive within this many seconds after the fault are refused (503).
     Errors(f64),
     /// From the fault on, the server has this many fewer slots.
     Slots(usize),
@@ -101,7 +101,7 @@ impl Default for Run {
 }
 
 impl Run {
-    /// An open loop at `qps`.
+    /// Creates a run of an open loop with `qps` arrivals per second.
     pub fn open(qps: f64) -> Run {
         Run { batch_size: None, qps: Some(qps), ..Run::default() }
     }
@@ -204,7 +204,7 @@ impl Run {
     }
 }
 
-/// A completed request.
+/// Creates a completed request.
 pub fn record(scheduled: u64, sent: u64, first: u64, gaps_ns: Vec<u64>, windows: Windows) -> Record {
     let tokens = gaps_ns.len() as u32 + 1;
     let last = first + gaps_ns.iter().sum::<u64>();
@@ -277,7 +277,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
     }
 }
 
-/// A generator that is far from its limits, on a machine with other users.
+/// Returns the observations of a generator that is far from its limits, on a machine with other users.
 fn observed(windows: Windows) -> Observed {
     let for_ns = windows.measure_end_ns - windows.measure_start_ns;
     let percent = |share: u64| for_ns * share / 100;
@@ -302,7 +302,7 @@ fn observed(windows: Windows) -> Observed {
     }
 }
 
-/// Returns the records in the form that judging reads, after the first pass.
+/// Returns the records in the form that `judge` reads, and the result of the first pass over them.
 pub fn read(records: &[Record], facts: &Facts, slo: Option<&Slo>) -> (Records, Events) {
     let run = Records::from_iter(records.iter().cloned());
     let Ok(events) = Events::of(&run, facts, &gap_limits(slo));

@@ -4,8 +4,8 @@ use crate::rows::{Facts, Measured};
 
 use super::window;
 
-/// Mean tokens of the completed requests of the window; null if there are none, and if neither the
-/// server nor a tokenizer counted them.
+/// Mean tokens of the completed requests of the window. A mean is `None` if there are no such requests,
+/// or if neither the server nor a tokenizer counted their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeanTokens {
     /// Tokens of the prompt: the server's count, or else the intended length.
@@ -28,7 +28,8 @@ impl MeanTokens {
         MeanTokens { prompt: mean(prompt, n), output: mean(output, counted) }
     }
 
-    /// Returns the tokens of a request's context halfway through its response.
+    /// Returns the mean number of tokens in a request's context halfway through its response; `None` if
+    /// it is unknown.
     pub fn context(&self) -> Option<f64> {
         Some(self.prompt? + self.output? / 2.0)
     }

@@ -1,5 +1,5 @@
-//! A run of conversations by turn: the requests of each turn are measured as if they were a separate
-//! run.
+//! Breaks a run of conversations down by turn: the requests of each turn are measured as if they were a
+//! separate run.
 
 use std::collections::BTreeSet;
 

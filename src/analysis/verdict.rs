@@ -192,15 +192,15 @@ impl Evidence<'_> {
         self.members().filter_map(move |row| window::request(row, self.facts).observe(metric).value())
     }
 
-    /// A run that measured nothing must not look valid, because without requests no other reason
-    /// applies.
+    /// Checks for a window without requests. Such a run must not look valid, and no other reason applies
+    /// to it.
     fn empty_window(&self) -> Finding {
         let text = "no request was scheduled inside the measure window".to_string();
         Ok((self.counts.requests == 0).then_some((State::Invalid, text)))
     }
 
-    /// If the server is still working for others or for the previous run, that work competes with this
-    /// run.
+    /// Checks whether the server was busy when the load began. If it was still working for others or for
+    /// the previous run, that work competed with this run.
     fn not_idle(&self) -> Finding {
         let busy = self.facts.began.as_ref().filter(|began| !began.idle);
         Ok(busy.map(|Began { waited_ns, endpoint, seen, .. }| {
@@ -212,7 +212,7 @@ impl Evidence<'_> {
         }))
     }
 
-    /// A hook that failed during the run.
+    /// Checks for hooks that failed during the run.
     fn hook_failed(&self) -> Finding {
         let failed: Vec<&HookRun> = self.facts.hooks.iter().filter(|hook| !hook.is_ok()).collect();
         let Some(first) = failed.first() else { return Ok(None) };
@@ -224,12 +224,13 @@ impl Evidence<'_> {
         Ok(Some((State::Suspect, text)))
     }
 
-    /// Latencies include a network path although the plan declares that there is none.
+    /// Checks whether latencies include a network path although the plan declares that there is none.
     fn not_near(&self) -> Finding {
         Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
 
-    /// Allowed send lateness of a request, in milliseconds: 1 % of the median TTFT, but at least 1 ms.
+    /// Returns the allowed send lateness of a request, in milliseconds: 1 % of the median TTFT, but at
+    /// least 1 ms.
     fn allowed_lateness(&self) -> f64 {
         let ttft = median(self.values(Metric::Ttft).collect());
         ttft.map_or(1.0, |ttft| (ttft / 100.0).max(1.0))
@@ -334,8 +335,8 @@ impl Evidence<'_> {
         }))
     }
 
-    /// Used if the server's responses do not report cached tokens. Its counters cover the whole run and
-    /// all other users, so they never make a run invalid.
+    /// Checks for a warm cache by the server's metrics, if the responses do not report cached tokens.
+    /// The server's counters cover the whole run and all other users, so they never make a run invalid.
     fn warm_by_metrics(&self, limits: Limits) -> Finding {
         let not_told = "the server does not report cached prompt tokens";
         let cached = hits::share(self.samples, self.facts).ok_or(not_told)?;
@@ -355,7 +356,8 @@ impl Evidence<'_> {
         }))
     }
 
-    /// A server that reports one impossible value may also report wrong values that go unnoticed.
+    /// Checks for impossible token counts in the responses. A server that reports one impossible value
+    /// may also report wrong values that go unnoticed.
     fn impossible_usage(&self) -> Finding {
         let completed = || self.members().filter(|row| row.outcome.is_ok());
         let doubts: Vec<&str> = completed().filter_map(Measured::usage_doubt).collect();
@@ -408,7 +410,7 @@ impl Evidence<'_> {
     }
 }
 
-/// Returns the label of an open loop whose server was not observed to keep up.
+/// Returns the label of an open loop whose server was not shown to keep up; `None` if it kept up.
 fn label(saturation: saturation::Evidence) -> Option<Reason> {
     let saturation::Evidence { arrived, seconds, growth, .. } = saturation;
     let (rate, [low, high]) = saturation.completion_rate();
@@ -431,7 +433,7 @@ fn label(saturation: saturation::Evidence) -> Option<Reason> {
 }
 
 /// Returns the state for `count` of `all` if the share is above the plan's limits or, without those,
-/// the limits of METRICS (`defaults`, in percent).
+/// above the limits of `docs/METRICS.md` (`defaults`, in percent).
 fn judge_share(
     (count, all): (usize, usize),
     limits: Limits,

@@ -5,8 +5,8 @@ use crate::rows::{Facts, Measured};
 use super::request::Metric;
 use super::window;
 
-/// Minimum share of their lateness that late requests must have waited for contents for this to be
-/// named as the cause.
+/// Waiting for contents is named as the cause if late requests spent at least this share of their
+/// lateness on it.
 const MOST_OF_IT: f64 = 0.5;
 
 /// Reports that contents came too late, if the requests of the window that were more than `allowed` ms

@@ -9,8 +9,7 @@ pub fn contains(windows: &Windows, instant: u64) -> bool {
     (windows.measure_start_ns..windows.measure_end_ns).contains(&instant)
 }
 
-/// Returns the requests that belong to the measurement: requests that are scheduled inside the
-/// window.
+/// Returns the requests that belong to the measurement: those that are scheduled inside the window.
 pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = &'a Measured> {
     let windows = facts.windows;
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))

@@ -12,13 +12,13 @@
 //!
 //! Intervals and tests of a share use the worth as the number of trials of a binomial distribution (Korn
 //! and Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts
-//! Estimated from Survey Data (1998).
+//! Estimated from Survey Data, 1998).
 
 use super::binomial::{worth_at_least, worth_at_most};
 use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, rising_order, swings, variance};
 use super::student;
 
-/// How a claim is derived from a sample: the constants for the share that may be above a level.
+/// The constants for estimating the worth of a sample, for a claim about the share above a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rule {
     /// Number of batches whose means are compared.
@@ -26,8 +26,8 @@ pub(super) struct Rule {
     /// Constant for the uncertainty of the dependence: the variance is multiplied by 1 + this /
     /// √turnovers.
     pub(crate) unsure: f64,
-    /// Minimum number of swings of the requests in flight in a long window, whose worth is determined by
-    /// its own dependence.
+    /// A window with at least this many swings of the requests in flight is long: its worth is
+    /// determined by its own dependence.
     pub long: u32,
     /// A shorter window is worth at most this many independent requests for each swing.
     pub(crate) per_swing: f64,
@@ -152,7 +152,7 @@ impl Sample {
         if value.is_finite() { value } else { f64::MAX }
     }
 
-    /// Returns whether nine values in ten are equal, not counting the ends.
+    /// Returns whether all values are equal, except for the lowest and the highest twentieth.
     fn is_nearly_constant(&self) -> bool {
         let end = self.rising.len() / 20;
         let inner = self.rising.get(end..self.rising.len() - end).unwrap_or_default();
@@ -251,7 +251,7 @@ pub struct Span {
 /// How many independent requests a sample is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worth {
-    /// The number.
+    /// The equivalent number of independent requests.
     pub requests: f64,
     /// Whether the number is limited by the swings of the queue rather than by the latencies.
     pub(crate) is_bound: bool,

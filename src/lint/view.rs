@@ -251,8 +251,7 @@ impl<'p> SweepView<'p> {
     }
 
     /// Names of the scenarios whose requests share no text, and of the scenarios whose requests share
-    /// some text.
-    /// Scenarios that send recorded prompts without a nonce for every prompt are in neither
+    /// some text. Scenarios that send recorded prompts without a nonce for every prompt are in neither
     /// list, because the text that they share depends on the records.
     pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {

@@ -1,19 +1,20 @@
-//! Whether two arms fail equally often: a test of failure counts that allows for bursts of failures.
+//! Tests whether requests fail equally often on two arms. The test compares failure counts and allows
+//! for bursts of failures.
 //!
 //! The model is quasi-binomial: the counts of both arms have the binomial variance times a dispersion,
 //! which is the same for both arms if they do not differ. The dispersion is the larger of two estimates.
 //! The estimate *inside runs* is based on how failures are distributed within each run
-//! ([`FailureCount`]), weighted by their number. The estimate *between runs* of an arm is Pearson's χ²
-//! over its degrees of freedom; it also captures differences between runs, such as a server that failed
-//! in one repeat of five. The difference divided by its standard error is compared with Student's t,
-//! with the degrees of freedom of the larger estimate. Inside runs, these are counted in batches (with
-//! several runs, at most three for each degree of freedom between runs); between runs, in runs. A single
-//! round provides only the estimate inside runs. The variation between runs is then unknown, and the
-//! result applies to these runs only.
+//! ([`FailureCount`]), with each run weighted by its number of failures. The estimate *between runs* of
+//! an arm is Pearson's χ² over its degrees of freedom; it also captures differences between runs, such as
+//! a server that failed in one repeat of five. The difference divided by its standard error is compared
+//! with Student's t, with the degrees of freedom of the larger estimate. Inside runs, these are counted
+//! in batches (with several runs, at most three for each degree of freedom between runs); between runs,
+//! in runs. A single round provides only the estimate inside runs. The variation between runs is then
+//! unknown, and the result applies to these runs only.
 //!
 //! The interval is by Newcombe (Interval estimation for the difference between independent proportions,
-//! 1998, method 10). It uses the limits of each arm by Korn and Graubard (1998), so 0 failures of n also
-//! has an upper end.
+//! 1998, method 10). It uses the limits of each arm by Korn and Graubard (1998), so the interval for
+//! 0 failures of n also has an upper end.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,7 +104,7 @@ fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     (inside, known, Basis::InsideRuns)
 }
 
-/// All runs of an arm together.
+/// The totals over all runs of an arm.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     requests: f64,

@@ -50,7 +50,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Holm's method and no margin.
+    /// Returns rules with Holm's method and without a margin.
     pub fn seeing(see: f64) -> Rules {
         Rules { see, adjusted: Adjusted::Holm, margin: None, named: true }
     }
@@ -62,7 +62,7 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
     let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
     // Neither method is ever stricter than this level, so both detect the differences that are
-    // detectable here.
+    // detectable at this level.
     let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
     for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());

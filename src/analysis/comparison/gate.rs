@@ -41,8 +41,8 @@ pub struct Missed {
 impl Gate {
     /// Judges all declarations. An arm that fails more requests fails the gate, regardless of the
     /// compared metrics. With a margin, a metric fails the gate if the arm is shown to be worse than the
-    /// margin, and passes if the arm is shown not to be. Without a margin, or for a metric that has
-    /// none, the metric fails the gate if the arm is worse.
+    /// margin, and passes it if the arm is shown not to be worse than the margin. Without a margin, or
+    /// for a metric that has no margin, the metric fails the gate if the arm is worse.
     pub fn of(families: &[Family]) -> Gate {
         let missed: Vec<Missed> = families.iter().flat_map(missed).collect();
         if !missed.is_empty() {
@@ -89,9 +89,9 @@ fn missed(family: &Family) -> Vec<Missed> {
     missed
 }
 
-/// Returns the metrics that are not shown to be within the margin, with the number of repeats that would
-/// suffice; `None` if all metrics are within it. If no metric has a margin, returns the metrics that
-/// could not be tested.
+/// Describes the metrics that are not shown to be within the margin, with the number of repeats that
+/// would suffice; `None` if all metrics are shown to be within it. If no metric has a margin, explains
+/// why nothing could be tested.
 fn undecided(tests: &[&Test]) -> Option<String> {
     let judged = tests.iter().filter_map(|test| Some((*test, test.margin.as_ref()?)));
     let judged: Vec<_> = judged.filter(|(_, margin)| margin.answer != MarginAnswer::NotJudged).collect();
@@ -102,7 +102,7 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     let (first, margin) = open.first()?;
     let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
     let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
-    // The line contains two figures, so each names its subject.
+    // The line contains two numbers of repeats, so each states the metrics to which it applies.
     let repeats = match most.filter(|_| all && open.len() > 1) {
         Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
         Some(most) => format!(" for it, and {most} repeats would suffice for all"),
@@ -120,7 +120,7 @@ fn undecided(tests: &[&Test]) -> Option<String> {
 }
 
 /// Returns a sentence that explains why nothing could be tested; `None` if any test was possible. A gate
-/// that cannot fail is not a gate.
+/// does not pass if nothing could be tested.
 fn untested(tests: &[&Test]) -> Option<String> {
     let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
     let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));

@@ -103,7 +103,8 @@ impl Guardrail {
         self.words = self.worded();
     }
 
-    /// `0 of 2997 against 198 of 3140 failed: higher by 6.3 points [5.4, 7.3]`.
+    /// Describes the outcome: `198 of 3140 failed, compared with 0 of 2997 of the baseline: higher by
+    /// 6.3 points [5.4, 7.3]`.
     fn worded(&self) -> String {
         let (Some(difference), Some(low), Some(high)) = (self.difference, self.low, self.high) else {
             return "n/a: no repeat was measured on both arms".to_owned();

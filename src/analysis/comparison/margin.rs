@@ -91,8 +91,8 @@ impl Worsening {
     }
 }
 
-/// Tests every metric of a family against the margin. `named` lists the metrics that were requested by
-/// name. `needed` returns how many rounds show an effect, given a deviation and the number of rounds
+/// Tests every metric of a family against the margin. `named` states whether the metrics were requested
+/// by name. `needed` returns how many rounds show an effect, given a deviation and the number of rounds
 /// that measured it; without a deviation, it returns the recommended minimum.
 pub(super) fn settle(
     tests: &mut [&mut Test],
@@ -192,7 +192,7 @@ pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     (rounds >= paired::FEWEST).then(|| (margin.ln_1p() / power::detectable(rounds, level)).exp_m1())
 }
 
-/// Returns the direction in which a metric is worse.
+/// Returns 1 if a higher value of the metric is worse, and -1 if a lower value is worse.
 pub(super) fn sign(better: Better) -> f64 {
     if better == Better::Lower { 1.0 } else { -1.0 }
 }
@@ -209,7 +209,7 @@ pub(super) fn limit(test: &Test, margin: f64) -> Option<f64> {
     }
 }
 
-/// `2 %`, `2 points`.
+/// Formats the margin of a metric: `2 %`, or `2 points` for a share.
 fn size(test: &Test, margin: f64) -> String {
     let percent = phrasing::allowed(margin);
     if test.scale == Scale::Log { percent } else { percent.replace('%', "points") }

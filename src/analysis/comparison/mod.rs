@@ -248,9 +248,9 @@ pub struct Comparison {
 /// The values of one metric on both arms, by repeat.
 #[derive(Debug, Clone, Default)]
 pub struct Sides<'a> {
-    /// The baseline's.
+    /// The values of the baseline.
     pub baseline: BTreeMap<u32, &'a RunValue>,
-    /// The arm's.
+    /// The values of the arm.
     pub arm: BTreeMap<u32, &'a RunValue>,
 }
 
@@ -342,12 +342,12 @@ struct Pairs {
     few: [bool; 2],
     /// Differences on the metric's scale, for rounds in which both arms have a value.
     differences: Vec<f64>,
-    /// How many other rounds lack a value, and the first reason. These rounds and those in the next
-    /// field are not excluded: a slow run has fewer requests, so the remaining rounds would favor the
+    /// How many other rounds lack a value, and the first reason. The metric is not tested on the
+    /// remaining rounds, because a slow run has fewer requests, so the remaining rounds would favor the
     /// slower arm.
     missing: Option<(usize, String)>,
-    /// Number of rounds in which a value lies among failures. Excluding them would favor the arm that
-    /// fails.
+    /// Number of rounds in which a value lies among failures. Excluding these rounds would favor the arm
+    /// whose requests fail.
     failed: usize,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn of(test: &Test, see: f64) -> String {
     }
 }
 
-/// `slower by 3.1 %`, `higher by 0.4 points`.
+/// Describes a difference: `slower by 3.1 %`, `higher by 0.4 points`.
 pub(super) fn moved(test: &Test, difference: f64) -> String {
     let is_time = metric::find(test.name.key).is_some_and(|metric| metric.unit == Unit::Millis);
     let word = match (is_time, difference > 0.0) {
@@ -47,7 +47,7 @@ pub(super) fn moved(test: &Test, difference: f64) -> String {
     format!("{word} by {}", size(test, by, ""))
 }
 
-/// The smallest difference that would have been detected. For runs that differ widely it is a factor,
+/// Formats the smallest difference that would have been detected. For runs that differ widely it is a factor,
 /// and a factor above a thousand is not stated exactly. Differences below a thousandth of a percent
 /// are not stated exactly either.
 fn seen(test: &Test, least: f64) -> String {
@@ -60,7 +60,8 @@ fn seen(test: &Test, least: f64) -> String {
     }
 }
 
-/// The size of a difference: a percentage for a ratio, points for shares.
+/// Formats the size of a difference: a percentage for a ratio, points for shares. `before` precedes the
+/// number.
 pub(super) fn size(test: &Test, by: f64, before: &str) -> String {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.scale, unit) {
@@ -70,22 +71,22 @@ pub(super) fn size(test: &Test, by: f64, before: &str) -> String {
     }
 }
 
-/// `3.1 %`, `0.042 %`, `140 %`.
+/// Formats a share as a percentage: `3.1 %`, `0.042 %`, `140 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
 
-/// A share as the user wrote it, without spurious digits: `2 %`, `0.5 %`.
+/// Formats a share as the user wrote it, without spurious digits: `2 %`, `0.5 %`.
 pub fn allowed(share: f64) -> String {
     format!("{} %", Trimmed(share * 100.0))
 }
 
-/// A difference of shares in points: `6.3`, `-0.12`.
+/// Formats a difference of shares in points: `6.3`, `-0.12`.
 pub(super) fn points(share: f64) -> String {
     short(share * 100.0)
 }
 
-/// A number without meaningless digits: `5`, `2.5`.
+/// A number that is displayed without meaningless digits: `5`, `2.5`.
 struct Trimmed(f64);
 
 impl fmt::Display for Trimmed {

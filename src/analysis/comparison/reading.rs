@@ -1,5 +1,5 @@
-//! The value of a metric in one run, as used in a comparison: a number, worse than all numbers, or
-//! missing.
+//! The value of a metric in one run, as used in a comparison. It is a number, or is worse than all
+//! numbers, or is missing.
 
 use serde::{Deserialize, Serialize};
 

@@ -20,13 +20,13 @@ pub struct SequenceLook {
 }
 
 impl SequenceLook {
-    /// `group-sequential, look 5 of 12`.
+    /// Describes the look: `group-sequential, look 5 of 12`.
     pub fn words(&self) -> String {
         format!("group-sequential, look {} of {}", self.round, self.at_most)
     }
 
-    /// Returns the level of the plain test after this many rounds for which the whole sequence is tested
-    /// at `level`.
+    /// Returns the level that the plain test after this many rounds must use so that the whole sequence
+    /// is tested at `level`.
     pub(super) fn nominal(&self, rounds: usize, level: f64) -> f64 {
         looks(self.at_most).nominal(rounds, level)
     }

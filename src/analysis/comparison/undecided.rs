@@ -1,9 +1,9 @@
 //! Finds the metrics of a cell that more rounds may still decide, for cells whose rounds may stop
 //! early.
 //!
-//! The test uses the level divided by the number of tests of the declaration: a result shown at that
-//! level is also shown by Holm's method, whatever the results of the other cells, so stopping depends
-//! only on the cell's own rounds.
+//! The test uses the level divided by the number of tests of the declaration. A result shown at that
+//! level is also shown by Holm's method, whatever the results of the other cells. Stopping therefore
+//! depends only on the cell's own rounds.
 
 use super::margin::{self, TWO_SIDED, sign};
 use super::{Found, Test};

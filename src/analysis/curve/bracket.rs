@@ -15,10 +15,11 @@ pub struct Judged {
     pub load: f64,
     /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and if no run counts.
     pub arrived_rate: Option<f64>,
-    /// Whether it serves its arrivals within the objective's latencies; `None` if it has no valid run.
+    /// Whether the server serves the arrivals within the objective's latencies; `None` if the rung has
+    /// no valid run.
     pub serves: Option<Answer>,
-    /// Whether its tokens cost no more than the objective allows; `None` if the objective sets no cost
-    /// limit. Cost falls as load rises.
+    /// Whether the rung's tokens cost no more than the objective allows; `None` if the objective sets no
+    /// cost limit. Cost falls as load rises.
     pub cost: Option<Answer>,
 }
 

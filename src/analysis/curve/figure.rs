@@ -108,8 +108,8 @@ impl Figure {
 }
 
 impl Ordinate {
-    /// Returns the objective's limit on it if it is a latency; `None` if the objective does not limit
-    /// it.
+    /// Returns the objective's limit on this figure; `None` if the figure is not a percentile of a
+    /// latency, or if the objective does not limit it.
     pub fn limit(&self, slo: &Slo) -> Option<Nanos> {
         let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
         let of = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
@@ -118,7 +118,7 @@ impl Ordinate {
         limits.get(&self.percentile?).copied()
     }
 
-    /// Returns the figure of that name.
+    /// Returns the figure of that name; `None` if there is none.
     pub fn named(name: &str) -> Option<&'static Ordinate> {
         FIGURES.iter().chain(&FURTHER).find(|reading| reading.name == name)
     }
@@ -190,8 +190,8 @@ impl Ordinate {
     }
 }
 
-/// This figure is computed from two percentiles of the gaps, so it has the same attributes: an interval,
-/// and a mark if there are few gaps.
+/// The ratio of two percentiles of the gaps between tokens. Like a percentile, it has an interval, and a
+/// mark if there are few gaps.
 const JITTER: &str = "jitter_ratio";
 
 fn jitter(run: &Run) -> Option<Figure> {
@@ -204,7 +204,7 @@ fn jitter(run: &Run) -> Option<Figure> {
     Some(Figure { value: metrics.jitter_ratio?, ends: ends(), pair: None, few_samples })
 }
 
-/// Computes a figure over the repeats of a rung; `None` without runs, and if one of them lacks the
+/// Computes a figure over the repeats of a rung; `None` without runs, or if one of them lacks the
 /// figure, because a mean over the others would favor the better runs.
 pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     let read: Vec<Figure> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;

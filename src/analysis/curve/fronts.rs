@@ -99,7 +99,8 @@ impl Front {
         self.less
     }
 
-    /// Two figures for which more is better.
+    /// Returns the two figures of a rung, negated if less is better, so that more is better for both;
+    /// NaN if the rung has no figures that count.
     fn point(&self, rung: &Rung) -> (f64, f64) {
         let turned = |value: f64, less: bool| if less { -value } else { value };
         match self.values(rung) {

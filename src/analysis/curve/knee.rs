@@ -1,4 +1,4 @@
-//! Where a curve bends: the load beyond which the gain in throughput no longer justifies the additional
+//! Finds where a curve bends: the load beyond which the gain in throughput no longer justifies the additional
 //! latency.
 //!
 //! In open loops, this is the load with the most *power*, which is throughput divided by latency
@@ -11,7 +11,7 @@
 //! in flight is at most N / R₀, and the throughput of many is at most X_max, so N* = X_max × R₀. R₀ is
 //! the latency at the lightest load, and X_max is the highest throughput. This requires that the curve
 //! is flat at its end; otherwise it has not bent yet.
-
+//!
 //! With repeats, the knee has an interval. In open loops, it is based on the loads whose power is not
 //! shown to be less than the power of the best load (Gupta, "On some multiple decision rules", 1965;
 //! Welch's t on logarithms, 5 % split over the loads). The interval extends from the load below the
@@ -74,7 +74,7 @@ pub enum Knee {
         load: f64,
         /// The adjacent loads of the ladder.
         between: (f64, f64),
-        /// The range in which it may lie.
+        /// The range in which the knee may lie.
         range: Range,
     },
     /// The curve still rises at its last load: throughput grows by this share from the second-to-last

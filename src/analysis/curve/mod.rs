@@ -80,7 +80,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Returns whether both serve the same workload: the same model and scenario, with the same values
+    /// Returns whether both series serve the same workload: the same model and scenario, with the same values
     /// on further axes, which apply to requests. Only curves of the same workload are comparable.
     pub(crate) fn serves_as(&self, other: &Series) -> bool {
         (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
@@ -141,8 +141,8 @@ impl Curve<'_> {
         }
     }
 
-    /// Returns up to which load the objective holds; `None` without an objective, and if nothing is
-    /// known at any load.
+    /// Returns the two loads between which the highest load that meets the objective lies; `None`
+    /// without an objective, or if nothing is known at any load.
     pub fn bracket(&self) -> Option<Bracket> {
         let rungs: Vec<Judged> = self.rungs.iter().filter_map(Rung::judged).collect();
         rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))

@@ -59,10 +59,10 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// Excludes the repeats with a pause or a burst of errors if fewer than half of the repeats have
-    /// one, because it is then not the server's behavior at this load. Half refers to all measured
-    /// repeats, including invalid ones, which also show whether there was a pause. Repeats that were
-    /// given up do not count, because they show nothing.
+    /// Excludes the repeats with a pause or a burst of errors if fewer than half of the repeats have one,
+    /// because such an event is then not the server's behavior at this load. The share is taken of all
+    /// measured repeats, including invalid ones, which also show whether there was a pause. Repeats that
+    /// were given up do not count, because they show nothing.
     pub(super) fn exclude_exceptions(&mut self) {
         let all = self.runs.len() + self.left_out.len();
         let measured = || self.runs.iter().chain(&self.left_out);
@@ -98,8 +98,8 @@ impl<'a> Rung<'a> {
         Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
     }
 
-    /// Returns whether the server keeps up with the load and meets the limits of the objective that are
-    /// `meant`; `None` if no run provides evidence.
+    /// Returns whether the server keeps up with the load and meets the limits of the objective that
+    /// `meant` selects; `None` if no run provides evidence.
     pub fn serves(&self, meant: impl Fn(&Limit) -> bool) -> Option<Answer> {
         if self.has_failed() || self.is_rejected() || self.is_saturated() {
             return Some(Answer::Misses);
@@ -122,14 +122,14 @@ impl<'a> Rung<'a> {
         saturation::Evidence::together(&self.runs.iter().filter_map(|run| run.saturation).collect::<Vec<_>>())
     }
 
-    /// Returns whether the server kept up with the arrivals; `None` in closed loops, and without runs.
+    /// Returns whether the server kept up with the arrivals; `None` in closed loops, or without runs.
     pub fn state(&self) -> Option<Saturation> {
         let is_open = self.runs.iter().any(|run| run.labels.qps.is_some());
         self.saturation().map(|evidence| evidence.state()).or(is_open.then_some(Saturation::NotShown))
     }
 
     /// Returns the window in seconds that would show whether the server kept up; `None` in closed loops,
-    /// and without arrivals.
+    /// or without arrivals.
     pub fn window_to_keep_up(&self) -> Option<f64> {
         undecided::keeps_up(&self.saturation()?)
     }
@@ -139,7 +139,7 @@ impl<'a> Rung<'a> {
         self.state() == Some(Saturation::Saturated)
     }
 
-    /// Returns whether it counts for knees, fronts and capacity: it must have runs and, in open loops,
+    /// Returns whether the rung counts for knees, fronts and capacity: it must have runs and, in open loops,
     /// the server must be shown to have kept up.
     pub fn counts(&self) -> bool {
         !self.runs.is_empty() && self.state().is_none_or(|state| state == Saturation::KeptUp)
@@ -209,7 +209,8 @@ impl<'a> Rung<'a> {
         (runs().map(|run| run.metrics.counts.failed).sum(), runs().map(|run| run.metrics.counts.requests).sum())
     }
 
-    /// Returns one of the [`super::FIGURES`] over its runs; `None` if no run has it.
+    /// Returns one of the [`super::FIGURES`] over the rung's runs; `None` if one of the runs lacks it,
+    /// or if there are no runs.
     pub fn figure(&self, reading: &Ordinate) -> Option<Figure> {
         figure::over(&self.runs, reading)
     }
@@ -220,8 +221,8 @@ impl<'a> Rung<'a> {
         figure::at_least(&self.runs, reading)
     }
 
-    /// Returns the output tokens of a completed request, averaged over its runs; `None` if no count is
-    /// available.
+    /// Returns the output tokens of a completed request, averaged over its runs; `None` if a run
+    /// has no token count.
     pub fn output_tokens(&self) -> Option<f64> {
         let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)

@@ -9,7 +9,7 @@ use crate::analysis::roofline::Prediction;
 /// A symptom and its usual meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symptom {
-    /// Its name in files.
+    /// The symptom's name in files.
     pub key: &'static str,
     /// The observation.
     pub title: &'static str,
@@ -26,11 +26,11 @@ pub struct Symptom {
 /// The result of looking for a symptom.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It is present in each of these places.
+    /// The symptom is present in each of these places.
     Seen(Vec<Evidence>),
-    /// It was checked and is absent.
+    /// The symptom was checked, and is absent or not shown; contains a description of the figures.
     NotSeen(String),
-    /// It could not be checked; contains what is missing.
+    /// The symptom could not be checked; contains a description of the missing data.
     NotChecked(String),
 }
 
@@ -52,7 +52,7 @@ pub struct Diagnosis {
     pub finding: Finding,
 }
 
-/// A run and the upper bound set by memory bandwidth alone.
+/// A run, and the upper bound on its decode speed that follows from memory bandwidth alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Predicted<'a> {
     /// The run.
@@ -89,13 +89,14 @@ pub struct Twins<'a> {
 pub struct Evident<'a> {
     /// Curves of the plan.
     pub curves: &'a [Curve<'a>],
-    /// Runs with a bound.
+    /// Runs for which a bound is known.
     pub predicted: &'a [Predicted<'a>],
     /// The reasons why other runs have no bound, each listed once.
     pub unpredicted: &'a [String],
     /// Warm runs with their cold twins.
     pub twins: &'a [Twins<'a>],
-    /// Maximum time per token allowed by the plan's objective, in milliseconds.
+    /// Maximum time per token that the plan's objective allows, in milliseconds; `None` if it sets no
+    /// such limit.
     pub token_limit_ms: Option<f64>,
     /// Maximum number of running requests per server, as declared in the plan, by full run id.
     pub batch_limits: &'a [(String, f64)],

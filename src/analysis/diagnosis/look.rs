@@ -1,11 +1,11 @@
-//! Common parts of all checks: evidence of runs, and the names of runs and loads in it.
+//! Helpers that all checks share. They create evidence, and name runs and loads in it.
 
 use crate::analysis::curve::{Curve, Run, Rung};
 
 use super::evidence::{Evidence, Evident, Finding};
 use super::shown::{BY_CHANCE, Growth, Looked};
 
-/// Looks for one symptom.
+/// A function that looks for one symptom.
 pub(super) type Look = fn(&Evident) -> Finding;
 
 pub(super) fn evidence(runs: &[&Run], text: String) -> Evidence {
@@ -27,7 +27,8 @@ pub(super) fn short<'a>(run: &'a Run<'a>) -> &'a str {
     run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
 }
 
-/// Returns the average number of the client's requests in flight over the window.
+/// Returns the average number of the client's requests in flight over the window; infinite if it is
+/// unknown.
 pub(super) fn in_flight(run: &Run) -> f64 {
     run.metrics.flow.achieved_concurrency.unwrap_or(f64::INFINITY)
 }

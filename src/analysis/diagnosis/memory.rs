@@ -4,8 +4,8 @@ use crate::analysis::curve::Run;
 
 use super::scraped::figure;
 
-/// If memory moves data for less than the first share of the time, it does not limit decoding; from the
-/// second share on, it does. Both thresholds are chosen, not measured.
+/// If memory moves data for less than the share `IDLE` of the time, it does not limit decoding; from the
+/// share `BUSY` on, it does. Both thresholds are chosen, not measured.
 const IDLE: f64 = 0.3;
 const BUSY: f64 = 0.6;
 
@@ -21,7 +21,7 @@ pub(super) fn clause(run: &Run) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the clause for decoding far below the bandwidth bound, with what it implies about the cause.
+/// Returns the clause for decoding far below the bandwidth bound, with the conclusion about the cause.
 pub(super) fn beside_overhead(run: &Run) -> String {
     let says = match busy(run) {
         Some(share) if share < IDLE => ", which confirms that its bandwidth is not the limit",

@@ -22,8 +22,8 @@ impl Names {
         Names { has_models: models.len() > 1 }
     }
 
-    /// Model (if there are several), endpoint, scenario and the values of further axes: the parts that
-    /// distinguish a run from others with the same load.
+    /// Returns the name of a run: model (if there are several), endpoint, scenario and the values of
+    /// further axes. These parts distinguish the run from others with the same load.
     pub(super) fn run(&self, run: &Run) -> String {
         let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
         format!(
@@ -34,7 +34,7 @@ impl Names {
         )
     }
 
-    /// A server: its endpoint, prefixed by the model if there are several.
+    /// Returns the name of a server: its endpoint, prefixed by the model if there are several models.
     pub(super) fn server(&self, endpoint: &str, model: &str) -> String {
         if self.has_models { format!("{model} · {endpoint}") } else { endpoint.to_owned() }
     }

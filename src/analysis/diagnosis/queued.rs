@@ -2,8 +2,8 @@
 
 use crate::analysis::curve::Rung;
 
-/// Minimum factor by which the time in the queue has grown, and the minimum time in the queue after
-/// the growth, in milliseconds.
+/// The queue confirms a symptom if the mean time in it has grown by at least the factor `GROWN`, to at
+/// least `LEAST_MS` milliseconds.
 const GROWN: f64 = 2.0;
 const LEAST_MS: f64 = 1.0;
 
@@ -18,7 +18,8 @@ pub(super) fn clause(light: &Rung, heavy: &Rung) -> Option<String> {
     Some(format!("; the mean time in the server's own queue goes from {before:.1} to {after:.1} ms, {confirms}"))
 }
 
-/// Returns the mean of the runs' means.
+/// Returns the mean time in the queue, in milliseconds, averaged over the runs; `None` if a run lacks
+/// it.
 fn queue_ms(rung: &Rung) -> Option<f64> {
     let means = rung.runs.iter().map(|run| run.metrics.wholes.iter().find_map(|whole| whole.part_ms("queue")));
     let means: Vec<f64> = means.collect::<Option<_>>()?;

@@ -12,12 +12,12 @@ use super::shown::{Looked, found};
 // Limits without a cited source are chosen, not measured: no run of a server with a known cause supports
 // them.
 
-/// A part of a latency counts as its cause if the part is at least this share of it and takes at least this
-/// many milliseconds.
+/// A part of a latency counts as its cause if the part is at least the share `SHARE` of the latency and
+/// takes at least `LEAST_MS` milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
-/// The KV cache is nearly full if its mean utilization over the window is at least the first share, or its
-/// maximum reached the second share.
+/// The KV cache is nearly full if its mean utilization over the window is at least `KV_MEAN`, or if its
+/// maximum is at least `KV_FULL`.
 const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
 /// Counters are interpolated at the borders of the window, so less than half an event counts as zero.
@@ -92,7 +92,7 @@ fn whole<'r>(run: &'r Run) -> Option<&'r Whole> {
     named("ttft").or_else(|| named("e2e")).filter(|whole| whole.mean_ms > 0.0)
 }
 
-/// Returns `; 12.1 requests wait`; empty if unknown.
+/// Returns a figure as a clause, such as `; 12.1 requests wait`; empty if the figure is unknown.
 fn clause(run: &Run, name: &str, said: impl Fn(f64) -> String) -> String {
     figure(run, name).map(|value| format!("; {}", said(value))).unwrap_or_default()
 }

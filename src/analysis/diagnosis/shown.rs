@@ -1,4 +1,4 @@
-//! Whether a symptom is shown by the figures, or may be due to chance.
+//! Determines whether the figures show a symptom, or whether it may be due to chance.
 
 use crate::analysis::Estimate;
 use crate::analysis::curve::Figure;
@@ -7,12 +7,12 @@ use super::evidence::{Evidence, Finding};
 
 /// The result of checking one place.
 pub(super) enum Looked {
-    /// It is present.
+    /// The symptom is present.
     Seen(Evidence),
-    /// The figures suggest it, but only within their intervals or not in all repeats. Contains a
+    /// The figures suggest the symptom, but only within their intervals or not in all repeats. Contains a
     /// sentence with the figures and the reason.
     NotShown(String),
-    /// It is absent.
+    /// The symptom is absent.
     Absent,
 }
 
@@ -25,11 +25,11 @@ pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals overlap
 /// Whether a figure has grown from one load to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// It has grown beyond the intervals of both values.
+    /// The figure has grown beyond the intervals of both values.
     Shown,
-    /// It has grown by the factor, but the intervals overlap or are missing.
+    /// The figure has grown by the factor, but the intervals overlap or are missing.
     NotShown,
-    /// It has grown by less than the factor.
+    /// The figure has grown by less than the factor.
     No,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Growth {
 pub(super) struct Ranged {
     /// The value.
     pub(super) value: f64,
-    /// Lower and upper end.
+    /// Lower and upper end of the interval; `None` if there is no interval.
     pub(super) ends: Option<[f64; 2]>,
 }
 
@@ -58,12 +58,12 @@ impl Ranged {
         Some(Ranged { value: estimate.exact()?, ends })
     }
 
-    /// Returns whether even its lower end is above a limit.
+    /// Returns whether even the lower end of the interval is above a limit; false without an interval.
     pub(super) fn is_above(self, limit: f64) -> bool {
         self.ends.is_some_and(|[low, _]| low > limit)
     }
 
-    /// Returns whether even its upper end is below a limit.
+    /// Returns whether even the upper end of the interval is below a limit; false without an interval.
     pub(super) fn is_below(self, limit: f64) -> bool {
         self.ends.is_some_and(|[_, high]| high < limit)
     }
@@ -99,7 +99,7 @@ pub(super) fn both(first: Growth, second: Growth) -> Growth {
     }
 }
 
-/// Combines the results of several places and lists every place where the symptom is present. If it is
+/// Combines the results of several places and lists every place where the symptom is present. If the symptom is
 /// shown nowhere but may be present, the finding reports that.
 pub(super) fn found(
     looked: impl Iterator<Item = Option<Looked>>,

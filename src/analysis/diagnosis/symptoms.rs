@@ -17,14 +17,14 @@ const FEW: f64 = 2.0;
 /// Minimum number of requests in flight of a load that is compared with single-request runs, and the
 /// minimum ratio between the two.
 const HEAVIER: f64 = 2.0;
-/// Minimum factor by which a figure has grown.
+/// A figure has grown if it is larger by at least this factor.
 const GROWN: f64 = 1.5;
-/// Two figures are about equal up to this factor.
+/// Two figures are about equal if they differ by less than this factor.
 const EQUAL: f64 = 1.1;
 /// Ratio of measured to predicted speed below which decoding is far from the bound.
 const FAR: f64 = 0.3;
 
-/// Returns its median with its interval.
+/// Returns the median TTFT of a run with its interval; `None` if it is unknown or 0.
 fn ttft(run: &Run) -> Option<Ranged> {
     Ranged::of_estimate(&run.metrics.ttft.percentile(Percentile::P50)).filter(|found| found.value > 0.0)
 }
@@ -124,8 +124,8 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-/// Returns whether a rung has enough more requests in flight than `light` to conclude that TPOT is
-/// already high with one request in flight.
+/// Returns whether a rung has so many more requests in flight than `light` that a comparison shows
+/// whether TPOT is already high with one request in flight.
 fn is_heavier(rung: &Rung, light: &Run) -> bool {
     let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);
     crowd.is_finite() && crowd >= HEAVIER && crowd >= HEAVIER * in_flight(light)

@@ -22,21 +22,21 @@ use crate::units::Nanos;
 use super::histogram::Histogram;
 
 /// Minimum number of requests with a gap above a level that is needed to determine how similar these
-/// gaps are. With fewer such requests, the gaps count no more than the requests.
+/// gaps are. With fewer such requests, the effective number of gaps is at most the number of requests.
 const FEWEST_ABOVE: u64 = 10;
 
 /// Sums over requests for one level.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Level {
-    /// Gaps above it.
+    /// Number of gaps above the level.
     above: u64,
-    /// Requests with a gap above it.
+    /// Number of requests with a gap above the level.
     requests: u64,
-    /// Sum of the squares of each request's gaps above it.
+    /// Sum over requests of the squared number of gaps above the level.
     squares: f64,
-    /// Sum of each request's gaps above it × all gaps of the request.
+    /// Sum over requests of the number of gaps above the level × the number of all gaps of the request.
     cross: f64,
-    /// Gaps above it in each block.
+    /// Number of gaps above the level in each block.
     of_block: Vec<f64>,
 }
 
@@ -58,10 +58,10 @@ pub(super) struct Clusters {
     gaps: u64,
     /// Sum of the squares of each request's number of gaps.
     squares: f64,
-    /// Gaps in each block.
+    /// Number of gaps in each block.
     of_block: Vec<f64>,
-    /// The sum of the indices of their buckets. These behave like logarithms, so a single long gap does
-    /// not dominate a block.
+    /// For each block: the sum of the bucket indices of its gaps. Indices behave like logarithms, so a
+    /// single long gap does not dominate a block.
     buckets: Vec<f64>,
     /// For the current request: its gaps by the number of levels that they exceed, its gaps above each
     /// limit, and the sum of their bucket indices.
@@ -71,7 +71,7 @@ pub(super) struct Clusters {
 }
 
 impl Clusters {
-    /// Creates it for a run whose gaps are distributed like `histogram`; `limits` contains the limits
+    /// Creates empty counts for a run whose gaps are distributed like `histogram`; `limits` contains the limits
     /// for which evidence will be requested.
     pub(super) fn new(
         rows: &[Measured],
@@ -160,7 +160,7 @@ impl Clusters {
     pub(super) fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
         let allowed = 1.0 - quantile::share(percentile);
         let course = self.course();
-        // If all gaps are alike, they cannot swing.
+        // If the gaps are alike in all blocks, they cannot swing.
         let swings = if variance(&course) > 0.0 { swings(&course) } else { u32::MAX };
         if self.gaps == 0 || !worth::is_long_enough(allowed, self.turns, swings) {
             return None;
@@ -222,7 +222,8 @@ impl Clusters {
         Some((variance * gaps / (share * (1.0 - share))).max(1.0))
     }
 
-    /// Returns the design effect computed from blocks of requests, which may depend on earlier blocks.
+    /// Returns the design effect of a level, computed from blocks of requests, which may depend on
+    /// earlier blocks.
     fn serial_effect(&self, level: &Level, batches: usize) -> f64 {
         let gaps = self.gaps as f64;
         let share = level.above as f64 / gaps;

@@ -26,11 +26,11 @@ fn shift(value: u64) -> u32 {
 /// The contents of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bucket {
-    /// Its index among the buckets.
+    /// The index of the bucket.
     pub bucket: usize,
     /// Number of values in lower buckets.
     pub before: u64,
-    /// Number of values in it.
+    /// Number of values in the bucket.
     pub count: u64,
     /// Its smallest value.
     pub least: u64,
@@ -58,7 +58,7 @@ impl Counting {
         *most = (*most).max(value);
     }
 
-    /// Finishes after all values.
+    /// Returns the histogram after all values have been added.
     pub(super) fn finish(self) -> Histogram {
         let mut before = 0;
         let filled = self.buckets.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);

@@ -124,10 +124,10 @@ pub struct Gaps {
     /// ITL in milliseconds, over all gaps pooled. Effective numbers and intervals are computed by
     /// request.
     pub itl: Summary,
-    /// p99(ITL) / p50(ITL); null if either is null or p50 is 0.
+    /// p99(ITL) / p50(ITL); `None` if either is unknown or p50 is 0.
     pub jitter: Option<f64>,
-    /// Interval of the jitter ratio, computed from the ends of the intervals of p99 and p50. Null if the
-    /// ratio is null or if one of these intervals is missing.
+    /// Interval of the jitter ratio, computed from the ends of the intervals of p99 and p50. `None` if the
+    /// ratio is `None` or if one of these intervals is missing.
     pub(crate) jitter_interval: Option<Interval>,
     clusters: Clusters,
 }
@@ -138,8 +138,7 @@ impl Gaps {
         Gaps::of_part(run, facts, events, Queue::of(run.rows(), facts).turns)
     }
 
-    /// Makes the second pass over some requests of a run; `turns` counts the turns of the whole run's
-    /// queue.
+    /// Makes the second pass over some requests of a run; `turns` describes the queue of the whole run.
     pub fn of_part<R: Replay + ?Sized>(
         run: &R,
         facts: &Facts,

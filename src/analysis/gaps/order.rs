@@ -8,15 +8,15 @@ use super::histogram::{self, Bucket, Histogram};
 /// The values of one bucket, in the smallest exact form.
 #[derive(Debug)]
 enum Kept {
-    /// All equal.
+    /// All values are equal, so none is stored.
     One,
-    /// The frequency of each possible value, used if the bucket contains more values than it is wide.
+    /// The frequency of each possible value, used if the bucket contains more values than its width.
     Counts(Vec<u64>),
     /// Every value.
     Values(Vec<u64>),
 }
 
-/// The values at some ranks.
+/// The values at the requested ranks.
 #[derive(Debug)]
 pub(super) struct Order {
     buckets: BTreeMap<usize, (Bucket, Kept)>,
@@ -47,7 +47,7 @@ impl Order {
         }
     }
 
-    /// Finishes after all values.
+    /// Sorts the stored values after all values have been added.
     pub(super) fn finish(&mut self) {
         for (_, kept) in self.buckets.values_mut() {
             if let Kept::Values(values) = kept {

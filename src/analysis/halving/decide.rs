@@ -51,7 +51,8 @@ struct Halving<'q> {
     again: usize,
     /// The configurations of this rung.
     alive: Vec<usize>,
-    /// Configurations that were indistinguishable from these, but for which there was no time.
+    /// Configurations that were indistinguishable from those in `alive`, but for which the budget left
+    /// no time.
     unaffordable: Vec<usize>,
 }
 
@@ -61,7 +62,7 @@ impl<'q> Halving<'q> {
         &self.seen[..self.at]
     }
 
-    /// Advances to the next run if it is a run of one of these configurations in this rung.
+    /// Returns the next run and advances past it, if it is a run of this configuration in this rung.
     fn take(&mut self, configuration: usize, rung: usize) -> Option<&'q Seen> {
         let run = self.seen.get(self.at).filter(|run| run.configuration == configuration && run.rung == rung)?;
         self.at += 1;
@@ -92,13 +93,14 @@ impl<'q> Halving<'q> {
     }
 
     /// Returns whether a run without evidence is repeated: the maximum is not reached, and time remains
-    /// for this many other runs of the rung. The server for the run is still running.
+    /// for this many other runs of the rung. The repeat needs no server start, because the server is
+    /// still running.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left
     }
 
-    /// Returns how long a server takes to start, and how much of the budget is left, in seconds.
+    /// Returns how long a server takes to start on average, and how much of the budget is left, in seconds.
     fn time(&self) -> (f64, f64) {
         let starts: Vec<f64> = self.so_far().iter().filter_map(|run| run.start).collect();
         let all = starts.iter().sum::<f64>();

@@ -5,7 +5,7 @@
 //! third advances to runs three times as long, and so on. No configuration is eliminated by chance
 //! alone: if its interval overlaps with that of the last configuration that advances, it advances too,
 //! and the budget bounds the cost. A configuration that can be at most about 3 % better than the best
-//! estimate does not get a longer run. All measurements count until the end.
+//! estimate does not get a longer run. The measurements of all rungs count until the end.
 //!
 //! A run that the client spoiled provides no evidence on its configuration, so it is repeated; a
 //! configuration that remains unknown is reported as such. With an objective, a configuration that is

@@ -35,13 +35,14 @@ pub enum Says {
 pub enum Meets {
     /// There is no objective.
     NotAsked,
-    /// It is shown to meet it.
+    /// The configuration is shown to meet the objective.
     Shown,
-    /// It was observed to meet it, but this is not shown.
+    /// The configuration was observed to meet the objective, but this is not shown.
     Seems,
-    /// It was observed to miss it, or there was no observation; neither meeting nor missing is shown.
+    /// The configuration was observed to miss the objective, or there was no observation; neither
+    /// meeting nor missing is shown.
     SeemsNot,
-    /// It is shown to miss it.
+    /// The configuration is shown to miss the objective.
     Misses,
 }
 
@@ -127,15 +128,15 @@ pub struct Outcome {
     pub unaffordable: Vec<usize>,
     /// Configurations without evidence: the client spoiled their runs.
     pub unknown: Vec<usize>,
-    /// Why it ended.
+    /// Why the search ended.
     pub end: End,
 }
 
-/// Why it ended.
+/// Why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum End {
-    /// One is better than all others.
+    /// One configuration is better than all others.
     Best,
     /// Even the longest runs do not distinguish some of the configurations, or some configurations
     /// are unknown.

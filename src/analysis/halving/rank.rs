@@ -8,10 +8,10 @@ const LEAST: f64 = 0.01;
 /// Configurations that differ by less than this share count as alike, so no longer runs are made to
 /// distinguish them.
 const ALIKE: f64 = 0.03;
-/// Standard deviations from the mean to the end of a 95 % interval.
+/// Number of standard deviations from the mean to either end of a 95 % interval.
 const WIDE: f64 = 1.96;
-/// Standard deviations beyond which 10 % of a normal distribution lie. A configuration that is less
-/// likely than this to be better gets no longer run.
+/// Number of standard deviations above the mean beyond which 10 % of a normal distribution lie. A
+/// configuration that is less likely than this to be better gets no longer run.
 const LIKELY: f64 = 1.282;
 
 /// The combined evidence of runs on a configuration.

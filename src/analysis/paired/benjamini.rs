@@ -1,6 +1,6 @@
-//! Several tests at once, by the method of Benjamini and Hochberg (Controlling the False Discovery Rate,
-//! 1995): on average, the share of false findings is at most the level. It finds more than Holm's
-//! method, but some of many findings are false, so it is meant for exploration.
+//! Adjusts the p-values of several tests by the method of Benjamini and Hochberg (Controlling the False
+//! Discovery Rate, 1995): on average, the share of false findings is at most the level. It finds more
+//! than Holm's method, but some of many findings are false, so it is meant for exploration.
 
 /// Returns adjusted p-values, in their order, each of which can be compared with the level individually.
 /// The i-th smallest of m p-values is multiplied by m / i and never exceeds the next one. Valid for

@@ -1,5 +1,5 @@
-//! Several tests at once, by Holm's method: the chance of any false finding among all tests is at most
-//! the level.
+//! Adjusts the p-values of several tests by Holm's method: the chance of any false finding among all
+//! tests is at most the level.
 
 /// Returns adjusted p-values, in their order, each of which can be compared with the level individually.
 /// By Holm (1979), the i-th smallest of m p-values is multiplied by m − i + 1 and is never below the

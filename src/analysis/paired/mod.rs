@@ -24,7 +24,7 @@ pub struct PairedT {
     pub n: usize,
     /// Mean difference.
     pub mean: f64,
-    /// Standard deviation of the differences, divided by n − 1.
+    /// Standard deviation of the differences, with divisor n − 1.
     pub sd: f64,
     /// Two-sided p-value.
     pub p: f64,
@@ -34,8 +34,8 @@ pub struct PairedT {
     pub high: f64,
 }
 
-/// Computes the paired t test of differences around zero; `None` for fewer than two differences, or if
-/// they are all equal, because then there is no random variation.
+/// Tests by a paired t test whether the mean of the differences is zero; `None` for fewer than two
+/// differences, or if they are all equal, because then there is no random variation.
 pub fn t_test(differences: &[f64]) -> Option<PairedT> {
     let (mean, sd) = moments(differences).filter(|(mean, sd)| *sd > mean.abs() * 1e-12)?;
     let n = differences.len();

@@ -1,5 +1,6 @@
-//! Wilcoxon's signed-rank test, for readers who do not trust normal differences. Zeros are dropped
-//! (Wilcoxon's own rule), ties share their mean rank.
+//! Wilcoxon's signed-rank test, for readers who do not trust the assumption that differences are
+//! normally distributed. Differences of 0 are dropped (Wilcoxon's own rule), and tied differences share
+//! their mean rank.
 
 use crate::analysis::student;
 
@@ -12,7 +13,7 @@ const MOST_EXACT: usize = 25;
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SignedRank {
-    /// Nonzero differences.
+    /// Number of nonzero differences.
     pub n: usize,
     /// The smaller of the two sums of ranks.
     pub(crate) statistic: f64,
@@ -22,7 +23,7 @@ pub(crate) struct SignedRank {
     pub exact: bool,
 }
 
-/// Tests differences around zero; `None` for fewer than [`FEWEST`].
+/// Tests whether differences are symmetric around zero; `None` for fewer than [`FEWEST`].
 pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     let mut sizes: Vec<(f64, bool)> =
         differences.iter().filter(|one| **one != 0.0).map(|one| (one.abs(), *one > 0.0)).collect();

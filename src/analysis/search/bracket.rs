@@ -4,12 +4,12 @@ use super::grid::Grid;
 use super::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// The evidence from the runs for each load.
+/// The two loads between which the objective is crossed, according to the runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bracket {
-    /// The highest load that held and lies below every load that missed.
+    /// The highest load that held and lies below every load that missed; `None` if there is none.
     pub low: Option<f64>,
-    /// The lowest load that missed.
+    /// The lowest load that missed; `None` if no load missed.
     pub high: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ impl Bracket {
     }
 }
 
-/// Returns the maximum number of runs of the doubling.
+/// Returns the maximum number of runs that the doubling takes.
 pub(super) fn most(grid: &Grid) -> usize {
     let (mut load, mut count) = (grid.first(), 1);
     while load < grid.last() {

@@ -1,5 +1,5 @@
 //! The load from which tokens are cheap enough. The cost of a million tokens falls as the load rises,
-//! and is computed from one count without sampling error. There is therefore no fit and no confirmation:
+//! and is computed from a count that has no sampling error. There is therefore no fit and no confirmation:
 //! the limit is bracketed, and the bracket is narrowed to the resolution.
 
 use super::grid::Grid;

@@ -10,12 +10,13 @@ use crate::analysis::slo::Answer;
 
 /// Maximum number of long runs in a search.
 pub(super) const CONFIRMATIONS: usize = 5;
-/// The factors by which a drift or two modes must explain the runs better than noise does: first to be
-/// mentioned, second to end the search.
+/// A drift or two modes are mentioned if they explain the runs more than `LIKELY` times better than
+/// noise does, and they become the reason why the search ended if they do so more than `SHOWN` times
+/// better.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;
-/// A run with at most this pressure is fast. A slow run is far from a fast one if its own pressure is
-/// larger by more than the second share.
+/// A run is fast if its pressure is at most `FAST`. A slow run is far from a fast run if the pressure of
+/// the fast run is lower by more than the share `FAR` of the slow run's pressure.
 const FAST: f64 = 1.1;
 const FAR: f64 = 0.375;
 /// Maximum width of the 90 % interval of the result, in steps of the resolution.
@@ -130,8 +131,9 @@ fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
 }
 
-/// Returns the share of its pressure by which a run that misses is slower than another run at the same
-/// or a higher load. It must be far slower, except at the found load or below.
+/// Returns the largest share of its pressure by which a run that misses is slower than a fast run at the
+/// same or a higher load. Above the found load, a run counts only if it is far slower. `None` if there
+/// is no such run.
 fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
     let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
     let fast = |slow: &Probe| {

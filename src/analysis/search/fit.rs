@@ -22,7 +22,7 @@ const ROUGH: f64 = 0.25;
 const STRAY: f64 = 0.02;
 const STEEP: [f64; 7] = [0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0];
 const FLOORS: [f64; 4] = [0.0, 0.4, 0.7, 0.85];
-/// Variation between runs of the crossing, in logarithms of the pressure.
+/// Possible variations of the crossing between runs, in logarithms of the pressure.
 const NOISES: [f64; 4] = [0.03, 0.08, 0.18, 0.4];
 /// Minimum variation between runs.
 const LEAST_NOISE: f64 = 0.02;
@@ -31,7 +31,7 @@ const POINTS: usize = 40;
 /// The evidence of a run on the pressure at its load.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
-    /// Its logarithm.
+    /// The logarithm of the pressure.
     At(f64),
     Below(f64),
     Above(f64),
@@ -43,9 +43,9 @@ struct Point {
     /// Logarithm of the load.
     at: f64,
     seen: Seen,
-    /// Factor of the noise.
+    /// Factor by which the noise is multiplied, depending on the number of requests.
     noise: f64,
-    /// Its time, from 0 to 1 for the last.
+    /// The position of the run in the sequence of runs, from 0 for the first to 1 for the last.
     time: f64,
 }
 
@@ -53,17 +53,17 @@ struct Point {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Course {
     Steady,
-    /// It moves steadily by this logarithm from the first run to the last. The posterior is for the
+    /// The crossing moves steadily by this logarithm from the first run to the last. The posterior is for the
     /// last run.
     Drift(f64),
-    /// It is lower by this logarithm in some runs.
+    /// The crossing is lower by this logarithm in some runs.
     Modes(f64),
 }
 
 /// The posterior of the logarithm of the crossing.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
-    /// Positions in rising order with their weights, which add up to 1.
+    /// Possible positions of the crossing, in rising order. Their `weights` add up to 1.
     places: Vec<f64>,
     weights: Vec<f64>,
 }
@@ -125,7 +125,7 @@ impl Fit {
         self.places.last().map_or(f64::NAN, |place| place.exp())
     }
 
-    /// Returns its standard deviation, in logarithms of the load.
+    /// Returns the standard deviation of the crossing, in logarithms of the load.
     pub(super) fn deviation(&self) -> f64 {
         let moment = |power: i32, mean: f64| -> f64 {
             self.places.iter().zip(&self.weights).map(|(place, weight)| (place - mean).powi(power) * weight).sum()
@@ -134,7 +134,7 @@ impl Fit {
         moment(2, mean).sqrt()
     }
 
-    /// Returns whether a drift or two modes explain the runs better than noise alone.
+    /// Returns how much better a drift, or two modes, explain the runs than noise alone.
     pub(super) fn movement(&self, probes: &[Probe], within: f64) -> Movement {
         let points = points(probes);
         let (low, high) = (self.quantile(0.001).ln() - 0.3, self.quantile(0.999).ln() + 0.3);
@@ -169,7 +169,8 @@ fn points(probes: &[Probe]) -> Vec<Point> {
     probes.iter().enumerate().filter_map(point).collect()
 }
 
-/// A miss may be invisible in the percentile, because the server did not keep up.
+/// Returns the evidence of a run; `None` if there is none. If the server did not keep up, the run misses
+/// even if its percentile does not show it.
 fn seen(probe: &Probe) -> Option<Seen> {
     let log = probe.pressure.map(f64::ln).filter(|log| !log.is_nan());
     match (probe.answer?, log) {

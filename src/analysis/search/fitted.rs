@@ -11,16 +11,16 @@ use crate::analysis::slo::Answer;
 /// Minimum and maximum number of runs after the doubling.
 const LEAST: usize = 3;
 const MOST: usize = 8;
-/// The standard deviation of the crossing that is small enough, in steps of the resolution.
+/// The crossing is known if its standard deviation is at most this many steps of the resolution.
 const GOAL: f64 = 0.45;
 /// Probability that the found load is above the crossing if no long run confirms it.
 const UNCONFIRMED: f64 = 0.5;
-/// The same probability for the first load measured by a long run, and for later ones. A failed long run
+/// The same probability for the first load that a long run measures, and for later loads. A failed long run
 /// sends the search down, but no run sends it up, so it starts slightly too high.
 const FIRST: f64 = 0.65;
 const AFTER: f64 = 0.75;
-/// The pressure that counts as a miss regardless of the test, and the factor of a step up beyond the
-/// fit's estimate.
+/// A pressure above `PLAIN` counts as a miss regardless of the test. `SHORT` is the factor of a step up
+/// beyond the fit's estimate.
 const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
 /// Number of runs at an end of the range after which the result is reported to lie beyond it.
@@ -38,7 +38,7 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    /// Creates it from the question.
+    /// Creates the method for a question.
     pub(super) fn of(question: &Question) -> Fitted {
         Fitted { within: question.within, confirms: question.confirm }
     }
@@ -103,7 +103,7 @@ fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
     (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
 }
 
-/// Returns the runs that this search requested at loads that are not the highest so far.
+/// Returns the number of runs that this search requested at loads below or equal to an earlier load.
 fn within_range(probes: &[Probe]) -> usize {
     let mut highest = 0.0;
     let said = probes.iter().filter(|probe| !probe.confirms && met(probe).is_some());

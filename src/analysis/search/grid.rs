@@ -1,7 +1,7 @@
 //! The loads that a search may measure.
 //!
-//! Except for the two ends, they do not depend on the range: a search over an edited range, or a
-//! repeated search, requests loads that already exist. The plan determines the loads, because they
+//! Except for the two ends, the loads do not depend on the range, so a search over an edited range, or a
+//! repeated search, requests loads that were already measured. The plan determines the loads, because they
 //! become its runs.
 
 use super::question::Question;

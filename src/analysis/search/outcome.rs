@@ -8,8 +8,8 @@ use crate::analysis::quantile;
 pub struct Outcome {
     /// The highest load that was found to meet the objective, confirmed if the question requests it.
     pub found: Option<f64>,
-    /// The lowest load above it at which a run was shown to miss, or was observed to miss if the test is
-    /// undecided.
+    /// The lowest load above the found one at which a run was shown to miss, or was observed to miss if
+    /// the test is undecided.
     pub misses: Option<f64>,
     /// Why the search ended.
     pub end: End,
@@ -35,7 +35,7 @@ pub enum End {
     Unsteady,
     /// Every load that needed confirmation failed its long run.
     Unconfirmed,
-    /// The bound on runs was reached.
+    /// The maximum number of runs was reached.
     OutOfProbes,
     /// A load cannot be decided by any run, because its window has too few requests for the percentile.
     TooFewRequests,
@@ -65,7 +65,7 @@ pub enum Caveat {
     },
     /// Some long runs failed before a long run held.
     FailedConfirmations {
-        /// Number of long runs.
+        /// Number of failed long runs.
         runs: u32,
     },
     /// A load misses, but a higher load holds.
@@ -93,12 +93,12 @@ pub enum Caveat {
         /// The highest load that may be the correct result.
         high: f64,
     },
-    /// Runs that were invalid and provide no evidence.
+    /// Some runs were invalid and provide no evidence.
     Invalid {
         /// Number of runs.
         runs: u32,
     },
-    /// No run at a load can decide it.
+    /// No run at the load can decide whether the load meets the objective.
     TooFewRequests {
         /// The load.
         load: f64,

@@ -69,7 +69,7 @@ pub struct Standing {
     /// The highest load that was observed to hold and lies below every load that missed; `None` if no
     /// load held.
     pub low: Option<f64>,
-    /// The lowest load above it that was observed to miss; `None` if no load missed.
+    /// The lowest load above `low` that was observed to miss; `None` if no load missed.
     pub high: Option<f64>,
     /// Number of runs so far, including invalid ones.
     pub runs: usize,

@@ -2,8 +2,8 @@
 
 use crate::plan::Percentile;
 
-/// A percentile for which a run has too few requests, so it cannot be decided regardless of their
-/// latencies.
+/// A percentile for which a run has too few requests, so a limit on it cannot be decided, whatever the
+/// latencies are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short {
     /// The percentile.

@@ -55,8 +55,8 @@ impl Looks {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// Returns the share of the level that a look may spend, relative to the main look: little at each look,
-    /// most when half of the values exist, and much at the last look.
+    /// Returns the share of the level that a look may spend, relative to the main look: most at the main
+    /// look, when half of the values exist, much at the last look, and little at all others.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -129,7 +129,7 @@ impl Chances {
         (x * self.total * share).min(1.0)
     }
 
-    /// Returns the x at which that probability is `level`.
+    /// Returns the x at which the probability returned by `any` is `level`.
     fn of_any(&self, level: f64) -> f64 {
         student::bisect(|x| self.any(x) >= level)
     }
@@ -138,7 +138,7 @@ impl Chances {
 /// Number of steps of an angle between 0 and the bound.
 const STEPS: usize = 96;
 
-/// Λ(x).
+/// Computes Λ(x).
 fn any(looks: Looks, x: f64) -> f64 {
     let bound = |n: u32| {
         let level = x * looks.weight(n as usize);

@@ -32,7 +32,8 @@ pub enum Look {
         /// Upper end of this interval.
         high: f64,
     },
-    /// The arms differ by less than the margin, in both directions: each is shown at 5 % over the whole sequence.
+    /// The arms differ by less than the margin, in both directions. Each direction is shown at 5 % over
+    /// the whole sequence.
     Within {
         /// Lower end of the interval that contains the mean difference at every look with a probability of
         /// 90 %.

@@ -70,7 +70,8 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 
-/// Uses the counter if there is one, or else the integral of the power. The name states which.
+/// Returns the energy of all GPUs, from the counter if there is one, or else from the integral of the
+/// power. The name of the figure states which; `None` if there is neither.
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";

@@ -7,13 +7,13 @@ use super::scraped::Scraped;
 /// The result of checking one reason; an error states why the check was not possible.
 pub(super) type Finding = Result<Option<(State, String)>, String>;
 
-/// Timestamp of samples from before the start of the run.
+/// Returns whether a sample with this timestamp, in seconds, was taken before the load began.
 pub(super) fn is_before_load(at: f64) -> bool {
     at <= 0.0
 }
 
-/// If a page was read before the load and lacked a series that appeared later, the series did not
-/// exist yet.
+/// Returns an error unless the page was read before the load. If it was read then, a series that
+/// appeared only later did not exist yet.
 pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
     if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
         return Err(format!("the scrape before the load failed ({why})"));

@@ -5,7 +5,7 @@ use crate::rows::{Measured, Outcome};
 
 /// Two counts are considered equal if they differ by at most this share of the client's count.
 pub(super) const TOLERANCE: f64 = 0.01;
-/// They are also considered equal if they differ by at most this many requests.
+/// Two counts are also considered equal if they differ by at most this many requests.
 pub(super) const REQUESTS: f64 = 2.0;
 
 /// Returns whether the server may have completed a request that the client counted as failed or

@@ -22,8 +22,8 @@ use super::told::told_mean_ms;
 /// Maximum relative difference between the counts of client and server. Beyond it, the server's mean
 /// covers other requests. The value was chosen, not measured.
 const ALIKE: f64 = 0.05;
-/// A negative part is within the accuracy of means if it is no more than this share of the whole, or
-/// this many milliseconds, below zero. The values were chosen; the mock's means lie within 0.5 ms of its
+/// A negative part is within the accuracy of means if it is no more than the share `NOISE` of the whole,
+/// or `NOISE_MS` milliseconds, below zero. The values were chosen; the mock's means lie within 0.5 ms of its
 /// log (`benches/way.py`).
 const NOISE: f64 = 0.02;
 const NOISE_MS: f64 = 1.0;
@@ -119,7 +119,7 @@ pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part i
 struct Told {
     /// The client's time from sending minus the server's own time.
     outside: Result<f64, String>,
-    /// The round trip, if it was measured.
+    /// The round trip to the server, in milliseconds; `None` if it was not measured.
     network: Option<f64>,
     parts: Vec<(Named, Result<f64, String>)>,
 }
@@ -186,7 +186,8 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// Returns the mean of a histogram in milliseconds, if it counted as many requests as the client.
+    /// Returns the mean that the responses themselves report for the quantity of a histogram, or else
+    /// the mean of the histogram, in milliseconds.
     fn mean_of(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
         match told_mean_ms(self.of_histogram(key)?, key) {
             Some(Ok(ms)) => Ok(ms),
@@ -267,8 +268,8 @@ fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> 
 }
 
 /// Returns the time outside the server: the network time, if it was measured, and the rest. If the
-/// network time is unknown, it is part of the rest. A round trip that is longer than all time outside
-/// did not belong to these requests.
+/// network time is unknown, it is part of the rest. A round trip that is longer than all the time
+/// outside the server did not belong to these requests.
 fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Named, Result<f64, String>)> {
     let Some(network) = network else { return vec![(OUTSIDE, outside)] };
     match outside {

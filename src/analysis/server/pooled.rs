@@ -9,8 +9,8 @@ impl Whole {
         if let [one] = wholes {
             return Some((*one).clone());
         }
-        // If one of the runs lacks the network time, it is part of the rest outside the server for
-        // all runs.
+        // If one of the runs lacks the network time, the network time of all runs is counted as part of
+        // the rest outside the server.
         let knows = |whole: &&Whole| whole.parts.iter().any(|part| part.name == NETWORK.0);
         let is_known = wholes.iter().all(knows);
         let mut wholes: Vec<Whole> =

@@ -1,6 +1,6 @@
-//! Reasons against a run that the server's own metrics show. If its pages lack the series, there is no
-//! finding. If a relevant scrape failed, the result is an error, because the values in between are
-//! unknown.
+//! Checks for reasons to doubt a run in the server's own metrics. If the server's pages lack the series,
+//! there is no finding. If a relevant scrape failed, the result is an error, because the values around
+//! that scrape are unknown.
 
 use crate::rows::{Facts, Sample};
 use crate::telemetry::canonical::{Canonical, canonical};
@@ -90,7 +90,7 @@ fn throttled(scraped: &Scraped) -> Finding {
     )))
 }
 
-/// Preempted requests are computed twice, which increases their latencies.
+/// Checks for preempted requests. These are computed twice, which increases their latencies.
 fn preempting(scraped: &Scraped) -> Finding {
     let Some(preemptions) = scraped.series("preemptions", series("preemptions")?) else { return Ok(None) };
     let grown = preemptions.growth()?;
@@ -143,7 +143,7 @@ fn share_above(series: &Together, limit: f64) -> Result<f64, String> {
 /// Checks for requests that were running or waiting at the scrape just before the load, when the run had
 /// not sent any request yet.
 fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
-    // `not_idle` has already reported it.
+    // The reason `not_idle` already reports that the server was busy.
     if facts.began.as_ref().is_some_and(|began| !began.idle) {
         return Ok(None);
     }

@@ -6,11 +6,12 @@ use crate::telemetry::canonical::{Kind, canonical};
 use super::finding::{Finding, suspect};
 use super::scraped::{Points, Scraped};
 
-/// The source of a server's metrics of its own work.
+/// The source of the metrics that a server reports about its own work.
 const SERVER: &str = "server";
-/// Start time of its process.
+/// Name of the series with the start time of the server's process.
 const START: &str = "process_start_time";
-/// A process always reports the same start time, except for rounding differences.
+/// Start times that differ by less than this many seconds belong to the same process; the difference is
+/// due to rounding.
 const SAME: f64 = 1.0;
 
 /// Checks for a counter that fell or a different start time of the process, from the scrape before the
@@ -59,7 +60,7 @@ fn is_counter(name: &str) -> bool {
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))
 }
 
-/// Returns the first two consecutive values that satisfy a condition.
+/// Returns the first two consecutive points whose values satisfy a condition; `None` if there are none.
 fn step(points: &Points, is_step: impl Fn(f64, f64) -> bool) -> Option<[(f64, f64); 2]> {
     let mut points = points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -12,7 +12,7 @@ use super::series::{Series, Together};
 
 /// The source of GPU metrics.
 const GPU: &str = "gpu";
-/// Suffix of a series' name in the samples: a histogram has two series.
+/// Suffixes of the names of a histogram's two series in the samples.
 const SUM: &str = ".sum";
 const COUNT: &str = ".count";
 
@@ -32,7 +32,8 @@ pub(super) struct Counted {
 pub(super) struct Scraped<'a> {
     /// Points by canonical name with suffix, and by page.
     values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
-    /// When each page was read, and when reading failed.
+    /// By page: the instants at which it was read. `failed` contains the instants at which reading
+    /// failed, with the reason.
     read: BTreeMap<u32, Vec<f64>>,
     failed: BTreeMap<u32, Vec<(f64, &'a str)>>,
     /// Round trips to the server.
@@ -95,7 +96,8 @@ impl<'a> Scraped<'a> {
         Some(Together::new(vec![series], canonical.over, self.window))
     }
 
-    /// Returns the scrapes in the window of a series of one page.
+    /// Returns the points of a series that are in the window; an error if anything in the window is
+    /// unknown.
     pub(super) fn inside(&self, series: &Series) -> Result<Vec<(f64, f64)>, String> {
         let [start, end] = self.window;
         Ok(series.known()?.iter().copied().filter(|(at, _)| *at >= start && *at <= end).collect())

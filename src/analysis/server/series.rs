@@ -11,7 +11,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Creates it from the points of a page; `read` and `failed` are the instants at which the page was
+    /// Creates the series from the points of a page; `read` and `failed` are the instants at which the page was
     /// read, or reading it failed. A counter that appears on a page later was 0 when the page was last
     /// read without it, and it must never fall. `falls` states what a fall means; it is `None` for a
     /// gauge.
@@ -127,7 +127,7 @@ impl Together {
         largest.ok_or_else(|| "no scrape lies in the window".to_owned())
     }
 
-    /// Returns how much it grew over the window.
+    /// Returns how much the series grew over the window.
     pub(super) fn growth(&self) -> Result<f64, String> {
         let course = self.course()?;
         let (first, last) = (course.first(), course.last());

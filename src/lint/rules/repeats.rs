@@ -5,8 +5,7 @@ use super::super::view::{SweepView, View, steps};
 use crate::analysis::student;
 
 /// Smallest difference that is expected between runs of the same server: one standard deviation, as a
-/// share of the mean.
-/// `optimize` assumes the same value (docs/SEARCH.md, The best settings of a server).
+/// share of the mean. `optimize` assumes the same value (docs/SEARCH.md, The best settings of a server).
 const DIFFER: f64 = 0.01;
 /// Significance level of the intervals of means.
 const LEVEL: f64 = 0.05;
