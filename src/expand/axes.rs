@@ -12,12 +12,14 @@ use crate::units::Decimal;
 
 use super::{Cell, Mistake};
 
-/// The axis as a name. A name such as `7` or `true` parses as another scalar but is still a name.
+/// Returns the cell's value on an axis of names. A name such as `7` or `true` is parsed as a number or a
+/// boolean, but is still a name.
 pub(super) fn text(cell: &Cell, axis: &str) -> Option<Arc<str>> {
     cell.entry(axis).map(|entry| Arc::clone(&entry.text))
 }
 
-/// The cell's value on the axis, converted by `read`; an error if it is not as `expected`.
+/// Returns the cell's value on the axis, converted by `read`. If `read` rejects the value, the error names
+/// the `expected` values.
 fn value<T>(
     cell: &Cell,
     axis: &str,
@@ -29,7 +31,7 @@ fn value<T>(
     read(value).map(Some).ok_or_else(wrong)
 }
 
-/// The cell's value on an axis whose values are texts, converted by `read`.
+/// Returns the cell's value on an axis whose values are texts, converted by `read`.
 fn word<T>(
     cell: &Cell,
     axis: &str,
@@ -42,7 +44,7 @@ fn word<T>(
     })
 }
 
-/// The axis as a number.
+/// Reads the cell's value on the axis as a number.
 pub(super) fn number(cell: &Cell, axis: &str) -> Result<Option<Decimal>, Mistake> {
     value(cell, axis, "a number", |value| match value {
         Scalar::Number(number) => Some(*number),
@@ -50,7 +52,7 @@ pub(super) fn number(cell: &Cell, axis: &str) -> Result<Option<Decimal>, Mistake
     })
 }
 
-/// The axis as a whole number of at least 0.
+/// Reads the cell's value on the axis as a whole number of at least 0.
 pub(super) fn whole(cell: &Cell, axis: &str) -> Result<Option<u32>, Mistake> {
     value(cell, axis, "a whole number", |value| match value {
         Scalar::Number(number) => match number.parts() {
@@ -61,7 +63,7 @@ pub(super) fn whole(cell: &Cell, axis: &str) -> Result<Option<u32>, Mistake> {
     })
 }
 
-/// The axis as a sampling parameter.
+/// Reads the cell's value on the axis as a sampling parameter.
 fn sampling(cell: &Cell, axis: &str) -> Result<Option<ParameterValue>, Mistake> {
     value(cell, axis, "a number, or omit", |value| match value {
         Scalar::Number(number) => Some(ParameterValue::Number(*number)),
@@ -70,7 +72,7 @@ fn sampling(cell: &Cell, axis: &str) -> Result<Option<ParameterValue>, Mistake> 
     })
 }
 
-/// The axis as true or false.
+/// Reads the cell's value on the axis as true or false.
 fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
     value(cell, axis, "true or false", |value| match value {
         Scalar::Bool(truth) => Some(*truth),
@@ -78,18 +80,18 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
     })
 }
 
-/// The spacing of an open loop's arrivals, if an axis sets it.
+/// Returns how the arrivals of an open loop are spaced, if an axis sets it.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let expected = "poisson or constant, or gamma cv 2";
     word(cell, "arrivals", expected, |text| text.parse::<Process>().ok().map(Arrivals::from))
 }
 
-/// How requests get their connections, if an axis sets it.
+/// Returns how requests get their connections, if an axis sets it.
 pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
     choice(cell, "connections", (&Connections::ALL, Connections::name), "warm, cold or per_request")
 }
 
-/// The axis as one of several named choices.
+/// Reads the cell's value on the axis as one of several named choices.
 fn choice<T: Copy>(
     cell: &Cell,
     axis: &str,
@@ -99,7 +101,7 @@ fn choice<T: Copy>(
     word(cell, axis, expected, |text| all.iter().copied().find(|one| name(*one) == text))
 }
 
-/// The request fields that axes set, as an additional layer over the scenario.
+/// Returns the request fields that axes set, as an additional layer over the scenario.
 pub(super) fn request_fields(cell: &Cell) -> Result<Scenario, Mistake> {
     if let Some((axis, _)) = cell.iter().find(|(axis, _)| !is_axis(axis)) {
         return Err(Mistake::UnknownAxis(axis.to_owned()));

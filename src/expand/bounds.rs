@@ -5,7 +5,7 @@ use crate::units::Decimal;
 
 use super::known::{Finding, Says};
 
-/// The reason why a finding provides no load, or not enough information.
+/// Describes why a finding provides no load, or too little information for a decision.
 pub(super) fn without_load(finding: &Finding) -> String {
     let (title, metric) = (finding.title(), finding.metric);
     match &finding.says {
@@ -45,12 +45,12 @@ pub(super) fn measured(finding: &Finding) -> String {
     format!("{metric} is {}{interval}", metric.words(*value))
 }
 
-/// Whether a value lies below a bound; `None` if unknown.
+/// Whether a finding lies below a bound; `None` if unknown.
 fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
         (Says::Load { surely: Some(surely), .. }, Bound::Number(bound)) if *surely >= bound => Some(false),
-        // If this is the heaviest load that was run, the highest load may be above it, so this
-        // decides nothing for a higher bound.
+        // If `load` is the heaviest load that was run, the highest load that meets the objective may be above
+        // it, so `load` decides nothing for a higher bound.
         (Says::Load { load, is_least, .. }, Bound::Number(bound)) => (*load < bound && !is_least).then_some(true),
         (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
         (Says::Measured { ends: Some([low, high]), .. }, bound) => {
@@ -60,7 +60,7 @@ fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     }
 }
 
-/// Whether a value lies above a bound; `None` if unknown.
+/// Whether a finding lies above a bound; `None` if unknown.
 fn is_above(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
         (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load > bound).then_some(true),
@@ -73,13 +73,14 @@ fn is_above(says: &Says, bound: Bound) -> Option<bool> {
     }
 }
 
-/// For an interval: true if all of it lies beyond a bound, false if none of it does, `None` if the
-/// bound lies within it.
+/// Compares an interval with a bound: true if all of the interval lies beyond the bound, false if none of it
+/// does, `None` if the bound lies within the interval.
 fn beyond(all: bool, none: bool) -> Option<bool> {
     if all { Some(true) } else { none.then_some(false) }
 }
 
-/// How a value violates the given bounds; no result if this is unknown.
+/// Describes how a finding violates the given bounds: `Some(None)` if it violates neither, `None` if this is
+/// unknown.
 pub(super) fn broken(finding: &Finding, low: Option<Bound>, high: Option<Bound>) -> Option<Option<String>> {
     let tests = [
         low.map(|bound| (is_below(&finding.says, bound), "below", bound)),

@@ -1,10 +1,10 @@
 //! The canonical form of a RunSpec: the input of the hash, and the output of `why`.
 //!
-//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An optional
-//! field that is not set has no entry, so a new optional field does not change old ids. In the byte form,
-//! every path and every value is prefixed with its length, so that no text can be confused with two
-//! entries. Numbers are written as decimal text, because with floats or JSON's 53 bits, two different
-//! specs could get the same name.
+//! The form is a list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An
+//! optional field that is not set has no entry, so a new optional field does not change old ids. In the byte
+//! form, every path and every value is prefixed with its length, so that no text can be confused with two
+//! entries. Numbers are written as decimal text, because with floats or JSON's 53 bits, two different specs
+//! could get the same name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases,
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
 
-/// Version of the meaning of the numbers. Increase it only when the same run would produce different
+/// Version of the meaning of the measured numbers. Increase it only when the same run would produce different
 /// numbers, because every id changes with it. Version 1: the program itself read the times, and the first
 /// request that needed a connection opened it. Version 2: times are the kernel's timestamps, and
 /// `connections` specifies how connections are opened.
@@ -54,7 +54,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Writes the type letter, the length of the value as text, and that text. Durations are in
+    /// Writes the type letter, the length of the value's text, and the text itself. Durations are in
     /// nanoseconds.
     fn write(&self, into: &mut Vec<u8>, text: &mut Vec<u8>) {
         text.clear();
@@ -75,7 +75,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// Formats it as a plan would write it: `120s`, `5`, `1%`.
+    /// Formats the value as in a plan: `120s`, `5`, `1%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Bool(value) => write!(f, "{value}"),
@@ -114,7 +114,7 @@ pub fn canonical(spec: &RunSpec) -> Canonical {
     Canonical { entries }
 }
 
-/// A buffer for writing canonical forms, one after the other.
+/// A reusable buffer for the bytes of canonical forms.
 #[derive(Debug, Default)]
 pub struct Bytes {
     all: Vec<u8>,
@@ -122,7 +122,8 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// The bytes that are hashed: `length:path=`, type letter, `length:value`, newline, for each entry.
+    /// Returns the bytes that are hashed. Each entry consists of `length:path=`, type letter, `length:value`
+    /// and newline.
     pub fn of(&mut self, spec: &RunSpec) -> &[u8] {
         let Bytes { all, text } = self;
         all.clear();
@@ -135,7 +136,7 @@ impl Bytes {
     }
 }
 
-/// Receives the entries of a form, one after the other: prefix and name of the path, and the value.
+/// A callback that receives each entry of a form: the prefix and the name of its path, and its value.
 type Put<'p> = &'p mut dyn FnMut(&'static str, &str, Value);
 
 fn text(value: &str) -> Value {
@@ -146,12 +147,12 @@ fn int(value: u32) -> Value {
     Value::Int(u64::from(value))
 }
 
-/// Lists the entries of `spec` in order, without sorting, so that a million specs take seconds. Every
-/// struct is destructured field by field, so that a new field cannot be forgotten; a test checks the
-/// order.
+/// Passes the entries of `spec` to `put` in canonical order. The entries are not sorted afterwards, so that a
+/// million specs take only seconds; a test checks their order. Every struct is destructured field by field,
+/// so that a new field cannot be forgotten.
 fn each(spec: &RunSpec, put: Put) {
     let RunSpec {
-        // Names for readers.
+        // Not hashed: names for readers.
         labels: _,
         endpoint,
         model,
@@ -163,15 +164,15 @@ fn each(spec: &RunSpec, put: Put) {
         between: Between { cooldown },
         timeouts: Timeouts { connect, request, stall },
         connections,
-        // The generator's settings decide only how much load it can generate, and its own error is
-        // measured in every run. With other threads or another timer, the run is therefore the same; its
-        // facts record the settings.
+        // Not hashed: these settings of the load generator affect only how much load it can generate, and its
+        // timing error is measured in every run. A run with other threads or another timer is therefore the
+        // same run; its facts record the settings.
         engine: LoadEngine { threads: _, timer: _, workers: _ },
-        // Additional recordings do not affect the numbers.
+        // Not hashed: additional recordings do not affect the measured numbers.
         record: Recording { text: _ },
         errors: _,
         start,
-        // The origin of a load; the load itself is hashed.
+        // Not hashed: the origin of a load. The load itself is hashed.
         taken: _,
         seed: Seed(seed),
         repeat,
@@ -203,13 +204,14 @@ fn each(spec: &RunSpec, put: Put) {
     put("timeouts.", "stall", Value::Duration(*stall));
 }
 
-/// A field that is not set has no entry.
+/// Calls `put` if the value is set: a field that is not set has no entry.
 fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
     value.iter().for_each(put);
 }
 
-/// The texts that a tokenizer fits in addition to prompts without context. Earlier versions used estimates
-/// for these texts, so runs with such content are different runs now; all other runs stay the same.
+/// Returns which texts a tokenizer fits to their length in tokens, in addition to prompts without context.
+/// Earlier versions used estimates for these texts, so runs with such content have other ids now; the ids of
+/// all other runs are unchanged.
 fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
     let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
     let is_scripted = |content: &Content| {
@@ -268,7 +270,8 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-/// `endpoint.hooks.before_run.0.request`, where the number counts the hashed hooks of this point.
+/// Passes the hooks to `put` with paths such as `endpoint.hooks.before_run.0.request`, where the number is
+/// the index among the hashed hooks of this point.
 fn each_of_hooks(hooks: &BTreeMap<HookPoint, Vec<HookAction>>, put: Put) {
     let mut entries: Vec<(String, Value)> = Vec::new();
     for (point, actions) in hooks {
@@ -349,7 +352,7 @@ fn each_of_scenario(content: &Content, put: Put) {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
     }
-    // The digest of the texts represents them, regardless of their origin and how they were read.
+    // Only the digest of the texts is hashed, regardless of where they came from and how they were read.
     if let Some(Corpus { order, output_tokens, source }) = data {
         put("scenario.data.", "order", text(order.name()));
         some(output_tokens, |tokens| put("scenario.data.", "output_tokens", int(*tokens)));
@@ -397,7 +400,8 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "turns", int(*turns));
 }
 
-/// Classes in the order in which they are written, because the order determines the class of each request.
+/// Passes the classes to `put` in the order of the plan, because the order determines the class of each
+/// request.
 fn each_of_mix(mix: &[ClassSpec], put: Put) {
     for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
         let mut put_in = |prefix: &'static str, name: &str, value: Value| {
@@ -421,7 +425,7 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
         put("shaping.extra.", name, value);
     }
     let nonce = match nonce {
-        // The value that was hashed before `run` existed.
+        // Hashed as true or false, as before the mode `run` existed.
         NonceMode::On => Value::Bool(true),
         NonceMode::Off => Value::Bool(false),
         NonceMode::Run => text(nonce.name()),

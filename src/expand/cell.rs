@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::plan::{Scalar, Step, Take};
 
-/// A value that cells of a sweep may have.
+/// A value that cells of a sweep may have on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     /// The axis.
@@ -17,7 +17,7 @@ pub(super) struct Entry {
     pub value: Scalar,
     /// The value as text.
     pub text: Arc<str>,
-    /// The place in the plan where it is written, relative to the sweep.
+    /// The place in the plan where the value is written, relative to the sweep.
     pub place: Vec<Step>,
     /// The definition of the load, if the value is derived from an earlier sweep.
     pub take: Option<Take>,
@@ -28,7 +28,7 @@ impl Entry {
         Entry { axis: Arc::clone(axis), text: value.to_string().into(), value: value.clone(), place, take: None }
     }
 
-    /// The same entry with a value derived from an earlier sweep.
+    /// Returns the same entry with `take` as the definition of its load.
     pub(super) fn taking(self, take: Option<&Take>) -> Entry {
         Entry { take: take.cloned(), ..self }
     }
@@ -46,7 +46,7 @@ impl Cell {
         Cell { table: Arc::clone(table), at: at.into() }
     }
 
-    /// The table that contains its values.
+    /// The table that contains the cell's values.
     pub(super) fn table(&self) -> &Arc<[Entry]> {
         &self.table
     }

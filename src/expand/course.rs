@@ -1,11 +1,11 @@
-//! The rate profile of an open loop over a run: the number of arrivals expected by a given time, and the
-//! time of a given arrival.
+//! The rate profile of an open loop over a run. It gives the number of arrivals expected by a given time, and
+//! the expected time of a given arrival.
 //!
-//! The rate is piecewise linear, so the expected number Λ(t) is quadratic in each piece, and both it and
-//! its inverse are exact. During fill, the rate rises linearly from 0; without a profile, it then stays
-//! constant. A profile begins with the measure window, and stabilize runs at the first rate of the
-//! profile. A repeating profile is treated as if it had always been running when the window begins, and
-//! the rate at the end of fill is its mean.
+//! The rate is piecewise linear, so the expected number Λ(t) is quadratic in each piece, and both Λ and its
+//! inverse are computed exactly. During fill, the rate rises linearly from 0; without a profile, it then
+//! stays constant. A profile begins with the measure window, and the stabilize phase runs at the first rate
+//! of the profile. A repeating profile already repeats during stabilize, aligned so that a cycle begins with
+//! the window; its mean is the rate at the end of fill.
 
 use crate::plan::{Bursts, Point, Profile, Ramp, RateShape, StepOfProfile};
 
@@ -24,17 +24,17 @@ pub struct Course {
 /// A period with a linear rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
-    /// Its start, in seconds.
+    /// The start of the piece, in seconds.
     from: f64,
-    /// Arrivals expected before it.
+    /// Number of arrivals expected before the piece.
     before: f64,
-    /// Its length, in seconds.
+    /// The length of the piece, in seconds.
     length: f64,
-    /// Rate at its start and at its end.
+    /// The rates at the start and at the end of the piece, in requests per second.
     rates: (f64, f64),
 }
 
-/// The part after the head, without an end.
+/// The endless part of the profile after the head.
 #[derive(Debug, Clone, PartialEq)]
 enum Tail {
     /// A constant rate: (t − lead) × rate arrivals are expected in the first t seconds of the run.
@@ -73,7 +73,7 @@ impl Piece {
     }
 }
 
-/// Consecutive linear pieces, from lengths and rates.
+/// Builds consecutive pieces from their lengths in nanoseconds and their rates at the start and at the end.
 fn chain(mut from: f64, mut before: f64, parts: &[(u64, f64, f64)]) -> Vec<Piece> {
     let piece = |(length, start, end): &(u64, f64, f64)| {
         let piece = Piece { from, before, length: *length as f64 / 1e9, rates: (*start, *end) };
@@ -84,7 +84,8 @@ fn chain(mut from: f64, mut before: f64, parts: &[(u64, f64, f64)]) -> Vec<Piece
     parts.iter().filter(|(length, ..)| *length > 0).map(piece).collect()
 }
 
-/// The pieces of a profile in nanoseconds and requests per second, given `qps` as 100 %.
+/// Returns the pieces of a profile, where `qps` is 100 %: length in nanoseconds, and the rates at the start
+/// and at the end in requests per second.
 fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     match &profile.shape {
         RateShape::Ramp(Ramp { from, to, over }) => vec![(over.0, from.at(qps), to.at(qps))],
@@ -106,7 +107,7 @@ fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     }
 }
 
-/// The same cycle, starting `by` nanoseconds later.
+/// Returns the same cycle, but starting `by` nanoseconds after its original start.
 fn rotated(parts: &[(u64, f64, f64)], by: u64) -> Vec<(u64, f64, f64)> {
     let (mut late, mut early, mut at) = (Vec::new(), Vec::new(), 0);
     for &(length, start, end) in parts {
@@ -135,8 +136,8 @@ impl Course {
 
     /// A rate that rises over `fill` nanoseconds and then stays constant.
     pub fn steady(qps: f64, fill: u64) -> Course {
-        // Half of fill is used instead of the area divided by the rate, which is subject to rounding.
-        // Runs from before profiles existed therefore keep their arrivals to the nanosecond.
+        // The lead is half of fill, not the area divided by the rate, which would be subject to rounding.
+        // Runs from before profiles existed therefore keep their arrival times to the nanosecond.
         let tail = Tail::Hold { lead: fill as f64 / 1e9 / 2.0, rate: qps };
         Course { head: chain(0.0, 0.0, &[(fill, 0.0, qps)]), tail, settled: qps }
     }
@@ -180,9 +181,9 @@ impl Course {
         }
     }
 
-    /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if
-    /// there are never that many. If the rate is 0 at that time, the result is the end of that period,
-    /// because an arrival belongs to the load that it begins.
+    /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if the
+    /// number of arrivals never reaches `count`. If the rate is 0 when it does, the result is the end of the
+    /// period without arrivals, because an arrival belongs to the load that begins with it.
     pub fn at(&self, count: f64) -> Option<f64> {
         let holds = |piece: &&Piece| count < piece.before + piece.area();
         let index = self.head.partition_point(|piece| !holds(&piece));
@@ -208,7 +209,8 @@ impl Course {
         self.expected(to as f64 / 1e9) - self.expected(from as f64 / 1e9)
     }
 
-    /// The rate at the end of fill: the first rate of a profile, or the mean of a repeating one.
+    /// The rate at the end of fill: the first rate of a profile, the mean rate of a repeating profile, or the
+    /// constant rate.
     pub fn settled(&self) -> f64 {
         self.settled
     }

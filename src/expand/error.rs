@@ -1,4 +1,4 @@
-//! Errors in a plan that its check did not detect, with the affected sweep and cell.
+//! Errors in a plan that the check did not detect, with the affected sweep and cell.
 
 use crate::plan::matrix::axes::GridError;
 use crate::plan::model::task::Misfit;
@@ -33,7 +33,7 @@ impl ExpandError {
     }
 }
 
-/// An error of a cell.
+/// An error in a cell or in a whole sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
     /// A load that several processes cannot send together.
@@ -76,7 +76,7 @@ pub enum Mistake {
         /// The endpoint.
         endpoint: Box<str>,
     },
-    /// A value that the cell cannot compute.
+    /// An expression that cannot be evaluated in the cell.
     #[error("`{field}` of endpoint `{endpoint}`: {mistake}")]
     OfCell {
         /// The endpoint.
@@ -98,7 +98,7 @@ pub enum Mistake {
     /// A name that the plan does not define.
     #[error("unknown {axis} `{name}`: define it in the plan, or use a name that is defined")]
     UnknownName {
-        /// The axis that names it.
+        /// The axis on which the name is used.
         axis: &'static str,
         /// The name.
         name: String,
@@ -176,7 +176,7 @@ pub enum Mistake {
         /// The total time if each setting has one run.
         needs: Nanos,
     },
-    /// A fill phase that is too long for a duration.
+    /// A fill phase that is too long to be represented as a duration.
     #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
     FillTooLong {
         /// Number of slots to fill.

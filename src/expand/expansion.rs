@@ -15,7 +15,7 @@ use super::series::{CellEnd, Series};
 /// All runs of a plan, in execution order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expansion {
-    /// The runs; a run of two sweeps appears twice, with the same id.
+    /// The runs; a run that belongs to two sweeps appears twice, with the same id.
     pub runs: Vec<PlannedRun>,
     /// Pools of runs from which measurements select. Selected runs are in `runs` once
     /// [`Expansion::choose`] has added them.
@@ -25,7 +25,7 @@ pub struct Expansion {
     /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
     /// determines which of them are skipped.
     pub series: Vec<Series>,
-    /// Runs that come after the end of their cell, by sweep and id, with the reason.
+    /// The reasons why runs come after the end of their cell, by sweep and run id.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
     /// Skipped sweeps, with the reason.
     pub(super) left_out: HashMap<String, String>,
@@ -69,7 +69,7 @@ impl Expansion {
         }
     }
 
-    /// The reason why the sweep of a run is skipped.
+    /// The reason why the sweep of a run is skipped; `None` if it is not skipped.
     pub fn why_left_out(&self, run: &PlannedRun) -> Option<&str> {
         self.left_out.get(&*run.sweep).map(String::as_str)
     }
@@ -92,8 +92,8 @@ impl Expansion {
         its.next()?.end.as_ref().map(|end| end.after)
     }
 
-    /// Adds the selected members of each pool, given by their positions in the pool, to the runs at the
-    /// place of the sweep.
+    /// Replaces the runs of all pools by the selected members, which are given by their positions in each
+    /// pool. The runs stay in the order of the sweeps.
     pub fn choose(&mut self, chosen: &[Vec<usize>]) {
         self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
         for (pool, chosen) in self.pools.iter().zip(chosen) {
@@ -105,8 +105,8 @@ impl Expansion {
         self.runs = runs;
     }
 
-    /// The same expansion with every member of every pool among the runs, and for each pool the
-    /// positions of its members among them. Existing runs keep their order.
+    /// Returns the same expansion with all members of all pools in `runs`, and for each pool the positions of
+    /// its members in `runs`. Existing runs keep their order.
     pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
         let mut whole = self.clone();
         let mut places = Vec::with_capacity(self.pools.len());

@@ -11,14 +11,14 @@ use super::resolve::{AT_MOST, DRAIN};
 use super::resource::resources;
 use super::{LoadEngine, Recording};
 
-/// The plan without fragments and variables, and with every default explicit that a plan can express. It
-/// expands to the same runs.
+/// Returns the plan without fragments and variables, and with every default that a plan can express written
+/// out. The result expands to the same runs.
 pub fn explicit(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.uses = OneOrMany::default();
     plan.vars = Table::new();
     phases(&mut plan.phases);
-    // Written values override the values that a profile recorded.
+    // A written `arrivals` would override the arrivals that a profile recorded.
     let recorded = |name: &String| resolve_scenario(name, &plan.scenarios).is_some_and(|one| one.arrivals.is_some());
     let records = plan.scenarios.keys().any(recorded);
     for sweep in plan.sweeps.values_mut() {
@@ -59,7 +59,7 @@ fn phases(phases: &mut PhasesPatch) {
     bounded(phases);
 }
 
-/// Sets the maximum length to which a window may be extended.
+/// Sets the default for the maximum length to which a window may be extended to reach `min_requests`.
 fn bounded(phases: &mut PhasesPatch) {
     if let Some(measure) = &mut phases.measure
         && measure.min_requests.is_some()
@@ -68,10 +68,10 @@ fn bounded(phases: &mut PhasesPatch) {
     }
 }
 
-/// The values that a scenario inherits from its base. Settings that the sweep or the plan determines are
-/// left unset.
+/// Writes the values that a scenario inherits from its base into the scenario. Settings that the sweep or the
+/// plan determines stay unset.
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
-    // A mix contains only the values that apply to all of its scenarios.
+    // A mix sets only values that apply to all of its scenarios.
     if !resolved.mix.is_empty() {
         return;
     }

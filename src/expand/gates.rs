@@ -11,15 +11,15 @@ use super::bounds::{broken, without_load};
 use super::known::{Finding, Known, Says};
 use super::pending::Waits;
 
-/// Why a cell is not a run.
+/// The state of cells that a gate stops, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stop {
     pub state: Waits,
     pub why: String,
 }
 
-/// The result of the gates for every sweep that a gate stops: its own gate, or the gate of a sweep that
-/// it comes after.
+/// Returns the state and the reason for every sweep that is stopped by its own gate, or by the gate of a
+/// sweep that it comes after.
 pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     let stop_of = |name: &str| {
         let (at, stop) = gates_before(plan, name).find_map(|(at, gate)| Some((at, stopped(gate, known)?)))?;
@@ -49,7 +49,7 @@ pub(super) fn of_gate<'k>(known: &'k Known, gate: &Gate) -> impl Iterator<Item =
     known.findings.iter().filter(move |found| *found.sweep == *sweep && found.metric == metric)
 }
 
-/// Whether a gate stops a sweep.
+/// Returns the state and the reason if a gate stops a sweep; `None` if the gate passes.
 fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     let about = || of_gate(known, gate);
     let told = || about().map(|finding| (finding, broken(finding, gate.at_least, gate.at_most)));
@@ -101,7 +101,7 @@ impl GateAnswer {
 pub struct GateState {
     /// The sweep that has the gate.
     pub sweep: String,
-    /// Its bounds: `at least 20`, `at most 500ms`.
+    /// The bounds of the gate: `at least 20`, `at most 500ms`.
     pub bound: String,
     /// The values that it reads; empty if the earlier sweep has no cell.
     pub values: Vec<GateValue>,
@@ -116,9 +116,9 @@ pub struct GateValue {
     pub of: String,
     /// The metric.
     pub metric: String,
-    /// The value in its unit; `None` without a value.
+    /// The value with its unit; `None` if there is no value.
     pub value: Option<String>,
-    /// Its 95 % interval; `None` for loads, and if it is unknown.
+    /// The 95 % interval of the value; `None` for loads, and if it is unknown.
     pub interval: Option<String>,
     /// The reason why the value is missing, or a caveat; `None` if neither applies.
     pub note: Option<String>,

@@ -1,5 +1,5 @@
-//! The hooks of an endpoint in a cell: which of them are part of a run's identity, and the action of
-//! each on this host.
+//! The hooks of an endpoint in a cell: which of them are part of a run's identity, and what each of them does
+//! on this host.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub struct ConcreteHook {
     pub written: HookAction,
     /// The time limit.
     pub within: Nanos,
-    /// The effect of a failure of the hook.
+    /// What happens if the hook fails.
     pub on_failure: OnFailure,
 }
 

@@ -1,5 +1,5 @@
-//! The name of a run: the same measurement has the same name everywhere, and changing a field changes
-//! the name. The name is the hash of the canonical form.
+//! The identity of a run: the same measurement has the same id everywhere, and changing a field of the
+//! canonical form changes the id. The id is the hash of the canonical form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use super::RunSpec;
 use super::canonical::{Bytes, Value, canonical};
 use crate::units::text::hex;
 
-/// The name of a run: SHA-256 over the canonical bytes of its spec. Prints as 64 hex digits.
+/// The id of a run: the SHA-256 hash of the canonical bytes of its spec. Printed as 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct RunId(pub [u8; 32]);
 
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for RunId {
     }
 }
 
-/// A field in which two specs differ, formatted as in a plan.
+/// A field in which two specs differ, with its values formatted as in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The canonical path, like `load.qps`.

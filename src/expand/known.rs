@@ -14,15 +14,15 @@ pub struct Known {
     pub findings: Vec<Finding>,
 }
 
-/// The finding for the runs of a sweep that differ only in their load, or the measurement from runs that
-/// do not differ.
+/// The finding of a sweep in one cell: the highest load, from runs that differ only in their load, or the
+/// value of a metric, from runs that differ only in their repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Name of the sweep.
     pub sweep: Arc<str>,
     /// The metric of the finding.
     pub metric: AskedMetric,
-    /// The values on all other axes; for a metric, on all axes.
+    /// The cell's values on all axes except the load; for a metric, on all axes.
     pub cell: Vec<(String, String)>,
     /// The result.
     pub says: Says,
@@ -39,11 +39,11 @@ pub enum Says {
     Load {
         /// The highest load that meets the objective.
         load: Decimal,
-        /// The highest load that meets the objective with certainty: that load if its runs show it at
-        /// 95 %, or else the load that is one step of the search's resolution lower. `None` if this
-        /// lower load is below the range.
+        /// The highest load that is shown to meet the objective: `load` if its runs show this at 95 %,
+        /// otherwise the load that is one step of the search's resolution lower. `None` if that lower load is
+        /// below the range.
         surely: Option<Decimal>,
-        /// Whether it is the heaviest load that was run, so that the true highest load may be above it.
+        /// Whether `load` is the heaviest load that was run, so that the true highest load may be above it.
         is_least: bool,
         /// Caveats for readers.
         caveats: Vec<String>,
@@ -64,7 +64,7 @@ pub enum Says {
 }
 
 impl Finding {
-    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` without a value.
+    /// The value with its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` if there is no value.
     pub fn value(&self) -> Option<String> {
         match &self.says {
             Says::Load { load, is_least, .. } => {

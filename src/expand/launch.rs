@@ -13,12 +13,12 @@ use crate::units::{Decimal, Nanos};
 use super::spec::LaunchSpec;
 use super::{Cell, EndpointSpec, Http2, Mistake, RunSpec};
 
-/// The prefix of flags among the facts.
+/// The prefix of those facts that are flags.
 const FLAGS: &str = "flags.";
-/// The value for a flag that is not passed in a cell.
+/// The axis value that stands for "the flag is not passed".
 pub const NOT_GIVEN: &str = "none";
 
-/// The server that a cell needs, with all values that depend on the cell, except for hooks.
+/// Returns the server that a cell needs, with all values that depend on the cell, except for hooks.
 pub(super) fn endpoint_spec(
     name: &str,
     endpoint: &Endpoint,
@@ -77,14 +77,14 @@ fn http2(endpoint: &Endpoint) -> Option<Http2> {
     Some(Http2 { streams: streams.unwrap_or(Http::STREAMS) })
 }
 
-/// The values of the names in an endpoint's expressions.
+/// Returns the values of the names that an endpoint's expressions may use.
 pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let table =
         |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
     let flags = facts.iter().filter_map(|(fact, value)| Some((fact.strip_prefix(FLAGS)?, value)));
     let others = facts.iter().filter(|(fact, _)| !fact.starts_with(FLAGS)).map(|(fact, value)| (fact.as_str(), value));
-    // An expression cannot refer to another one.
+    // Values that are expressions are omitted, because an expression cannot refer to another one.
     let is_plain = |value: &Scalar| !matches!(value, Scalar::Text(text) if text.contains("{{"));
     let plain = |(name, value): (&str, &Scalar)| is_plain(value).then(|| (name.to_owned(), cell_value(value)));
     CellNames {
@@ -96,8 +96,8 @@ pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTree
     }
 }
 
-/// The elements of a command. `server.args` is replaced by all flags that `launch` does not name
-/// itself.
+/// Returns the program and the arguments of a command. `server.args` is replaced by all flags that `launch`
+/// does not name itself.
 fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut made = Vec::with_capacity(written.len());
     for text in written {
@@ -109,7 +109,7 @@ fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec
     Ok(made)
 }
 
-/// The flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`,
+/// Returns the flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`,
 /// false → `--no-flag`. A single-letter name gets one dash.
 fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut named = BTreeSet::new();
@@ -142,7 +142,7 @@ fn variables(written: &Table<TextOrSecret>, names: &CellNames) -> Result<BTreeMa
     made.collect()
 }
 
-/// The hardware of a cell; an error names the field that cannot be computed.
+/// Evaluates the hardware for a cell; an error names the field that cannot be computed.
 fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'static str, CellMistake)> {
     let mut hardware = endpoint.hardware.clone().unwrap_or_default();
     let wanted = |field, text: &str| {
@@ -176,8 +176,8 @@ pub struct Declared {
     pub facts: BTreeMap<String, Scalar>,
 }
 
-/// The declared properties of the server for cells with these values on further axes. Expressions that
-/// need other values stay unknown.
+/// Returns the declared properties of the server for cells with the values `axes`. Facts whose expressions
+/// need other values are omitted.
 pub fn declared<'a>(endpoint: &Endpoint, axes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Declared {
     let mut facts = flatten(&endpoint.server).unwrap_or_default();
     for (axis, value) in axes {
@@ -216,13 +216,13 @@ pub(super) fn names_of(spec: &RunSpec) -> CellNames {
 pub struct Concrete {
     /// Program and arguments, with the port inserted.
     pub command: Vec<String>,
-    /// Environment variables, including those of the host.
+    /// Environment variables, including those of `host_env`.
     pub env: BTreeMap<String, TextOrSecret>,
     /// Working directory, relative to the plan's folder.
     pub folder: Option<String>,
     /// The command that stops it, if there is one.
     pub stop: Option<Vec<String>>,
-    /// The time that it has to exit.
+    /// The time within which the server must exit when it is stopped.
     pub stop_within: Nanos,
 }
 

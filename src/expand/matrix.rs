@@ -43,7 +43,7 @@ pub fn cells(name: &str, sweep: &Sweep) -> Result<Vec<Cell>, ExpandError> {
     mistake.map_or(Ok(cells), Err)
 }
 
-/// Returns an axis that occurs twice in the cell.
+/// Returns an axis that occurs twice in the cell, if there is one.
 fn twice(cell: &Cell) -> Option<String> {
     let mut seen = HashSet::new();
     cell.iter().map(|(axis, _)| axis).find(|axis| !seen.insert(*axis)).map(str::to_owned)
@@ -97,7 +97,7 @@ impl Table {
         Table { entries: entries.into(), points, extend, add }
     }
 
-    /// The entries of the chosen point of each axis.
+    /// Writes the entries of the chosen point of each axis to `into`.
     fn chosen(&self, chosen: &Chosen, into: &mut Vec<u32>) {
         into.clear();
         for (points, point) in self.points.iter().zip(&chosen.points) {

@@ -1,4 +1,4 @@
-//! Expands a plan to RunSpecs: their matrix, order and identity.
+//! Expands a plan to RunSpecs, and determines their order and identity.
 //!
 //! The plan has been checked: names are known, aliases resolved, the axes `endpoint`, `model` and
 //! `scenario` filled in. Any remaining error is an [`ExpandError`], never a panic.
@@ -63,15 +63,15 @@ pub use spec::*;
 
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
 
-/// All runs of `plan`. Sweeps are in declared order. Each has one block per repeat, which contains every
-/// cell once, in shuffled order; compared cells stay together. Loads from earlier sweeps are pending,
-/// and gates and `skip_if` have no effect.
+/// Returns all runs of `plan`. Sweeps are in declared order. Each sweep has one block per repeat, which
+/// contains every cell once, in shuffled order; compared cells stay together. Cells whose loads come from
+/// earlier sweeps are pending, and gates and `skip_if` have no effect.
 pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     expand_by(plan, None)
 }
 
-/// All runs of `plan`, given the known findings of earlier sweeps. Found loads become ordinary runs, and
-/// gates and `skip_if` apply.
+/// Returns all runs of `plan`, given the known findings of earlier sweeps. Cells whose loads have been found
+/// become ordinary runs, and gates and `skip_if` apply.
 pub fn expand_with(plan: &ResolvedPlan, known: &Known) -> Result<Expansion, ExpandError> {
     expand_by(plan, Some(known))
 }
@@ -106,7 +106,7 @@ fn expand_by(plan: &ResolvedPlan, known: Option<&Known>) -> Result<Expansion, Ex
     })
 }
 
-/// The inputs for creating runs.
+/// The inputs and the intermediate results of an expansion.
 struct Making<'p> {
     resolver: resolve::Resolver<'p>,
     bytes: canonical::Bytes,
@@ -150,7 +150,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The pools of a sweep whose loads are chosen: one for each cell without its load.
+    /// Creates the pools of a sweep whose runs are selected by measurements: one pool for each cell without
+    /// its load.
     fn pools_of(
         &mut self,
         name: Arc<str>,
@@ -183,7 +184,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The error that a reader of the plan finds first, regardless of the order of the runs.
+    /// Returns the error of the first cell in the order of the plan, regardless of the order of the runs.
     fn first_mistake(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> ExpandError {
         let first = cells.iter().find_map(|cell| Some((cell, self.resolver.run(sweep, cell, 0).err()?)));
         let (cell, mistake) = first.expect("a cell with an error in one repeat has it in all");
@@ -210,7 +211,8 @@ fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -
     groups.iter().any(|group| group.windows(2).any(|pair| server(&pair[0]) != server(&pair[1])))
 }
 
-/// A run that belongs to two sweeps is executed once, with the recordings that either of them requests.
+/// Merges the settings of a run that belongs to two sweeps: it is executed once, with the error policy and
+/// the recordings that either of them requests.
 fn keep_what_any_asks(runs: &mut [PlannedRun]) {
     let measured = |run: &&PlannedRun| run.spec.errors == ErrorPolicy::Measured;
     let asked: HashSet<RunId> = runs.iter().filter(measured).map(|run| run.id).collect();

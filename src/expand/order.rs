@@ -1,15 +1,15 @@
 //! The order of runs: one seeded, shuffled block per repeat, so that a drift of the machine does not
 //! look like an effect.
 //!
-//! The cells of a comparison run one after another, as a round. Of every four consecutive rounds, two
-//! are reversed (BA instead of AB), so that a drift affects both arms alike. The two are drawn at
-//! random. If a machine is influenced by its previous run, equal servers look different more often than
-//! in the nominal 5 of 100 comparisons, and more so the more regularly rounds alternate: in up to 7.1
-//! with strict alternation, which puts two runs of one arm next to each other at every boundary between
-//! rounds; in up to 6.4 if one of every two rounds is reversed; and in up to 5.8 with this scheme. After
-//! any number of rounds, one arm has come first at most two times more often than the other, and never
-//! in all of three rounds. The order of a round does not depend on the number of rounds, because repeats
-//! may be added later.
+//! The cells of a comparison run one after another, as a round. Of every four consecutive rounds, two are
+//! reversed (BA instead of AB), so that a drift affects both arms alike. The two are drawn at random. If each
+//! run is influenced by the previous run on the machine, equal servers look different in more than the
+//! nominal 5 of 100 comparisons. The more regularly rounds alternate, the more often this happens: in up to
+//! 7.1 of 100 comparisons with strict alternation, which puts two runs of one arm next to each other at every
+//! boundary between rounds; in up to 6.4 if one of every two rounds is reversed; and in up to 5.8 with this
+//! scheme. After any number of rounds, the number of rounds in which an arm came first differs by at most two
+//! between the arms, and after three rounds, no arm has come first in all of them. The order of a round does
+//! not depend on the number of rounds, because repeats may be added later.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Seed;
 
-/// The order in which repeat `repeat` of the sweep called `sweep` visits its `cells`: each position
+/// Returns the order in which repeat `repeat` of the sweep called `sweep` visits its `cells`: each position
 /// once.
 ///
 /// It depends only on the seed, the name, the repeat and the number of cells, never on the content of
@@ -26,7 +26,7 @@ pub fn block(seed: Seed, sweep: &str, repeat: u32, cells: usize) -> Vec<usize> {
     shuffled(&mut rng(b"sweepline order 1\0", seed, repeat, sweep.as_bytes()), cells)
 }
 
-/// The same order for compared cells: `groups` are shuffled, and the cells of a group stay together.
+/// Returns such an order for compared cells: `groups` are shuffled, and the cells of a group stay together.
 pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Vec<usize> {
     let arms = |at: usize| {
         // Four repeats share the same draw.
@@ -59,7 +59,7 @@ fn rng(of: &[u8], seed: Seed, number: u32, name: &[u8]) -> ChaCha8Rng {
     hash.update(of);
     hash.update(seed.0.to_le_bytes());
     hash.update(number.to_le_bytes());
-    // This is last, so that it needs no delimiter.
+    // The name comes last, so that it needs no delimiter.
     hash.update(name);
     ChaCha8Rng::from_seed(hash.finalize().into())
 }

@@ -9,7 +9,7 @@ use super::{Cell, PlannedRun};
 use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::model::content::chain;
 
-/// The place in `plan` that determines the value of `field` (a canonical path such as `load.qps`) of
+/// Returns the place in `plan` that determines the value of `field` (a canonical path such as `load.qps`) of
 /// `run`.
 ///
 /// If the plan uses the default, this is the place where the field would be written. It may not exist in
@@ -100,8 +100,8 @@ impl Place<'_> {
         steps
     }
 
-    /// A header is determined by the nearest scenario in the chain that sets it, or else by the
-    /// endpoint.
+    /// Returns the place of a header, which is determined by the nearest scenario in the chain that sets it,
+    /// or else by the endpoint.
     fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let of = |headers: &Table<TextOrSecret>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
@@ -257,7 +257,7 @@ impl Place<'_> {
         }
     }
 
-    /// The profile that sets the rate or its changes, if the sweep does not.
+    /// Returns the place of the profile that sets the rate or its changes, if the sweep does not set them.
     fn profile_of_rate(&self, field: &str) -> Option<Vec<Step>> {
         let says = |axis: &str| self.axis(axis).is_some();
         let is_open = match field {
@@ -293,7 +293,8 @@ impl Place<'_> {
     }
 }
 
-/// The path is `server`, followed by the fact's own key, or by table and key if the fact was flattened.
+/// Returns the path of a fact: `server`, followed by the fact's own key, or by table and key if the fact was
+/// flattened.
 fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
     let in_table = endpoint.server.iter().find_map(|(name, value)| {
         let Fact::Many(table) = value else { return None };

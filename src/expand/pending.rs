@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Cell;
 
-/// A cell that is not a run with the current findings of earlier sweeps.
+/// A cell that is not a run, given the current findings of earlier sweeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
     /// Name of the sweep.

@@ -1,6 +1,6 @@
-//! Possible runs, from which measurements select the runs to execute: the loads of a search, and of a
-//! series that ends early. All possible runs are known in advance, each with its id. No decisions are made
-//! here, and no id depends on a decision.
+//! Pools of possible runs, from which measurements select the runs to execute: for searches, for
+//! optimizations, and for loads that increase until a stop rule applies. All possible runs are known in
+//! advance, each with its id. No decisions are made here, and no id depends on a decision.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ pub struct Searched {
     pub axis: &'static str,
     /// The resolution, as a share of a load.
     pub within: f64,
-    /// The latencies that the plan's objective limits.
+    /// The window of the runs that confirm the result; `None` if the result is not confirmed.
     pub confirm: Option<Nanos>,
-    /// The objectives, in this order; never empty.
+    /// The ordered list of the objectives that a load must meet; never empty.
     pub meets: Vec<Objective>,
     /// The latencies that the plan's objective limits.
     pub limits: Vec<Objective>,
@@ -40,9 +40,9 @@ pub struct Optimized {
     pub aim: Aim,
     /// Maximum total time of all runs.
     pub budget: Nanos,
-    /// The number of rungs: how often runs become longer, plus one.
+    /// The number of rungs. The windows of the runs become longer with each rung.
     pub rungs: u32,
-    /// The settings, which are the values on `server` axes, in the order of the matrix.
+    /// The possible settings, each as text: the values on the `server` axes. In the order of the matrix.
     pub configurations: Vec<String>,
     /// The latencies that the plan's objective limits.
     pub limits: Vec<Objective>,
@@ -51,12 +51,12 @@ pub struct Optimized {
 /// A run of an optimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// Its settings, by position.
+    /// The position of its settings in [`Optimized::configurations`].
     pub configuration: usize,
-    /// Its rung, from 0. The window triples with each rung.
+    /// Its rung, counted from 0. The window triples with each rung.
     pub rung: u32,
-    /// The number of the run with these settings on this rung, from 0. Run 1 is executed if run 0 gives no
-    /// result.
+    /// The number of the run with these settings on this rung, counted from 0. Run 1 is executed only if run
+    /// 0 has no result.
     pub repeat: u32,
 }
 
@@ -65,9 +65,9 @@ pub struct Trial {
 pub enum Chooses {
     /// A search for the highest load that meets the objective.
     Search(Searched),
-    /// A search for the best settings of a server, with runs that become longer.
+    /// A search for the best settings of a server, with runs that become longer on each rung.
     Optimize(Optimized),
-    /// Loads are run from the lightest up, until the stop rule is shown to apply.
+    /// Loads that are run from the lightest up, until the stop rule is shown to apply.
     Ladder {
         /// The ascending axis: `qps` or `batch_size`.
         axis: &'static str,
@@ -77,7 +77,7 @@ pub enum Chooses {
 }
 
 impl Chooses {
-    /// The axis whose value is chosen; `server` stands for all flags of a server.
+    /// The axis whose value is selected; `server` stands for all flags of a server.
     pub fn axis(&self) -> &'static str {
         match self {
             Chooses::Optimize(_) => "server",
@@ -87,7 +87,7 @@ impl Chooses {
 }
 
 impl Chooses {
-    /// Whether the values on this axis are chosen.
+    /// Whether the value on this axis is selected by measurements.
     fn is_chosen(&self, axis: &str) -> bool {
         match self {
             Chooses::Optimize(_) => server_flag(axis).is_some(),
@@ -101,20 +101,20 @@ impl Chooses {
 pub struct Member {
     /// The run.
     pub run: PlannedRun,
-    /// Its load: requests per second, or requests in flight; 0 if settings are chosen instead of loads.
+    /// Its load: requests per second, or requests in flight; 0 if settings are selected instead of loads.
     pub load: f64,
     /// Whether it confirms the result of a search, with the longer window.
     pub confirms: bool,
-    /// Its settings and its length, if settings are chosen.
+    /// Its settings and its rung, if settings are selected.
     pub trial: Option<Trial>,
 }
 
-/// The possible runs of one cell, whose load is left open.
+/// The possible runs of one cell whose load or settings are not fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// How they are chosen.
+    /// How the runs to execute are selected.
     pub chooses: Chooses,
     /// All possible runs, from the lightest load up, with the repeats of a load together.
     pub members: Vec<Member>,
@@ -128,8 +128,8 @@ impl Pool {
         loads
     }
 
-    /// The unit of its loads: `qps`, `conversations per second`, `users` of conversations, or requests
-    /// `in flight`.
+    /// The unit of the loads: `qps`, `conversations per second`, `users` of conversations, or requests `in
+    /// flight`.
     pub fn unit(&self) -> &'static str {
         let scenario = self.members.first().map(|member| &member.run.spec.scenario);
         let converses = scenario.is_some_and(|scenario| scenario.reuse == Reuse::Conversation);
@@ -142,8 +142,8 @@ impl Pool {
         }
     }
 
-    /// The member with this load and repeat. The repeat is counted from 0, separately for members that
-    /// confirm and members that do not.
+    /// The position of the member with this load and repeat; `None` if there is no such member. The repeat is
+    /// counted from 0, separately for members that confirm and members that do not.
     pub fn find(&self, load: f64, repeat: u32, confirms: bool) -> Option<usize> {
         let members = self.members.iter().enumerate();
         let mut meant = members.filter(|(_, member)| member.load == load && member.confirms == confirms);
@@ -163,18 +163,19 @@ impl Pool {
     }
 }
 
-/// The repeat number of a repeated run of the first rung; the numbers for the other rungs follow. No
-/// `optimize` has this many rungs.
+/// The repeat number of the second run on the first rung; the numbers for the other rungs follow. An
+/// `optimize` always has fewer rungs than this, so the numbers are distinct.
 const AGAIN_FROM: u32 = 100;
 
-/// Number of neighboring loads whose runs have different arrivals and texts.
+/// Number of neighboring loads in a search that all have different arrivals and texts.
 const NEIGHBOURS: i64 = 8;
 
 impl Searched {
-    /// The first repeat of a load. Arrivals and texts depend on the repeat, and a repeat has the same
-    /// arrivals and texts at every load. Comparisons of loads need this. A search must avoid it, because it
-    /// combines runs at several loads as if each were a new draw, so neighbors on the grid have different
-    /// repeats. The repeat depends only on the load, so runs are reused after the range is edited.
+    /// The first repeat of a load. Arrivals and texts depend on the number of the repeat, so the same repeat
+    /// has the same arrivals and texts at every load. Comparisons of loads need this, but a search must avoid
+    /// it, because it combines runs at several loads as if each were an independent draw. Neighboring loads
+    /// of a search therefore have different repeat numbers. The number depends only on the load and the
+    /// resolution, so runs are reused after the range is edited.
     fn first_repeat(&self, load: f64) -> u32 {
         let step = (1.0 + self.within).ln() / 2.0;
         let at = (load.ln() / step).round() as i64;
@@ -189,14 +190,16 @@ pub(super) struct Wanted<'c> {
     pub repeat: u32,
     /// The window of a confirming run; `None` for an ordinary run.
     pub window: Option<Nanos>,
-    /// Settings and length, if settings are chosen.
+    /// The settings and the rung, if settings are selected.
     pub trial: Option<Trial>,
 }
 
-/// Cells that differ only in their load, and how their loads are chosen.
+/// How the runs of a group are selected, and the cells of the group, which differ only in the selected
+/// values.
 type Group<'c> = (Chooses, Vec<&'c Cell>);
 
-/// Groups the cells of a sweep that differ only in their load, and determines how their loads are chosen.
+/// Groups the cells of a sweep that differ only in the selected values (loads or settings), and determines
+/// how the runs of each group are selected.
 pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) -> Vec<Group<'c>> {
     let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
@@ -209,7 +212,7 @@ pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) ->
 }
 
 impl Chooses {
-    /// Completes the rule for these cells with their settings and the number of rungs.
+    /// Completes an optimization of these cells with their settings and the number of rungs.
     fn over(self, cells: &[&Cell]) -> Chooses {
         let Chooses::Optimize(optimized) = self else { return self };
         let configurations: Vec<String> = cells.iter().map(|cell| settings(cell)).collect();
@@ -237,7 +240,7 @@ fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
         let limits = slo.map(Objective::latencies_of).unwrap_or_default();
         return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new(), limits }));
     }
-    // If there is also a rate, a batch size is a cap.
+    // If there is also a rate, the batch size is only a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
     Some(Chooses::Ladder { axis, stop: sweep.stop? })
 }
@@ -270,8 +273,8 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
         };
         let until = first + repeats;
         let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
-        // This run has its own arrivals and texts, so that chance effects of the probes' arrivals and texts
-        // do not carry over.
+        // Confirming runs have their own arrivals and texts, so that chance effects of the probes' arrivals
+        // and texts do not carry over.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })
@@ -303,8 +306,8 @@ pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
 }
 
-/// The error for a budget that is too small for one run of every setting on the first rung. Windows that
-/// `min_requests` may extend count with their written length.
+/// The error for a budget that is too small for one run of every setting on the first rung. If `min_requests`
+/// may extend a window, its written length is counted.
 pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
     let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };
     let first = members.iter().filter(|member| member.trial.is_some_and(|trial| (trial.rung, trial.repeat) == (0, 0)));

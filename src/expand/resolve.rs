@@ -29,7 +29,8 @@ use super::{
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// Default maximum of a window that `min_requests` extends, as a multiple of its written length.
 pub(super) const AT_MOST: u64 = 5;
-/// A run that measures a start sends one request when the server is ready, and waits for its response.
+/// The phases of a run that measures a server start: it sends one request when the server is ready, and waits
+/// for the response.
 const OF_A_START: Phases = Phases {
     idle: None,
     fill: Nanos::ZERO,
@@ -50,7 +51,8 @@ pub(crate) struct Resolver<'p> {
     endpoints: HashMap<ServerKey, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
     scenarios: HashMap<Arc<str>, Resolved>,
-    /// The scenario of a cell that names none, which is B1 if the plan declares no scenario.
+    /// The scenario of a cell without the axis `scenario`: B1 if the plan declares no scenario, otherwise
+    /// `None`.
     default_scenario: Option<Arc<str>>,
 }
 
@@ -66,7 +68,7 @@ impl<'p> Resolver<'p> {
         }
     }
 
-    /// The run of `cell` in `sweep`, for repeat `repeat`.
+    /// Returns the run of `cell` in `sweep` for repeat number `repeat`.
     pub(crate) fn run(&mut self, sweep: &Sweep, cell: &Cell, repeat: u32) -> Result<RunSpec, Mistake> {
         let plan = self.plan;
         let endpoint_name = text(cell, "endpoint").ok_or(Mistake::MissingAxis("endpoint"))?;
@@ -161,7 +163,7 @@ impl<'p> Resolver<'p> {
         Ok((name, made))
     }
 
-    /// Whether an outage ends a run, as set by the scenario or else by the endpoint.
+    /// Returns whether an outage ends a run, as set by the scenario or else by the endpoint.
     fn errors(&self, endpoint: &str, scenario: &Resolved) -> ErrorPolicy {
         let of_endpoint = || self.plan.endpoints.get(endpoint)?.errors;
         scenario.errors.or_else(of_endpoint).unwrap_or_default()
@@ -194,7 +196,7 @@ impl<'p> Resolver<'p> {
     }
 }
 
-/// Whether a first turn fits into the context.
+/// Fails if the first turn of a conversation does not fit into the context.
 fn has_room(content: &Content) -> Result<(), Mistake> {
     let needs = content.least_context();
     match content.talk.context_limit {
@@ -203,20 +205,20 @@ fn has_room(content: &Content) -> Result<(), Mistake> {
     }
 }
 
-/// Whether prompts that must share nothing begin with their own nonces.
+/// Fails if `cache: cold` is combined with prompts that do not each begin with their own nonce.
 fn is_cold_by_a_nonce(scenario: &Resolved, of_plan: NonceMode) -> Result<(), Mistake> {
     let cold = scenario.classes().filter(|class| class.content.cache == Cache::Cold);
     let other = cold.map(|class| class.nonce.unwrap_or(of_plan)).find(|nonce| *nonce != NonceMode::On);
     other.map_or(Ok(()), |nonce| Err(Mistake::ColdWithoutNonce(nonce)))
 }
 
-/// The entry of `table` that the cell's `axis` names.
+/// Returns the entry of `table` with the name that the cell has on `axis`.
 fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&'a T, Mistake> {
     table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-/// Arrivals of the sweep that are more than one word are listed among the axes, because two sweeps with
-/// the same rate would otherwise look alike.
+/// Returns the labels of a cell's axes that have no columns of their own. They include the sweep's arrivals
+/// unless these are plain, because two sweeps with the same rate would otherwise look alike.
 fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
     let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));
@@ -243,12 +245,12 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-/// Returns the number of processes that send the loads of a sweep together, if the plan sets it.
+/// Returns the settings of the processes that send the loads of a sweep together, if the plan contains them.
 pub fn workers<'p>(plan: &'p Plan, sweep: &'p Sweep) -> Option<&'p Workers> {
     sweep.engine.workers.as_ref().or(plan.engine.workers.as_ref())
 }
 
-/// The data that the runs of a sweep record in addition to their numbers.
+/// Returns which data the runs of a sweep record in addition to their measurements.
 fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
     Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }
@@ -274,12 +276,12 @@ fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake
     }
 }
 
-/// The plan's phases, overridden by the sweep's phases one by one.
+/// Returns the phases of a run: each phase is the sweep's if it is set, otherwise the plan's or the default.
 pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
-    // Without `min_requests`, nothing extends the window, so a limit would only give equal runs
-    // different ids.
+    // Without `min_requests`, nothing extends the window, so a limit would only give different ids to equal
+    // runs.
     measure.at_most = measure.min_requests.map(|_| {
         let default = Nanos(measure.duration.0.saturating_mul(AT_MOST));
         measure.at_most.unwrap_or(default)
@@ -304,7 +306,8 @@ fn fill(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Nanos, M
     }
 }
 
-/// `slots / rate` in exact arithmetic, rounded up to a whole nanosecond.
+/// Returns `slots / rate` in exact arithmetic, rounded up to a whole nanosecond; `None` if the rate is not
+/// above 0 or the time is too long.
 fn time_for(slots: u32, rate: Decimal) -> Option<Nanos> {
     let (mantissa, scale) = rate.parts();
     let mantissa = u128::try_from(mantissa).ok().filter(|mantissa| *mantissa > 0)?;

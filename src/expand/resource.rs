@@ -1,14 +1,15 @@
-//! The resources that the runs of an endpoint occupy. Affects scheduling only and is not part of a run's
-//! identity.
+//! The resources that the runs of an endpoint occupy. They affect only the scheduling and are not part of a
+//! run's identity.
 
 use crate::plan::{Endpoint, Plan, Table};
 
-/// For each endpoint of the plan, the resource that its runs occupy: runs on one resource never overlap.
+/// Returns, for each endpoint of the plan, the resource that its runs occupy: runs on one resource never
+/// overlap.
 ///
-/// This is the endpoint's `resource`, if it is set. Launched servers on the same host take turns,
-/// because they share its devices. Other endpoints with the same scheme, host and port in their `url`
-/// are the same server, so they share a resource that is named after the first of them. An embedded mock
-/// has its own resource.
+/// This is the endpoint's `resource` if the plan sets it. Launched servers on the same host take turns,
+/// because they share its devices. All other endpoints with the same scheme, host and port in their `url` are
+/// the same server, so they share a resource, which is named after the first of these endpoints. An embedded
+/// mock has its own resource.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());
@@ -38,7 +39,7 @@ fn launch_host(endpoint: &Endpoint) -> Option<String> {
     Some(format!("launched on {host}"))
 }
 
-/// Scheme, host and port of an address, with the default port explicit.
+/// Returns the scheme, host and port of a URL in a normalized form.
 fn server(url: &str) -> Option<String> {
     reqwest::Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
 }

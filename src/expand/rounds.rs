@@ -8,10 +8,10 @@ use super::Cell;
 /// Compared cells, grouped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
-    /// Positions of the cells that are equal except for the axis, ordered by the first of each group; a
-    /// cell without a counterpart forms its own group.
+    /// Groups of cells that are equal except for the compared axis, as positions. Groups are ordered by their
+    /// first cell; a cell without a counterpart forms its own group.
     pub groups: Vec<Vec<usize>>,
-    /// Other axes whose values are determined by the compared axis, as in a zip. They differ within a
+    /// Other axes whose values are determined by the compared axis, as in a zip. Their values differ within a
     /// group too.
     pub bound: Vec<String>,
 }
@@ -57,10 +57,10 @@ fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
     is_single && all.len() > 1
 }
 
-/// The cell does not have the axis.
+/// The number of a missing value: the cell does not have the axis.
 const ABSENT: u32 = 0;
 
-/// Maps texts to numbers, which need less memory for a million cells.
+/// Maps the texts of values to numbers, which need less memory for a million cells.
 #[derive(Default)]
 struct Classes<'c>(HashMap<&'c str, u32>);
 

@@ -1,5 +1,5 @@
-//! Repeats that end early: the last runs of a cell are skipped once the measurements suffice. All runs
-//! are known in advance, with the same ids as if every repeat were executed. No decisions are made here.
+//! Repeats that may end early: the remaining runs of a cell are skipped once its measurements suffice. All
+//! runs are known in advance, with the same ids as if every repeat were executed. No decisions are made here.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::rounds::rounds;
 pub enum Ends {
     /// Every mean over the runs of a cell is known precisely enough.
     Known {
-        /// Half of the interval, as a share of the mean.
+        /// The required half-width of the interval, as a share of the mean.
         within: f64,
         /// The metrics whose means must be known.
         metrics: Vec<MetricName>,
     },
     /// Each arm is shown to differ from its baseline, or to be equivalent.
     Shown {
-        /// The named metrics; empty for the default ones.
+        /// The metrics that the plan names; empty for the default metrics.
         metrics: Vec<MetricName>,
         /// The margin by which an arm may be worse, as a share.
         margin: Option<f64>,
@@ -45,7 +45,7 @@ pub struct CellEnd {
 pub struct CellRuns {
     /// All possible runs.
     pub runs: Vec<PlannedRun>,
-    /// The end of the repeats, if results have determined it; see [`super::Expansion::end_early`].
+    /// The end of the repeats, if the results so far have determined it; see [`super::Expansion::end_early`].
     pub end: Option<CellEnd>,
 }
 
@@ -55,14 +55,14 @@ pub struct CellRuns {
 pub struct Series {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// The condition that ends them.
+    /// The condition that ends the repeats.
     pub ends: Ends,
     /// The cells.
     pub cells: Vec<CellRuns>,
 }
 
 impl Series {
-    /// Its runs, in unspecified order.
+    /// The runs of all cells.
     pub fn runs(&self) -> impl Iterator<Item = &PlannedRun> {
         self.cells.iter().flat_map(|cell| &cell.runs)
     }
@@ -117,7 +117,7 @@ fn of_sweep(plan: &Plan, (name, sweep): (&String, &Sweep), runs: &[PlannedRun]) 
     groups.iter().filter_map(of_group).collect()
 }
 
-/// The metrics whose means must be known in a cell.
+/// Returns the metrics whose means must be known in a cell.
 fn metrics(plan: &Plan, sweep: &Sweep, run: &PlannedRun) -> Vec<MetricName> {
     let one = |key: &'static str, percentile| MetricName { key, percentile };
     if !sweep.repeats.metrics.is_empty() {

@@ -1,4 +1,5 @@
-//! Decides which loads several processes can send together so that their sum is exactly the load of one process.
+//! Decides which loads several processes can send together so that the total is exactly the load that one
+//! process would send.
 
 use crate::plan::Sessions;
 use crate::plan::model::content::{Content, Reuse};

@@ -18,8 +18,8 @@ use super::evidence::TakenValue;
 pub(crate) use super::labels::AxisLabels;
 pub use super::labels::Labels;
 
-/// A run. Everything except `labels`, `engine`, `record`, `errors` and `taken` is part of its identity.
-/// Parts that many runs of a plan have in common are shared.
+/// A run. Everything except `labels`, `engine`, `record`, `errors` and `taken` is part of its identity. Parts
+/// that many runs of a plan have in common are shared in memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Names for readers; not hashed.
@@ -71,17 +71,17 @@ pub struct RunSpec {
 /// One class of a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassSpec {
-    /// The plan's name of its scenario; not hashed.
+    /// The plan's name of the class's scenario; not hashed.
     pub name: Arc<str>,
-    /// Its weight. Its share of the requests is its weight divided by the sum of all weights.
+    /// The weight of the class. Its share of the requests is its weight divided by the sum of all weights.
     pub weight: u64,
-    /// The content of its requests.
+    /// The content of the class's requests.
     pub scenario: Content,
-    /// The fields of its requests that do not depend on their content.
+    /// The fields of the class's requests that do not depend on their content.
     pub shaping: Shaping,
 }
 
-/// Keeps the format of records from before `run` existed, with true for `on` and false for `off`.
+/// Writes `on` as true and `off` as false, as in records from before the mode `run` existed.
 fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
     match nonce {
         NonceMode::On => serializer.serialize_bool(true),
@@ -90,7 +90,7 @@ fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::
     }
 }
 
-/// The load generator's settings. The settings that were used for a run are among its facts.
+/// The load generator's settings. The facts of each run record the settings that it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadEngine {
     /// Number of threads that send and receive, at least 1.
@@ -144,7 +144,7 @@ pub struct EndpointSpec {
     pub http: Option<Http2>,
     /// The embedded mock's figures.
     pub mock: Option<MockFigures>,
-    /// How sweepline starts the server, if it does.
+    /// How sweepline starts the server; `None` if it does not start it.
     pub launch: Option<LaunchSpec>,
     /// The state of the server that is reset before the run.
     pub reset: Option<Reset>,
@@ -173,7 +173,7 @@ pub struct LaunchSpec {
 }
 
 impl LaunchSpec {
-    /// Whether both start the same server, according to a run's identity.
+    /// Whether both settings start the same server, as far as a run's identity is concerned.
     pub fn is_like(&self, other: &LaunchSpec) -> bool {
         self.hashed_command() == other.hashed_command() && self.env == other.env
     }
@@ -237,10 +237,10 @@ pub enum Load {
     },
     /// Requests arrive on a fixed schedule, regardless of the server.
     Open {
-        /// Arrivals per second, or 100 % of a profile in shares. For a profile in requests per second,
-        /// its highest rate.
+        /// Arrivals per second. For a profile in shares, the rate for 100 %; for a profile in requests per
+        /// second, its highest rate.
         qps: Decimal,
-        /// How they are spaced, and how their rate changes.
+        /// How the arrivals are spaced, and how their rate changes.
         #[serde(with = "super::spacing")]
         arrivals: Arrivals,
         /// Maximum number of requests in flight; others wait at the client.
@@ -258,8 +258,8 @@ impl Load {
         }
     }
 
-    /// Declared arrivals per second of an open loop; with a profile, the rate for its 100 %, or its
-    /// highest rate.
+    /// Declared arrivals per second of an open loop. For a profile in shares, the rate for 100 %; for a
+    /// profile in requests per second, its highest rate.
     pub fn qps(&self) -> Option<Decimal> {
         match self {
             Load::Closed { .. } => None,
@@ -267,7 +267,7 @@ impl Load {
         }
     }
 
-    /// How the rate of an open loop changes, if it does.
+    /// The rate profile of an open loop; `None` if its rate is constant.
     pub fn profile(&self) -> Option<&Profile> {
         match self {
             Load::Closed { .. } => None,
@@ -282,7 +282,7 @@ pub struct Phases {
     /// The pause before the load begins; `None` if it is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Nanos>,
-    /// Length of fill (for a closed loop with a stated rate: slots / rate).
+    /// Length of fill (for a closed loop with `per_second`: slots / rate).
     pub fill: Nanos,
     /// Length of stabilize.
     pub stabilize: Nanos,

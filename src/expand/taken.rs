@@ -22,7 +22,7 @@ pub(super) struct Settled {
     pub cells: Vec<Cell>,
     /// The cells that are not runs.
     pub pending: Vec<Pending>,
-    /// The evidence for the loads of cells, by their ranks.
+    /// The evidence for the loads of cells, by the ranks of the cells.
     pub evidence: HashMap<Vec<u32>, Vec<TakenValue>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn settle(
         };
         match filled {
             Ok((filled, taken)) => {
-                // Two values may lead to the same load.
+                // Two values on the axis may result in the same load; only one run is kept.
                 if !seen.insert(filled.iter().map(|(axis, value)| (axis.to_owned(), value.clone())).collect()) {
                     continue;
                 }
@@ -72,14 +72,14 @@ pub(super) fn settle(
 /// Loads derived from findings, as additional values in the table of a sweep's cells.
 #[derive(Default)]
 struct Loads {
-    /// The extended table; empty until something is added.
+    /// The table of the cells, extended by the derived loads; empty until a load is added.
     entries: Vec<Entry>,
     /// Maps a written entry and the load derived from it to the entry that contains the load.
     made: HashMap<(u32, Decimal), u32>,
 }
 
 impl Loads {
-    /// The cell with its derived loads, and their evidence.
+    /// Returns the cell with its derived loads inserted, and the evidence for these loads.
     fn fill(&mut self, cell: &Cell, known: Option<&Known>) -> Result<(Cell, Vec<TakenValue>), Stop> {
         let (mut at, mut evidence) = (cell.rank().to_vec(), Vec::new());
         for number in &mut at {
@@ -112,7 +112,7 @@ impl Loads {
     }
 }
 
-/// The load of a cell.
+/// Returns the load of a cell that is derived from an earlier sweep, with its evidence.
 fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<TakenValue, Stop> {
     let waits = |why: String| Stop { state: Waits::Pending, why };
     let blocked = |why: String| Stop { state: Waits::Blocked, why };
@@ -156,7 +156,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
 }
 
-/// Whether `skip_if` skips a cell, or whether this is unknown.
+/// Returns the state and the reason if `skip_if` skips a cell, or if it is unknown whether it does.
 fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
     let about = about(known, (&skip.sweep, skip.metric), &[], cell);
     let told = || about.iter().map(|finding| (finding, broken(finding, skip.below, skip.above)));

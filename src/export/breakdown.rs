@@ -1,5 +1,4 @@
-//! A table of parts of runs: the metrics of each run over groups of its requests, with one row per
-//! group.
+//! A table of parts of runs: the metrics of each run for groups of its requests, with one row per group.
 
 use crate::analysis::lengths::Bucket;
 use crate::analysis::metric::{self, Scope};
@@ -9,11 +8,11 @@ use crate::rows::RunLabels;
 use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The attribute that the requests of a row have in common.
+/// The attribute that the requests of a group have in common.
 pub(crate) trait Part {
     /// The columns that identify a group.
     fn columns() -> Vec<Column>;
-    /// The cells of these columns.
+    /// The cells of this group in these columns.
     fn cells(&self) -> Vec<Cell>;
 }
 
@@ -58,7 +57,7 @@ pub(crate) type Named = (Option<String>, RunLabels);
 /// A run with its measured parts.
 pub(crate) type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
-/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
+/// Returns the columns; `axes` lists the further axes of all runs (`run_row::axes`).
 pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
     others.push(analysis_column());
@@ -69,8 +68,8 @@ pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// All parts of runs of `plan`, in the order given. `axes` lists the further axes of any of the
-/// runs (`run_row::axes`). `runs` may read each run lazily, so that only one run is in memory.
+/// Returns the table of all parts of `runs`, in the order given. `axes` lists the further axes of all runs
+/// (`run_row::axes`). `runs` may read each run lazily, so that only one run is in memory at a time.
 pub(crate) fn sheet<'a, P: Part>(
     axes: &[String],
     plan: Option<&'a str>,

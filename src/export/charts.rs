@@ -1,5 +1,5 @@
-//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. They refer to the cells of a
-//! sheet of numbers, so editing a number changes the chart.
+//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. The charts refer to the cells
+//! of a sheet of numbers, so editing a number changes its chart.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,14 @@ use crate::plan::Slo;
 
 use super::xlsx_text::cut;
 
-/// The sheet of the charts.
+/// Name of the sheet with the charts.
 pub(super) const CHARTS: &str = "charts";
 
-/// The sheet of their numbers.
+/// Name of the sheet with the numbers of the charts.
 pub(super) const NUMBERS: &str = "chart_data";
 
-/// Figures of a group of curves. Each list results in one chart, of the first figure that has values.
+/// The figures that are drawn for each group of curves. Each list results in one chart, which shows the first
+/// figure of the list that has values.
 const DRAWN: [&[&str]; 5] = [
     &["output_throughput", "request_throughput"],
     &["ttft_p50"],
@@ -32,7 +33,7 @@ const DRAWN: [&[&str]; 5] = [
 /// Maximum number of curves in a chart.
 const MOST_CURVES: usize = 6;
 
-/// Maximum number of charts in a workbook. The numbers of further charts are in the sheet of curves.
+/// Maximum number of charts in a workbook. The numbers of further charts can be found in the sheet `curves`.
 const MOST_CHARTS: usize = 60;
 
 /// Maximum number of characters in a title; Excel accepts 255.
@@ -41,7 +42,8 @@ const LONGEST_TITLE: usize = 200;
 /// Number of charts per row.
 const ACROSS: u16 = 5;
 
-/// Size of a chart in pixels, and the number of sheet cells that it covers, including a gap.
+/// Width and height of a chart in pixels; `CELLS` is the number of columns and rows that it covers, including
+/// a gap.
 const SIZE: [u32; 2] = [560, 340];
 const CELLS: (u16, u32) = (9, 18);
 
@@ -63,7 +65,7 @@ const VALUE: u16 = 4;
 const MINUS: u16 = 7;
 const PLUS: u16 = 8;
 
-/// Charts with their numbers, before they are in a workbook.
+/// Charts with their numbers, before they are written to a workbook.
 #[derive(Debug, Default)]
 pub(crate) struct Charts {
     rows: Vec<Row>,
@@ -94,12 +96,12 @@ struct One {
     series: Vec<Series>,
 }
 
-/// Its points: rows of the sheet of numbers, from the first to the last.
+/// One curve of a chart: its first and last row in the sheet of numbers.
 #[derive(Debug)]
 struct Series {
     rows: [u32; 2],
     has_ends: bool,
-    /// Whether it is the line of the objective.
+    /// Whether this is the line of the objective.
     is_limit: bool,
 }
 
@@ -117,7 +119,7 @@ impl Charts {
                     group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
                 };
                 let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
-                // A figure that replaces another one may have a limit too.
+                // A figure may occur both in `DRAWN` and among the limited figures.
                 if !seen.insert(reading.name) {
                     continue;
                 }
@@ -186,7 +188,7 @@ impl Charts {
         Series { rows: self.put(rows), has_ends, is_limit: false }
     }
 
-    /// Adds rows; returns their numbers in the sheet.
+    /// Adds rows, and returns the numbers of the first and the last one in the sheet.
     fn put(&mut self, rows: impl IntoIterator<Item = Row>) -> [u32; 2] {
         // Row 0 contains the names of the columns.
         let first = self.rows.len() as u32 + 1;

@@ -1,8 +1,8 @@
 //! CSV with one header line and no comments. Null is an empty cell.
 //!
-//! Spreadsheets execute a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a
-//! formula, and model names and error texts come from outside. Such texts get a leading apostrophe, which
-//! spreadsheets hide; numbers never do.
+//! Spreadsheets execute a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula,
+//! and model names and error texts come from untrusted sources. Texts that start with such a character get a
+//! leading apostrophe, which spreadsheets hide; numbers never get one.
 
 use std::io::{self, Write};
 
@@ -28,8 +28,8 @@ impl Format for Csv {
     }
 }
 
-/// Returns the underlying error, because csv's own conversion hides its kind, and a closed pipe is not an
-/// error.
+/// Returns the underlying I/O error. The csv crate's own conversion hides the error kind, which is needed
+/// because a closed pipe is not treated as an error.
 fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -37,8 +37,8 @@ fn cause(error: csv::Error) -> io::Error {
     }
 }
 
-/// Appends the text of a cell to `field`. The standard library writes the same numbers but takes twice as
-/// long.
+/// Appends the text of a cell to `field`. Numbers are formatted with `itoa` and `zmij`: the standard library
+/// writes the same text but takes twice as long.
 fn put(cell: &Cell, field: &mut String) {
     match cell {
         Cell::Null => {}
@@ -54,8 +54,8 @@ fn put(cell: &Cell, field: &mut String) {
     }
 }
 
-/// The shortest digits that represent the number, never with an exponent, which some spreadsheets interpret
-/// as text.
+/// Appends the shortest digits that represent the number, never with an exponent, because some spreadsheets
+/// interpret an exponent as text.
 fn float(value: f64, field: &mut String) {
     use std::fmt::Write;
     if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {

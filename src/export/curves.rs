@@ -1,4 +1,4 @@
-//! The table of curves: one row per load of each curve, with its figures over its repeats.
+//! The table of curves: one row per load of each curve, with the figures over the load's repeats.
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::curve::{Curve, FIGURES, Figure, OnFronts, Ordinate, Rung, on_fronts};
@@ -8,7 +8,7 @@ use crate::plan::Slo;
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
+/// Returns the columns; `axes` lists the further axes of all runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
@@ -74,7 +74,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The columns for the energy of its GPUs.
+/// The columns for the energy of the GPUs.
 fn of_energy() -> [Column; 2] {
     let null = "no run counts, one of the runs has no energy (not scraped, or a gap in the window), or their energy \
                 was measured in different ways";
@@ -90,8 +90,8 @@ fn of_energy() -> [Column; 2] {
     ]
 }
 
-/// The four columns of a figure. A percentile of a latency has one more column, for its lower bound if it
-/// lies among failures.
+/// The four columns of a figure. A latency percentile has one more column: the lower bound of the percentile
+/// if it lies among failed requests.
 fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
@@ -115,8 +115,8 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
     columns
 }
 
-/// The meaning of a figure and, for latencies, their starting point. The column of the same name in
-/// `runs` always counts from sending.
+/// Returns the meaning of a figure and, for latencies, the instant from which they are measured. The column
+/// of the same name in `runs` always measures from the send.
 fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {
@@ -135,8 +135,8 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves, and whether they are on the fronts under this objective. `axes` lists the
-/// further axes of any of the runs (`run_row::axes`).
+/// Returns the table of all loads of all curves, with whether each load is on the fronts under the objective
+/// `slo`. `axes` lists the further axes of all runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
     let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();
@@ -174,7 +174,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        // If a load lacks a figure, it is unknown whether the load is on the front.
+        // Null if the load lacks a figure, because it is then unknown whether the load is on the front.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
         on.cost_over_latency.map_or(Cell::Null, Cell::Bool),

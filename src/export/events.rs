@@ -5,8 +5,8 @@ use crate::rows::EventRow;
 use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. Labels are in the table of requests, which has one row for each `sweep`, `run_id` and
-/// `request`.
+/// The columns. The labels of a run are only in the table of requests; its rows are found by `sweep`,
+/// `run_id` and `request`.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![
@@ -21,7 +21,7 @@ pub fn columns() -> Vec<Column> {
     ]
 }
 
-/// All token events of runs, in the order given; requests without events have no row.
+/// Returns the table of all token events of `runs`, in the order given; requests without events have no rows.
 pub(crate) fn sheet<'a, R>(runs: impl Iterator<Item = (Named, R)> + 'a) -> Sheet<'a>
 where
     R: Iterator<Item = EventRow> + 'a,

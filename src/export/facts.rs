@@ -1,6 +1,6 @@
-//! Facts of a run as columns: the plan's declarations about the server, the model and the requests, and the
-//! values that were read back. They are not part of a run's identity. They are read from the run's record
-//! and the plan when the table is created.
+//! Facts of a run as columns: what the plan declares about the server, the model and the requests, and what
+//! the server and the machine reported. They are read from the run's record and the plan when the table is
+//! created.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::units::Currency;
 
 use super::{Cell, Column, Kind};
 
-/// The fact of a server that has its own column.
+/// The declared server fact that has its own column, `engine_version`.
 pub(super) const VERSION: &str = "version";
 
 /// The facts that a plan declares about a run.
@@ -53,7 +53,7 @@ impl Length {
         }
     }
 
-    /// Lengths of prompts and of responses.
+    /// Returns the lengths of prompts and of responses.
     fn of(spec: &RunSpec) -> [Length; 2] {
         if spec.mix.is_empty() {
             return Length::of_content(&spec.scenario);
@@ -79,8 +79,8 @@ impl Length {
 }
 
 impl DeclaredFacts {
-    /// The facts of a run according to its spec. Prices and objectives are the plan's, and `limits` is the
-    /// objective in words.
+    /// Returns the facts of a run according to its spec. The price and the currency come from `plan`, and
+    /// `limits` is the plan's objective in words.
     pub(crate) fn of(spec: &RunSpec, plan: Option<&Plan>, limits: Option<String>) -> DeclaredFacts {
         let endpoint = plan.and_then(|plan| plan.endpoints.get(&spec.endpoint.name));
         let price = endpoint.and_then(|endpoint| declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour());
@@ -171,16 +171,16 @@ impl DeclaredFacts {
 pub struct FoundHosts {
     /// Host and port of the endpoint's URL.
     pub address: Option<String>,
-    /// The server, as it reported itself.
+    /// What the server reported about itself.
     pub server: Fingerprint,
     /// GPUs of the client's machine.
     pub client_gpus: Vec<String>,
-    /// The version of their driver.
+    /// The version of the driver of these GPUs.
     pub client_gpu_driver: Option<String>,
 }
 
 impl FoundHosts {
-    /// The values recorded for a run.
+    /// Returns the facts from the environment that was recorded with a run.
     pub(crate) fn of(environment: &Environment) -> FoundHosts {
         let Environment { host, fingerprint, client_gpus, client_gpu_driver, .. } = environment;
         FoundHosts {

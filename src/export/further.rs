@@ -1,5 +1,5 @@
-//! The columns of facts in a table of runs: the columns of every table, and columns that only some runs
-//! have, such as server flags.
+//! The columns of facts in a table of runs: columns that every table has, and columns that exist only if some
+//! run has the fact, such as server flags.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ const FAILED: &str = "failed.";
 /// Prefix of the column of a metric that the server reported: `server.requests_running_mean`.
 const SERVER: &str = "server.";
 
-/// Prefix of the column of a part of the time: `parts.ttft_queue_ms`.
+/// Prefix of the column of a part of a latency: `parts.ttft_queue_ms`.
 const PARTS: &str = "parts.";
 
 /// Prefix of a flag among the declared facts of a server.
 const FLAGS: &str = "flags.";
 
-/// Columns of facts that differ between runs only if servers, models or requests differ, so they
-/// distinguish rows.
+/// Columns of facts that differ between runs only if the servers, models or requests differ. Tables show
+/// these columns if they distinguish rows.
 pub(crate) const TELLING: [&str; 19] = [
     "engine",
     "engine_version",
@@ -53,8 +53,8 @@ pub(crate) const TELLING: [&str; 19] = [
     "client_gpu_driver",
 ];
 
-/// The columns that only some runs have: further axes, facts of servers and kinds of failures. All are
-/// sorted by name.
+/// The columns that only some runs have: further axes, facts of servers, kinds of failures, server metrics
+/// and parts of latencies. Lists of names are sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Further {
     /// Further axes of the cells.
@@ -62,14 +62,14 @@ pub(crate) struct Further {
     declared: Vec<String>,
     read_back: Vec<String>,
     failures: Vec<String>,
-    /// Figures of servers, in the order of the canonical table: name, unit and meaning.
+    /// Metrics reported by servers, in the order of the canonical table: name, unit and meaning.
     server: Vec<(String, &'static str, String)>,
     /// Mean latencies and their parts, also in canonical order.
     parts: Vec<(String, &'static str, String)>,
 }
 
 impl Further {
-    /// The further columns of these runs.
+    /// Returns the columns that at least one of these runs has.
     pub(crate) fn of(runs: &[RunRow], given_up: &[GivenUpRow]) -> Further {
         let labels = runs.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels));
         let declared = runs.iter().map(|run| &run.declared).chain(given_up.iter().map(|run| &run.declared));
@@ -86,8 +86,8 @@ impl Further {
         }
     }
 
-    /// The columns that distinguish servers: declared flags, and flags that were read back. A flag that is
-    /// an axis already has a column as an axis.
+    /// The columns that distinguish servers: declared flags, and flags that were read back. Declared flags
+    /// that are axes are omitted, because they already have a column.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))
@@ -144,7 +144,7 @@ impl Further {
     }
 }
 
-/// The columns for the parts of the time that at least one run has.
+/// Returns the columns for the parts of latencies that at least one run has.
 fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut parts: Vec<(String, &'static str, String)> = Vec::new();
     for (name, unit, doc, _) in runs.iter().flat_map(|run| &run.metrics.wholes).flat_map(|whole| whole.columns()) {
@@ -155,8 +155,8 @@ fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     parts
 }
 
-/// The server figures that at least one run has. All runs have their figures in the same order, so
-/// additional figures of a later run are appended.
+/// Returns the server metrics that at least one run has. The order is the same in all runs; additional
+/// metrics of a later run are appended.
 fn figures(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut figures: Vec<(String, &'static str, String)> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.metrics.server) {
@@ -179,14 +179,14 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Whether only some exports have a column of this name, because it is a fact of a server or a kind of
-/// failure.
+/// Whether only some exports have a column with this name, because the column depends on the facts, failures
+/// or metrics of the runs.
 pub(crate) fn is_of_some(name: &str) -> bool {
     [DECLARED, READ_BACK, FAILED, SERVER, PARTS].iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a column contains a fact of the run rather than a metric. A pivot includes such a column only if
-/// it is named.
+/// Whether a column contains a fact of the run rather than a metric. A pivot includes a fact only if a
+/// pattern selects it.
 pub(crate) fn is_fact(name: &str) -> bool {
     let declared = DeclaredFacts::columns();
     declared.iter().any(|column| column.name == name) || name.starts_with(DECLARED) || name.starts_with(READ_BACK)

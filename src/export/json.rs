@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Cell, Format, Sheet};
 
-/// An array of objects.
+/// The format JSON: an array of objects.
 pub(crate) struct Json;
 
 impl Format for Json {

@@ -10,7 +10,7 @@ use crate::plan::Percentile;
 
 use super::{Cell, Column, Format, Kind, Sheet};
 
-/// A table that is also readable as plain text.
+/// The format Markdown: a table that is also readable as plain text.
 pub(crate) struct Markdown;
 
 impl Format for Markdown {
@@ -39,28 +39,30 @@ impl Format for Markdown {
     }
 }
 
-/// Marks a percentile from few samples. A space or the end of the cell follows, so it does not start
-/// emphasis.
+/// The mark of a percentile from few samples. It is followed by a space or the end of the cell, so Markdown
+/// does not interpret it as the start of emphasis.
 const MARK: char = '*';
-/// The legend of the mark, below the table.
+/// The legend below the table that explains the mark.
 pub(super) const LEGEND: &str =
     r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)";
 
-/// The index of a percentile in a row, and the indices of the columns with its number of values.
+/// The indices of a percentile's column and of the columns that show how many values it is based on.
 struct Counts {
     at: usize,
     n: usize,
-    /// The end of its interval on the worse side: the upper end or, for rates, the lower end.
+    /// The column with the worse end of the percentile's interval: the upper end or, for rates, the lower
+    /// end.
     worse: usize,
     failures: usize,
-    /// For gaps: the number of requests that have gaps.
+    /// For gaps: the column with the number of requests that have gaps.
     streams: Option<usize>,
     percentile: Percentile,
     fewest_requests: u64,
 }
 
 impl Counts {
-    /// The mark after the percentile if it has few values, or why there is no percentile.
+    /// Returns the percentile with the mark if it is based on few values, or the reason why there is no
+    /// percentile; `None` if the cell stays unchanged.
     fn mark(&self, row: &[Cell]) -> Option<Cell> {
         let Cell::Int(n) = row[self.n] else { return None };
         let need = quantile::need(self.percentile) as i64;
@@ -69,7 +71,7 @@ impl Counts {
             _ => None,
         });
         let unmarked_from = quantile::unmarked_from(self.percentile) as i64;
-        // An end that lies among failures is not open.
+        // If requests failed, a missing end lies among the failures, so the interval is not open.
         let is_open = matches!((&row[self.worse], &row[self.failures]), (Cell::Null, Cell::Int(0)));
         match (&row[self.at], streams) {
             (Cell::Float(value), _) if n < unmarked_from || unmarked_from > 0 && is_open => {
@@ -84,8 +86,9 @@ impl Counts {
     }
 }
 
-/// Adds marks to the table, based on its `…_n` columns: a mark if there are few samples, and n if there
-/// are too few. Gaps count with their effective number.
+/// Marks the percentiles of a table based on its `…_n` columns: with `*` if they have few samples, and with
+/// the number of samples if there are too few for a percentile. For gaps, the effective number of samples is
+/// used.
 pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {
     let place = |name: &str| sheet.columns.iter().position(|column| column.name == name);
     let counts = |column: &metric::Column| {
@@ -128,14 +131,14 @@ fn text(cell: &Cell, is_label: bool) -> String {
         Cell::Null => "n/a".into(),
         Cell::Bool(value) => value.to_string(),
         Cell::Int(value) => value.to_string(),
-        // A value of an axis is a name, so 40 is not written as 40.00.
+        // A label is written as in the plan: 40, not 40.00.
         Cell::Float(value) if is_label => value.to_string(),
         Cell::Float(value) => rounded(*value),
         Cell::Text(text) => escaped(text),
     }
 }
 
-/// Formats four significant digits; whole numbers are written in full.
+/// Formats a number with four significant digits, but never fewer than all digits before the decimal point.
 fn rounded(value: f64) -> String {
     let whole = if value == 0.0 { 1 } else { value.abs().log10().floor() as i32 + 1 };
     format!("{value:.*}", (4 - whole).clamp(0, 6) as usize)

@@ -35,14 +35,15 @@ pub(crate) use wide::NoPivot;
 pub use wide::wide;
 pub(crate) use xlsx::Workbook;
 
-/// Version of the columns. It is increased when a column is renamed, removed or moved, but not when a
-/// column is added.
+/// Version of the columns of exports. It is increased when a column is renamed, removed or moved, but not
+/// when a column is added.
 pub(crate) const COLUMNS_VERSION: u32 = 1;
 
-/// Marks a Parquet file or a workbook as an export; its value is the version of the columns.
+/// The metadata key that marks a Parquet file or a workbook as an export; its value is the version of the
+/// columns.
 const MARK: &str = "sweepline.columns";
 
-/// Stored next to the mark: the version of the analysis that computed the numbers.
+/// The metadata key for the version of the analysis that computed the numbers.
 const ANALYSIS_MARK: &str = "sweepline.analysis";
 
 /// The column with the version of the analysis that computed the numbers of a row.

@@ -1,5 +1,5 @@
-//! Any table as Parquet: typed columns, their meaning in the schema's metadata, and only a batch of rows in
-//! memory.
+//! Any table as Parquet, with typed columns whose meaning is in the schema's metadata. Only one batch of rows
+//! is in memory at a time.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ const GROUP_ROWS: usize = 128 * 1024;
 /// Approximate maximum number of encoded bytes in a row group.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 
-/// A Parquet file.
+/// The format Parquet.
 pub struct Parquet;
 
 impl Format for Parquet {
@@ -54,13 +54,13 @@ impl Format for Parquet {
     }
 }
 
-/// The metadata that identifies an export.
+/// Returns the metadata that identifies a file as an export.
 pub(super) fn marks() -> Vec<KeyValue> {
     let mark = |key: &str, version: u32| KeyValue::new(key.to_owned(), version.to_string());
     vec![mark(MARK, COLUMNS_VERSION), mark(ANALYSIS_MARK, ANALYSIS)]
 }
 
-/// The underlying error, if it comes from the operating system.
+/// Returns the underlying I/O error if there is one, so that callers can check its kind.
 fn cause(error: parquet::errors::ParquetError) -> io::Error {
     match error {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -84,7 +84,8 @@ fn field(column: &Column) -> Field {
     Field::new(&column.name, data_type, true).with_metadata(about)
 }
 
-/// A cell that does not have the column's type becomes null. A whole number counts as a number.
+/// Converts cells to an array of the column's type. Cells of another type become null, except that whole
+/// numbers are accepted as numbers and every type is accepted as text.
 fn array<'a>(kind: Kind, cells: impl Iterator<Item = &'a Cell>) -> ArrayRef {
     match kind {
         Kind::Bool => Arc::new(BooleanArray::from_iter(cells.map(|cell| match cell {

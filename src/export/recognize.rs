@@ -1,5 +1,4 @@
-//! Recognizes files that were written by an export. The next export may replace such a file, but no other
-//! file.
+//! Recognizes files that were written by an export. An export may replace such files, but no other files.
 //!
 //! CSV, JSON and Markdown cannot contain a mark, so they are recognized by their columns: either the first
 //! columns are the first columns of a table with all columns, or every name is a column of an export and
@@ -21,19 +20,20 @@ use super::{Column, MARK};
 /// Number of bytes that are read from a file: enough for a header, or for the first row of a JSON list.
 const HEAD: u64 = 1 << 20;
 
-/// Number of leading columns that distinguish a table with all columns from tables of other programs.
+/// Number of leading columns that are enough to distinguish a table with all columns from the tables of other
+/// programs.
 const UNMISTAKABLE: usize = 4;
 
-/// Suffixes of column names that only exports have.
+/// Suffixes of column names that only exports of sweepline have.
 const OUR_ENDS: [&str; 3] = ["_ms", "_per_s", "_share"];
-/// Column names that only exports have.
+/// Column names that only exports of sweepline have.
 const OUR_NAMES: [&str; 4] = ["run_id", "verdict", "intended_prompt_tokens", "metric"];
 
-/// Columns that only a pivot has; they are followed by the loads.
+/// The columns that only a pivot has; they are followed by one column per load.
 const OF_PIVOT: [&str; 2] = ["metric", "unit"];
 
-/// Whether the file at `path` was written by an export or is empty. `columns` lists the columns to be
-/// written now, including the names of the plan's axes.
+/// Returns whether the file at `path` was written by an export or is empty. `columns` lists the columns of
+/// the export that is about to be written, including the plan's axes.
 ///
 /// Returns an error if the file cannot be read.
 pub(crate) fn is_export(path: &Path, columns: &[Column]) -> io::Result<bool> {
@@ -65,8 +65,8 @@ fn is_marked_parquet(file: File) -> bool {
     entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == MARK))
 }
 
-/// The column names of a text that may be a table; empty for an empty text, or a list without rows. `None`
-/// if it is not a table.
+/// Returns the column names of a text that may be a table: no names if the text is empty or a list without
+/// rows, and `None` if the text is not a table.
 fn names(head: &[u8]) -> Option<Vec<String>> {
     // The last character may be truncated, but column names come long before it.
     let text = String::from_utf8_lossy(head);
@@ -87,7 +87,8 @@ fn of_json(rows: &str) -> Option<Vec<String>> {
     Some(first.ok()?.into_iter().map(|(name, _)| name).collect())
 }
 
-/// `None` if there is text after the table, because that text belongs to the user.
+/// Returns the column names of a Markdown table; `None` if there is text after the table, because that text
+/// belongs to the user.
 fn of_markdown(text: &str) -> Option<Vec<String>> {
     let is_ours = |line: &str| line.is_empty() || line.starts_with('|') || line == LEGEND;
     let header = text.lines().next().filter(|_| text.lines().all(is_ours))?;

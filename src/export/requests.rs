@@ -12,11 +12,11 @@ use super::breakdown::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// A column of the row itself: its name, kind, meaning, when it is null (empty if it never is), and
-/// value.
+/// A column that is taken directly from a stored row: its name, kind, meaning, when it is null (empty if it
+/// never is), and a function that returns its value.
 type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow) -> Cell);
 
-/// The row's own columns, named as in `requests.parquet`.
+/// The columns that are taken directly from a stored row, named as in `requests.parquet`.
 #[rustfmt::skip]
 const ROW: [RowColumn; 43] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
@@ -64,7 +64,7 @@ const ROW: [RowColumn; 43] = [
     ("measured", Bool, "Whether the request belongs to the measurement.", "", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
 ];
 
-/// The columns; `axes` lists the further axes of any of the runs (`run_row::axes`).
+/// Returns the columns; `axes` lists the further axes of all runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
@@ -94,8 +94,8 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` lists the further axes of any of the
-/// runs (`run_row::axes`). `runs` may read each row lazily, so that only a few rows are in memory.
+/// Returns the table of all requests of `runs`, in the order given. `axes` lists the further axes of all runs
+/// (`run_row::axes`). `runs` may read each row lazily, so that only a few rows are in memory at a time.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
     plan: Option<&'a str>,

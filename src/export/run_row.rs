@@ -6,38 +6,38 @@ use crate::rows::{GivenUp, RunLabels};
 
 use super::facts::{DeclaredFacts, FoundHosts};
 
-/// One run with everything that a table shows about it. A run that two sweeps share has two rows.
+/// One run with everything that a table shows about it. A run that belongs to two sweeps has two rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
     /// Name of the plan; `None` without a plan.
     pub plan: Option<String>,
     /// Name of the sweep; `None` without a plan.
     pub sweep: Option<String>,
-    /// The labels in the run's rows.
+    /// The run's labels.
     pub labels: RunLabels,
     /// The class of a mix that the row covers; `None` for the whole run.
     pub class: Option<String>,
     /// When the run started, as an RFC 3339 text.
     pub started: String,
-    /// Its verdict.
+    /// The run's verdict.
     pub verdict: Verdict,
-    /// Its metrics.
+    /// The run's metrics.
     pub metrics: RunMetrics,
-    /// Its metrics that depend on the plan.
+    /// The run's metrics that depend on the plan.
     pub(crate) plan_metrics: PlanMetrics,
-    /// Results of testing the plan's latency limits on it; empty for classes.
+    /// Results of testing the plan's latency limits on the run; empty for classes.
     pub slo: Vec<SloTest>,
-    /// Whether its tokens cost no more than the objective allows; `None` without a cost limit.
+    /// Whether the run's tokens cost no more than the objective allows; `None` without a cost limit.
     pub cost: Option<Answer>,
-    /// Number of its hooks that failed; `None` if it had none.
+    /// Number of the run's hooks that failed; `None` if it had no hooks.
     pub hooks_failed: Option<u64>,
-    /// The mean lengths of its requests.
+    /// The mean lengths of the run's requests.
     pub tokens: MeanTokens,
     /// The server and the machine, as detected.
     pub found: FoundHosts,
-    /// The plan's declarations about it.
+    /// The facts that the plan declares about the run.
     pub declared: DeclaredFacts,
-    /// Whether the plan's objective holds in it; `None` without an objective, and for classes.
+    /// Whether the plan's objective holds in the run; `None` without an objective, and for classes.
     pub objective: Option<Answer>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct GivenUpRow {
     pub declared: DeclaredFacts,
 }
 
-/// Names of the further axes of any of the runs, sorted.
+/// Returns the names of the further axes of all runs, sorted.
 pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> = runs.flat_map(|labels| labels.axes.keys()).collect();
     names.into_iter().cloned().collect()

@@ -8,8 +8,8 @@ use super::further::{self, Further};
 use super::run_row::{GivenUpRow, RunRow};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns. `further` contains the columns that only some runs have; `by_class` means that the rows
-/// are classes.
+/// Returns the columns. `further` contains the columns that only some runs have; `by_class` means that each
+/// row is a class of a mix instead of a whole run.
 pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
@@ -40,13 +40,13 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     columns
 }
 
-/// The possible verdicts of a run, and of a class.
+/// Descriptions of the possible verdicts of a run, and of a class.
 const VERDICTS: [&str; 2] = [
     "valid, suspect or invalid; given_up if the run has no result and is not retried automatically.",
     "valid, suspect or invalid.",
 ];
 
-/// The column of a metric of a run; null for a run that was given up.
+/// Returns the column of a metric of a run, which is null if the run was given up.
 fn of_run(metric: &metric::Column) -> Column {
     let column = Column::of(metric);
     let is_always_there = column.null.is_empty();
@@ -54,7 +54,7 @@ fn of_run(metric: &metric::Column) -> Column {
     Column { null, ..column }
 }
 
-/// The column of a metric of a part of a run; some metrics are null for all parts.
+/// Returns the column of a metric of a part of a run; some metrics are always null for parts.
 pub(super) fn of_part(metric: &metric::Column) -> Column {
     let column = Column::of(metric);
     let null = match column.name.as_str() {
@@ -67,7 +67,7 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
     Column { null: null.to_owned(), ..column }
 }
 
-/// All runs, in the order given, followed by runs that were given up.
+/// Returns the table of all runs, in the order given, followed by the runs that were given up.
 pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) -> Sheet<'a> {
     let further = Further::of(runs, given_up);
     let Sheet { columns, rows } = sheet(runs, &further, false);
@@ -89,8 +89,8 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
     Sheet { columns, rows: Box::new(rows.chain(given_up.iter().map(row))) }
 }
 
-/// All runs, in the order given, or all of their classes. `further` contains the columns that only some
-/// runs have.
+/// Returns the table of all runs, or of all classes if `by_class` is set, in the order given. `further`
+/// contains the columns that only some runs have.
 pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Plan);
     let (columns, further) = (columns(further, by_class), further.clone());
@@ -129,7 +129,7 @@ pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     Column { unit: "", ..Column::new(name, Kind::Text, doc).null("the axis does not apply") }
 }
 
-/// Columns for the run's place in the plan. A run that two sweeps share has a row for each sweep.
+/// The columns for the run's plan and sweep. A run that belongs to two sweeps has a row for each of them.
 pub(super) fn name_columns() -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     vec![
@@ -138,12 +138,12 @@ pub(super) fn name_columns() -> Vec<Column> {
     ]
 }
 
-/// The cells of these columns.
+/// The cells of the columns from `name_columns`.
 pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
     [plan.map(str::to_owned).into(), sweep.map(str::to_owned).into()]
 }
 
-/// Columns of the labels of a run; an axis with the name of another column is prefixed with `axis_`.
+/// The columns of a run's labels; an axis with the same name as another column gets the prefix `axis_`.
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut columns = vec![

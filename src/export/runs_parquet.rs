@@ -1,6 +1,6 @@
-//! `runs.parquet`: one row per run with every metric that needs no plan. It is derived only from stored
-//! data, sorted by run and written with fixed writer properties, so a rebuilt file is identical byte
-//! for byte.
+//! The file `runs.parquet`: one row per run with every metric that does not depend on the plan. The file is
+//! derived only from stored data, sorted by run and written with fixed writer properties, so a rebuilt file
+//! is identical byte for byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use super::parquet::marks;
 /// One committed run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredRun {
-    /// The labels in the run's rows.
+    /// The run's labels.
     pub labels: RunLabels,
     /// When the run started, as in `run.json`.
     pub started: String,
-    /// Its metrics.
+    /// The run's metrics.
     pub metrics: RunMetrics,
 }
 
-/// The bytes of `runs.parquet`, independent of the order of the runs.
+/// Returns the bytes of `runs.parquet`, which do not depend on the order of `runs`.
 pub(crate) fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     runs.sort_by(|a, b| (&a.labels.run_id, a.labels.attempt).cmp(&(&b.labels.run_id, b.labels.attempt)));
     let batch = batch(&runs)?;
@@ -46,7 +46,7 @@ pub(crate) fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     Ok(bytes)
 }
 
-/// The rows as columns: the labels of a run, then its metrics.
+/// Converts the runs to columns: first the labels, then the metrics.
 fn batch(runs: &[StoredRun]) -> Result<RecordBatch, ArrowError> {
     let mut columns = label_columns(runs)?;
     columns.extend(metric::columns(Scope::Rows).iter().map(|column| {
@@ -105,7 +105,7 @@ fn label_columns(runs: &[StoredRun]) -> Result<Vec<(String, String, ArrayRef)>, 
 }
 
 fn axes(runs: &[StoredRun]) -> Result<ArrayRef, ArrowError> {
-    // Parquet's own names for the parts of a map.
+    // The names that the Parquet specification uses for the parts of a map.
     let names = MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for run in runs {

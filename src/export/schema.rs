@@ -9,7 +9,7 @@ use super::breakdown::{self, Turn};
 use super::further::Further;
 use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
-/// The kinds of rows with their columns, without axes of runs.
+/// Returns the kinds of rows with their columns, without the columns that depend on the exported runs.
 pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     [
         ("runs", runs::columns(&Further::default(), false)),
@@ -22,7 +22,7 @@ pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     ]
 }
 
-/// The schema of `export --format json`, as text.
+/// Returns the JSON Schema of `export --format json`, as text.
 pub fn text() -> String {
     let definitions: Map<String, Value> =
         tables().into_iter().map(|(name, columns)| (name.to_owned(), table(&columns))).collect();

@@ -1,4 +1,4 @@
-//! A table of any origin, which is the only input of formats.
+//! A table, which is the input of every export format.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::analysis::metric::{self, Number};
 
-/// A text of a table: cheap to clone, since labels are repeated in every row of a run.
+/// A text in a table. It is cheap to clone, because labels are repeated in every row of a run.
 #[derive(Debug, Clone)]
 pub enum Text {
     /// A text that is part of the program.
@@ -67,29 +67,30 @@ pub enum Kind {
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit as a suffix.
+    /// The name of the column, with the unit as a suffix.
     pub name: String,
-    /// The type of its cells.
+    /// The type of the column's cells.
     pub kind: Kind,
-    /// Its unit; empty for names, texts and bare numbers.
+    /// The unit of the column's values; empty for names, texts and numbers without a unit.
     pub unit: &'static str,
-    /// Its meaning.
+    /// The meaning of the column's values.
     pub doc: String,
-    /// When it is null; empty if it never is.
+    /// When a value is null; empty if it never is.
     pub null: String,
-    /// Whether its numbers are names from the plan, which are shown in their original form.
+    /// Whether the column's numbers are labels from the plan, which are shown without rounding.
     pub(crate) is_label: bool,
 }
 
 impl Column {
-    /// A column with this name and meaning that is never null. The unit follows from the suffix of the
-    /// name.
+    /// Creates a column with this name and meaning that is never null. The unit follows from the suffix of
+    /// the name.
     pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Column {
         let name = name.into();
         Column { unit: unit_of(&name), name, kind, doc: doc.into(), null: String::new(), is_label: false }
     }
 
-    /// The same column, which is null in the given case; if the case is empty, it is never null.
+    /// Returns the same column with a description of when it is null; if the description is empty, it is
+    /// never null.
     pub fn null(self, case: impl Into<String>) -> Column {
         Column { null: case.into(), ..self }
     }
@@ -106,7 +107,7 @@ impl Column {
     }
 }
 
-/// The unit that a column's name ends with.
+/// Returns the unit that follows from the suffix of a column's name; empty if there is none.
 fn unit_of(name: &str) -> &'static str {
     const ENDS: [(&str, &str); 5] =
         [("_ns", "ns"), ("_tokens_per_s", "tokens/s"), ("_ms", "ms"), ("_tokens", "tokens"), ("bytes", "bytes")];
@@ -122,7 +123,7 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// The same table with only the columns of these names, in this order; unknown names are ignored.
+    /// Returns the same table with only the columns of these names, in this order; unknown names are ignored.
     #[cfg(test)]
     pub(crate) fn select(self, names: &[&str]) -> Self {
         let at = |name: &&str| self.columns.iter().position(|column| column.name == *name);
@@ -130,7 +131,8 @@ impl<'a> Sheet<'a> {
         self.keep(kept)
     }
 
-    /// The same table with only these columns, by index, each at most once.
+    /// Returns the same table with only the columns at the indices `kept`, in this order. Each index may
+    /// occur only once.
     pub fn keep(self, kept: Vec<usize>) -> Self {
         let columns = kept.iter().map(|index| self.columns[*index].clone()).collect();
         let take = |row: &mut Vec<Cell>, index: usize| std::mem::replace(&mut row[index], Cell::Null);
@@ -139,8 +141,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The indices of the columns that match `patterns`, in the order of the patterns, each index once. A `*`
-/// in a pattern matches any characters. The error is the first pattern that matches no name.
+/// Returns the indices of the columns that match `patterns`, in the order of the patterns and each only once.
+/// A `*` in a pattern matches any characters. The error is the first pattern that matches no name.
 pub(crate) fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
     let mut places: Vec<usize> = Vec::new();
     for pattern in patterns {
@@ -176,7 +178,7 @@ pub trait Format {
 }
 
 impl From<f64> for Cell {
-    /// A number that is not finite becomes null.
+    /// Converts a number to a cell; a number that is not finite becomes null.
     fn from(value: f64) -> Cell {
         if value.is_finite() { Cell::Float(value) } else { Cell::Null }
     }

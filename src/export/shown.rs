@@ -1,8 +1,9 @@
-//! The default columns of a table for people: about thirty in reading order. Names come first, followed by
-//! the verdict, the main numbers with their intervals, errors, cost and the objective; ids come last.
+//! The default columns of a table for human readers: about thirty columns in reading order. Names come first,
+//! followed by the verdict, the main numbers with their intervals, errors, cost and the objective; ids come
+//! last.
 //!
-//! Further axes follow the scenario, then every fact of a server, a model or a request that differs between
-//! rows. A column that is null in every row is omitted if the rows are in memory, unless it is in
+//! After the scenario come the further axes, and every fact of a server, a model or a request that differs
+//! between rows. If the rows are in memory, a column that is null in every row is omitted, unless it is in
 //! [`ESSENTIAL`].
 
 use crate::analysis::curve::Ordinate;
@@ -11,7 +12,7 @@ use crate::plan::Slo;
 
 use super::{Cell, Column, Sheet};
 
-/// For runs and classes of mixes.
+/// Default columns of the tables of runs and of classes.
 pub(crate) const RUNS: [&str; 36] = [
     "sweep",
     "class",
@@ -51,7 +52,7 @@ pub(crate) const RUNS: [&str; 36] = [
     "run_id",
 ];
 
-/// For loads of curves.
+/// Default columns of the table of curves.
 pub(crate) const CURVES: [&str; 36] = [
     "sweep",
     "endpoint",
@@ -91,7 +92,7 @@ pub(crate) const CURVES: [&str; 36] = [
     "plan",
 ];
 
-/// For buckets of lengths and turns.
+/// Default columns of the tables of length buckets and of turns.
 pub(crate) const PARTS: [&str; 28] = [
     "sweep",
     "endpoint",
@@ -123,7 +124,7 @@ pub(crate) const PARTS: [&str; 28] = [
     "run_id",
 ];
 
-/// For requests.
+/// Default columns of the table of requests.
 pub(crate) const REQUESTS: [&str; 31] = [
     "sweep",
     "endpoint",
@@ -179,14 +180,14 @@ const ESSENTIAL: [&str; 16] = [
     "run_id",
 ];
 
-/// Axes and facts that distinguish rows follow this column.
+/// The column that axes and distinguishing facts are inserted after.
 const BEFORE_AXES: &str = "scenario";
 
-/// The percentiles that the objective limits follow this column.
+/// The column that the percentiles limited by the objective are inserted after.
 const BEFORE_LIMITED: &str = "e2e_p99_ms";
 
-/// The columns of the percentiles that an objective limits, in any table, with the bounds for percentiles
-/// that lie among failures.
+/// Returns the names, in any table, of the columns for the percentiles that an objective limits, and of the
+/// columns for the lower bounds of percentiles that lie among failed requests.
 pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     let of = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::column).unwrap_or_default();
@@ -202,14 +203,14 @@ pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     names
 }
 
-/// Which columns of a table have values.
+/// Which columns of a table have values, and which columns distinguish rows.
 pub(crate) struct Values {
-    /// Whether any row has a value, and whether rows differ, for each column.
+    /// For each column: whether any row has a value, and whether rows differ.
     of: Vec<(bool, bool)>,
 }
 
 impl Values {
-    /// Determines this from a table whose rows are created only for this purpose.
+    /// Computes the properties from a table, which is consumed.
     pub(crate) fn of(sheet: Sheet<'_>) -> Values {
         let mut of = vec![(false, false); sheet.columns.len()];
         let mut first: Option<Vec<Cell>> = None;
@@ -226,20 +227,20 @@ impl Values {
 
 /// The properties of a table that are known before its columns are chosen.
 pub(crate) struct Choice<'a> {
-    /// Its default names, in reading order.
+    /// The names of the table's default columns, in reading order.
     pub(crate) names: &'a [&'a str],
-    /// Further axes of any of the runs.
+    /// Names of the further axes of all runs.
     pub(crate) axes: &'a [String],
-    /// Names of the figures that the plan's objective limits.
+    /// Names of the columns for figures that the plan's objective limits.
     pub(crate) limited: Vec<String>,
-    /// Names of facts that are shown if rows differ in them.
+    /// Names of the columns of facts that are shown only if rows differ in them.
     pub(crate) telling: Vec<String>,
-    /// The values of the rows; `None` if they are not in memory.
+    /// Which columns have values; `None` if the rows are not in memory.
     pub(crate) values: Option<Values>,
 }
 
 impl Choice<'_> {
-    /// The indices of the shown columns, in reading order.
+    /// Returns the indices of the shown columns, in reading order.
     pub(crate) fn places(&self, columns: &[Column]) -> Vec<usize> {
         let find = |name: &str| columns.iter().position(|column| column.name == name);
         let is_shown = |at: &usize| {
@@ -262,7 +263,7 @@ impl Choice<'_> {
         places
     }
 
-    /// Axes, and facts that differ between rows.
+    /// Returns the indices of the columns for axes, and for facts that differ between rows.
     fn further(&self, columns: &[Column]) -> Vec<usize> {
         let find = |name: &str| columns.iter().position(|column| column.name == name);
         let axis = |axis: &String| find(&format!("axis_{axis}")).or_else(|| find(axis));

@@ -1,5 +1,5 @@
-//! A pivot for spreadsheets, with loads across and metrics down. A row is one metric of runs that differ only
-//! in their load and share sweep, names, axes and repeat.
+//! A pivot for spreadsheets, with one column per load and one row per metric. Each row contains one metric of
+//! runs that differ only in their load and have the same sweep, names, axes and repeat.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,23 @@ use super::run_row::RunRow;
 use super::runs;
 use super::{Cell, Column, Kind, Sheet, matching};
 
-/// Why there is no pivot.
+/// The reason why a pivot cannot be created.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoPivot {
-    /// No metric has this name.
+    /// No metric matches this pattern.
     NoMetric(String),
-    /// These two runs, by their ids, do not differ in any row or column of the pivot.
+    /// The ids of two runs that would have the same place in the pivot.
     Alike([String; 2]),
 }
 
-/// Columns of the table of runs that the pivot omits: they contain the load, or belong to a single run.
+/// Columns of the table of runs that the pivot omits, because they contain the load or apply to a single run.
 const OF_ONE_RUN: [&str; 5] = ["batch_size", "qps", "run_id", "attempt", "started"];
 
-/// The first column of the table of runs that becomes a row of the pivot.
+/// The first column in the table of runs that becomes a row of the pivot.
 const FIRST_METRIC: &str = "verdict";
 
-/// The pivot of runs, with the metrics that match `patterns`, or with all metrics that any run has.
+/// Returns the pivot of runs, with the metrics that match `patterns`, or with all metrics that any run has if
+/// there are no patterns.
 pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPivot> {
     let further = Further::of(rows, &[]);
     let by_class = rows.iter().any(|row| row.class.is_some());
@@ -55,7 +56,7 @@ pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPi
     Ok(Sheet { columns: across, rows: Box::new(lines.into_iter()) })
 }
 
-/// The indices of the metrics in the table of runs.
+/// Returns the indices of the selected metrics in the table of runs.
 fn metrics(columns: &[Column], first: usize, cells: &[Vec<Cell>], patterns: &[String]) -> Result<Vec<usize>, NoPivot> {
     if patterns.is_empty() {
         let has_values = |at: &usize| cells.iter().any(|row| row[*at] != Cell::Null);
@@ -67,7 +68,8 @@ fn metrics(columns: &[Column], first: usize, cells: &[Vec<Cell>], patterns: &[St
     Ok(found.into_iter().map(|at| at + first).collect())
 }
 
-/// The runs of each row of the pivot, by load. Rows are in the order of their first runs.
+/// Returns, for each group of runs that share the pivot's leading columns, the index of the run at each load.
+/// Groups are in the order of their first runs.
 fn places(
     rows: &[RunRow],
     cells: &[Vec<Cell>],
@@ -91,7 +93,7 @@ fn places(
     Ok(places)
 }
 
-/// A load.
+/// A load of the pivot, which becomes a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Load {
     qps: Option<f64>,
@@ -103,7 +105,8 @@ impl Load {
         Load { qps: labels.qps, batch_size: labels.batch_size }
     }
 
-    /// Batch sizes come first, followed by rates, each with its caps.
+    /// Orders loads: batch sizes come first, followed by rates; loads with the same rate are ordered by their
+    /// cap.
     fn order(&self, other: &Load) -> std::cmp::Ordering {
         let rate = |load: &Load| load.qps.unwrap_or(f64::NEG_INFINITY);
         rate(self).total_cmp(&rate(other)).then(self.batch_size.cmp(&other.batch_size))

@@ -1,9 +1,9 @@
 //! XLSX: a workbook with a sheet for each table, a sheet that defines every column, and a sheet that
 //! describes the export.
 //!
-//! Rows are written to a temporary file, so memory does not grow with them. There are no formulas, and a
-//! string stays a string, whatever it begins with. If a table is too long for a sheet, it continues in
-//! another one: `requests`, `requests-2`, ….
+//! Rows are written to a temporary file, so memory use does not grow with the number of rows. There are no
+//! formulas, and a string stays a string, even if it begins with `=`. A table that is too long for one sheet
+//! continues in further sheets: `requests`, `requests-2`, ….
 
 use std::io::{self, Write};
 
@@ -19,7 +19,7 @@ use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 /// Maximum number of rows, without the header, in a sheet that Excel can open.
 const MOST_ROWS: u32 = 1_048_575;
 
-/// Days from Excel's day 0 to 1970-01-01.
+/// Number of days from Excel's day 0 to 1970-01-01.
 const EPOCH: f64 = 25_569.0;
 
 /// A workbook being built.
@@ -50,8 +50,8 @@ impl Workbook {
         self.add_part(name, table, Vec::new())
     }
 
-    /// Adds a table as the sheet `name`. Columns of `all` that are not in the table are defined after its
-    /// own columns.
+    /// Adds a table as the sheet `name`. Columns of `all` that are not in the table are listed in the
+    /// definitions after the table's columns.
     pub(crate) fn add_part(&mut self, name: &str, table: Sheet<'_>, all: Vec<Column>) -> io::Result<()> {
         let Sheet { columns, rows } = table;
         let mut rows = rows.peekable();
@@ -71,7 +71,7 @@ impl Workbook {
         Ok(())
     }
 
-    /// Fills a sheet with as many of the rows as it can hold.
+    /// Adds a sheet and fills it with as many rows as it can hold.
     fn fill(&mut self, title: &str, columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Cell>>) -> io::Result<()> {
         let looks: Vec<Look> = columns.iter().map(look).collect();
         let sheet = self.book.add_worksheet_with_constant_memory().map_err(cause)?;
@@ -93,8 +93,8 @@ impl Workbook {
         Ok(())
     }
 
-    /// Adds the sheets of charts and of their numbers. They are created in memory, because charts contain
-    /// a copy of their numbers.
+    /// Adds the sheet of charts and the sheet of their numbers. Both are created in memory, because charts
+    /// contain a copy of their numbers.
     pub(crate) fn add_charts(&mut self, charts: &Charts) -> io::Result<()> {
         let sheet = self.book.add_worksheet();
         sheet.set_name(CHARTS).map_err(cause)?;
@@ -136,7 +136,7 @@ impl Workbook {
     }
 }
 
-/// The underlying error, if it comes from the operating system.
+/// Returns the underlying I/O error if there is one, so that callers can check its kind.
 fn cause(error: XlsxError) -> io::Error {
     match error {
         XlsxError::IoError(error) => error,
@@ -158,14 +158,14 @@ fn put(sheet: &mut Worksheet, (row, at): (u32, u16), cell: Cell, (kind, look): (
     Ok(())
 }
 
-/// Excel's number for a time, in days (UTC). `None` if Excel cannot represent it.
+/// Converts a time to Excel's number of days (UTC); `None` if Excel cannot represent it.
 fn serial(text: &str) -> Option<f64> {
     let instant: Timestamp = text.parse().ok()?;
     let days = instant.as_nanosecond() as f64 / 86_400e9 + EPOCH;
     (1.0..2_958_466.0).contains(&days).then_some(days)
 }
 
-/// The number format of the column; it does not change the values.
+/// Returns the number format of a column; it affects only how values are displayed.
 fn look(column: &Column) -> Look {
     let format = match (column.kind, column.unit) {
         (Kind::Time, _) => "yyyy-mm-dd hh:mm:ss",
@@ -180,8 +180,7 @@ fn look(column: &Column) -> Look {
     Look::new().set_num_format(format)
 }
 
-/// Width of a column in characters, based on the longest word of its header and the typical size of its
-/// cells.
+/// Returns the width of a column in characters, based on its header and the typical size of its cells.
 fn width(column: &Column) -> f64 {
     let cells = match (column.kind, column.name.as_str()) {
         (_, "definition") => 90.0,

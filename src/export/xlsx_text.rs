@@ -1,11 +1,11 @@
-//! Texts that fit into a cell of Excel.
+//! Truncates texts so that they fit into an Excel cell.
 
-/// Maximum number of characters in a cell of Excel.
+/// Maximum number of characters in an Excel cell.
 const MOST_CHARACTERS: usize = 32_767;
 
 /// Truncates a text to the size of a cell.
 pub(super) fn cut(text: &str) -> String {
-    // Excel counts UTF-16 units, and no character has more than two.
+    // Excel counts UTF-16 units. A text never has more UTF-16 units than bytes in UTF-8.
     if text.len() <= MOST_CHARACTERS {
         return text.to_owned();
     }

@@ -1,4 +1,4 @@
-//! The content of one event of a response or of a whole response, independent of the protocol.
+//! The protocol-independent content of one event of a stream, or of a whole response.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,24 +11,24 @@ use crate::units::text::is_unseen;
 use super::timings::Timings;
 use super::usage::Usage;
 
-/// The content of an event or a whole response.
+/// The content of one event of a stream, or of a whole response.
 #[derive(Debug, Default)]
 pub struct Part<'a> {
     /// Text of the response; empty if there is none.
     pub content: Cow<'a, str>,
     /// Reasoning that precedes the text; empty if there is none.
     pub reasoning: Cow<'a, str>,
-    /// Whether it contains arguments of a tool call.
+    /// Whether this part contains arguments of a tool call.
     pub(crate) has_tool_call: bool,
-    /// The server's token counts.
+    /// The server's token counts, if this part contains them.
     pub usage: Option<Usage>,
-    /// The server's own times for the response.
+    /// The server's own times for the response, if this part contains them.
     pub timings: Option<Timings>,
-    /// Why the server stopped.
+    /// The reason why the server stopped, if this part contains it.
     pub finish_reason: Option<Cow<'a, str>>,
-    /// Whether it is the last part of the response.
+    /// Whether this is the last part of the response.
     pub(crate) is_last: bool,
-    /// Number of vectors or scores in it, for protocols whose responses consist of vectors or scores.
+    /// Number of vectors or scores in this part; `None` for protocols whose responses consist of text.
     pub values: Option<usize>,
 }
 
@@ -67,10 +67,10 @@ pub struct CallPiece {
     pub arguments: Option<String>,
 }
 
-/// Why the data of an event is not part of a response.
+/// The reason why the data of an event cannot be read as part of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
-    /// The data is not JSON, not UTF-8, or JSON of another shape.
+    /// The data is not UTF-8, not JSON, or JSON with unexpected fields.
     Malformed(String),
     /// The server reports an error.
     Error(String),
@@ -112,14 +112,14 @@ pub(super) fn text_of(field: Option<Text<'_>>) -> Cow<'_, str> {
     field.map(|text| text.0).unwrap_or_default()
 }
 
-/// Reads one JSON text.
+/// Parses `data` as JSON, and returns the value together with the JSON text.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<(T, &'a str), Wrong> {
     let text = std::str::from_utf8(data).map_err(|e| Wrong::Malformed(format!("invalid UTF-8: {e}")))?;
     let read = serde_json::from_str(text).map_err(|e| Wrong::Malformed(format!("{e}: {text}")))?;
     Ok((read, text))
 }
 
-/// Returns the error that the response reports, if it does.
+/// Fails with the server's error if the response reports one.
 pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wrong> {
     match error.filter(|error| !error.is_null()) {
         Some(error) => Err(Wrong::Error(error_text(error))),
@@ -127,8 +127,8 @@ pub(super) fn refuse_error(error: Option<&serde_json::Value>) -> Result<(), Wron
     }
 }
 
-/// Returns the text of a server's error: the message if the text is JSON, otherwise the whole text. It is
-/// not truncated, because a key in it must be found as a whole before the text is truncated.
+/// Returns the text of a server's error: the message if the text is JSON, otherwise the whole text. The text
+/// is not truncated here, because an API key in it can be found only before the text is truncated.
 pub(crate) fn server_words(data: &[u8]) -> String {
     match serde_json::from_slice::<serde_json::Value>(data) {
         Ok(json) => error_text(json.get("error").unwrap_or(&json)),
@@ -142,8 +142,8 @@ fn error_text(error: &serde_json::Value) -> String {
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// Returns the beginning of a server's text, short enough for a row and without control and
-/// invisible characters.
+/// Returns the first 200 characters of a server's text, with spaces in place of control and invisible
+/// characters.
 pub(crate) fn excerpt(text: &str) -> String {
     let clean: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).take(200).collect();
     if text.chars().nth(200).is_some() { format!("{clean}…") } else { clean }

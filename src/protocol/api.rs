@@ -1,4 +1,4 @@
-//! The protocols by name.
+//! The APIs that sweepline supports, by name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Api {
         self.into()
     }
 
-    /// Returns the API with this name.
+    /// Returns the API called `name`.
     ///
     /// # Errors Lists the known names.
     pub fn named(name: &str) -> Result<Api, String> {
@@ -59,7 +59,7 @@ impl Api {
         }
     }
 
-    /// Whether its responses are tokens. Only then are there latencies and rates of tokens.
+    /// Whether responses consist of tokens. Only then are there token latencies and token rates.
     pub fn generates(self) -> bool {
         self.protocol().task() == Task::Generate
     }
@@ -69,13 +69,14 @@ impl Api {
         self.protocol().prompt_fields()
     }
 
-    /// Returns the names of the protocols whose responses are tokens, or values, for readers.
+    /// Returns the names of the APIs whose responses consist of tokens, or of those whose responses consist
+    /// of vectors or scores.
     pub fn names(generates: bool) -> Vec<&'static str> {
         Api::ALL.into_iter().filter(|api| api.generates() == generates).map(Api::name).collect()
     }
 
-    /// Returns the text in the body of a request of any protocol: its messages as sent, or its
-    /// text.
+    /// Returns the prompt in a request body of any protocol: each prompt field as text, or as JSON if it is
+    /// not a string.
     pub(crate) fn said_in(body: &Value) -> String {
         let fields = Api::ALL.into_iter().map(Api::prompt_fields);
         let found = fields.into_iter().find(|fields| fields.iter().all(|field| !body[*field].is_null()));

@@ -7,7 +7,7 @@ use super::choices;
 use super::contract::{Framing, Protocol};
 use super::request::{Object, Request};
 
-/// The protocol.
+/// The chat completions protocol.
 #[derive(Debug)]
 pub(super) struct Chat;
 

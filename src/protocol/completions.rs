@@ -6,7 +6,7 @@ use super::choices;
 use super::contract::{Framing, Protocol};
 use super::request::{Object, Request};
 
-/// The protocol.
+/// The text completions protocol.
 #[derive(Debug)]
 pub(super) struct Completions;
 

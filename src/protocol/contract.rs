@@ -1,4 +1,4 @@
-//! The complete interface of a protocol.
+//! The interface that every protocol implements.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::answer::{CallPiece, Part, Wrong};
 use super::request::{Object, Request};
 
-/// How a server counts a prompt.
+/// How a server counts the tokens of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// As a chat: messages in the model's template.
     Chat,
-    /// As a text, including the tokens with which every prompt begins.
+    /// As plain text, including the tokens that begin every prompt.
     Text,
 }
 
-/// The task of a server. It determines the content of requests and the latencies and rates that exist.
+/// The task of a server. It determines the content of requests, and which latencies and rates exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// The response to a prompt is a sequence of tokens.
@@ -27,30 +27,30 @@ pub enum Task {
     Rank,
 }
 
-/// A protocol: the destination and form of its requests, and how its responses are read.
+/// A protocol: where requests are sent, what they contain, and how responses are read.
 pub trait Protocol: fmt::Debug + Sync {
-    /// Returns the path of its requests, after the base address.
+    /// Returns the path of requests, relative to the base URL.
     fn path(&self) -> &'static str;
 
-    /// Returns how its prompts are counted.
+    /// Returns how servers count the tokens of prompts.
     fn framing(&self) -> Framing;
 
-    /// Returns its task.
+    /// Returns the task of servers with this protocol.
     fn task(&self) -> Task {
         Task::Generate
     }
 
-    /// Returns the fields of a body that contain the prompt.
+    /// Returns the names of the body's fields that contain the prompt.
     fn prompt_fields(&self) -> &'static [&'static str];
 
-    /// Returns the name of a list that every whole response has.
+    /// Returns the name of the list that every whole response contains.
     fn answer_field(&self) -> &'static str;
 
-    /// Writes the fields of a body, in their order.
+    /// Writes the fields of `request` to `body`, in order.
     fn body(&self, request: &Request, body: &mut Object);
 
-    /// Whether events with this name belong to the response. The end of a stream and errors are handled
-    /// earlier.
+    /// Whether events with this name belong to the response. The end of a stream and error events never reach
+    /// this function.
     fn takes_event(&self, name: &[u8]) -> bool {
         name.is_empty() || name == b"message"
     }

@@ -10,7 +10,7 @@ use super::contract::{Framing, Protocol, Task};
 use super::request::{Object, Request};
 use super::usage::Usage;
 
-/// The protocol.
+/// The embeddings protocol.
 #[derive(Debug)]
 pub(super) struct Embeddings;
 
@@ -21,7 +21,8 @@ struct Answer {
     error: Option<Value>,
 }
 
-/// Numbers, or a text that encodes numbers; the difference does not matter here.
+/// One embedding: numbers, or a text that encodes them. The vectors are only counted, so their form does not
+/// matter.
 #[derive(Debug, Deserialize)]
 struct Vector {
     #[serde(rename = "embedding")]
@@ -49,7 +50,7 @@ impl Protocol for Embeddings {
         "data"
     }
 
-    /// This is always a list, even for one text, as sent by clients of this API.
+    /// `input` is always a list, even for one text, as in requests from other clients of this API.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.texts());

@@ -1,5 +1,5 @@
-//! The protocols of servers for language models, one file each. A protocol determines where a request is
-//! sent, its body, how a response is read, and whether there are tokens to measure.
+//! The protocols of language-model servers, one file each. A protocol determines where a request is sent,
+//! what its body contains, how its response is read, and whether there are tokens to measure.
 //!
 //! To add a protocol, add a file with its `Protocol` and a line in [`Api`]. A protocol handles only texts
 //! and JSON: `workload` provides the texts, `engine` decides when they are sent and how they are measured,

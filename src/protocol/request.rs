@@ -4,16 +4,17 @@ use serde::Serialize;
 
 use super::said::Said;
 
-/// The content of a body, independent of the protocol.
+/// The content of a request body, independent of the protocol.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The model id on the server.
     pub model: &'a str,
     /// The texts of the request.
     pub said: Said<'a>,
-    /// Number of requested tokens.
+    /// Number of requested output tokens.
     pub output_tokens: u32,
-    /// The name of the field for the number of requested tokens, if the protocol has several.
+    /// The name of the body's field for the number of output tokens; used by protocols that have several
+    /// names for it.
     pub(crate) length_field: &'static str,
     /// Whether the response is streamed token by token; if so, the request also asks the server for its
     /// `usage`.
@@ -22,14 +23,14 @@ pub struct Request<'a> {
     pub ignore_eos: bool,
     /// Sampling parameters.
     pub sampling: &'a [Field],
-    /// Texts at which the response ends.
+    /// Stop sequences: the response ends at any of these texts.
     pub stop: &'a [String],
-    /// Further fields, which come at the end.
+    /// Additional fields, which are written at the end of the body.
     pub extra: &'a [Field],
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request with one text and this many tokens, without streaming.
+    /// Creates a request with one text and this many output tokens, without streaming.
     pub fn plain(model: &'a str, text: &'a str, output_tokens: u32) -> Request<'a> {
         Request {
             model,
@@ -49,7 +50,7 @@ impl<'a> Request<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     name: String,
-    /// The field as JSON.
+    /// The field's value as JSON.
     value: String,
 }
 
@@ -82,7 +83,7 @@ impl Object {
             .expect("a Vec accepts every byte, and requests have only JSON's types");
     }
 
-    /// Appends fields that are already JSON.
+    /// Appends fields whose values are already JSON.
     pub(crate) fn put_all(&mut self, fields: &[Field]) {
         for Field { name, value } in fields {
             self.name(name);
@@ -98,7 +99,7 @@ impl Object {
         self.bytes.push(b':');
     }
 
-    /// Returns its bytes.
+    /// Closes the object and returns its bytes.
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(b'}');
         self.bytes

@@ -9,7 +9,7 @@ use super::contract::{Framing, Protocol, Task};
 use super::request::{Object, Request};
 use super::usage::Usage;
 
-/// The protocol.
+/// The reranking protocol.
 #[derive(Debug)]
 pub(super) struct Rerank;
 
@@ -47,8 +47,8 @@ impl Protocol for Rerank {
         "results"
     }
 
-    /// The user's text is the query, and the texts after it are the documents. The text of a probe is used
-    /// both as query and as document.
+    /// The first text is the query, and the other texts are the documents. A probe has only one text, which
+    /// is both the query and the document.
     fn body(&self, request: &Request, body: &mut Object) {
         let mut texts = request.said.texts();
         let query = texts.remove(0);

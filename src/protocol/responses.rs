@@ -16,11 +16,11 @@ use super::request::{Object, Request};
 use super::timings::Timings;
 use super::usage::Usage;
 
-/// The protocol.
+/// The Responses protocol.
 #[derive(Debug)]
 pub(super) struct Responses;
 
-/// The measured part of one event of a stream.
+/// The measured fields of one event of a stream.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type")]
@@ -53,7 +53,7 @@ struct Incomplete<'a> {
     reason: Option<Text<'a>>,
 }
 
-/// A message, reasoning, or a call of a function.
+/// An item of the output: a message, reasoning, or a function call.
 #[derive(Debug, Deserialize)]
 struct Item<'a> {
     #[serde(borrow, rename = "type")]
@@ -77,8 +77,8 @@ fn joined(pieces: Option<Vec<Piece<'_>>>) -> String {
     pieces.into_iter().flatten().map(|piece| text_of(piece.text)).collect()
 }
 
-/// Returns the content of a response other than its text: counts, and the finish reason in terms of the
-/// chat API, so that runs with both APIs are judged alike.
+/// Returns the token counts, the server's times and the finish reason of a response. The finish reason is
+/// translated to the terms of the chat API, so that runs with either API are judged alike.
 fn ending<'a>(response: Response<'a>) -> Result<Part<'a>, Wrong> {
     let Response { status, usage, timings, error, incomplete_details, .. } = response;
     refuse_error(error.as_ref())?;
@@ -109,8 +109,8 @@ impl Protocol for Responses {
         "output"
     }
 
-    /// The length has only one name here. `store: false` ensures that a measurement leaves nothing on the
-    /// server.
+    /// This API has only one field for the output length. `store: false` ensures that a measurement leaves
+    /// nothing stored on the server.
     fn body(&self, request: &Request, body: &mut Object) {
         body.put("model", request.model);
         body.put("input", &request.said.messages());
@@ -152,7 +152,7 @@ impl Protocol for Responses {
                 return Err(refuse_error(Some(&error)).err().unwrap_or_else(|| Wrong::Error(kind.0.into_owned())));
             }
             "error" => return Err(Wrong::Error(super::answer::server_words(data))),
-            // These events are announcements, or repeat text that has already arrived in pieces.
+            // All other events are announcements, or repeat text that has already arrived in pieces.
             _ => Part::default(),
         };
         Ok(part)
@@ -190,7 +190,7 @@ impl Protocol for Responses {
                 vec![CallPiece { index, name: None, arguments: text(&data["delta"]) }]
             }
             Some(_) => Vec::new(),
-            // A whole response has no event type, but its object identifies it as a response.
+            // A whole response has no event type; its calls are in `output`.
             None => {
                 let items = data["output"].as_array().into_iter().flatten();
                 let calls = items.filter(|item| item["type"] == "function_call");

@@ -15,36 +15,36 @@ pub struct Said<'a> {
     pub user: &'a str,
     /// Further texts of the same request, for protocols that accept several.
     pub more: &'a [String],
-    /// Replaces the nonce of the first message at the beginning of the request.
+    /// The nonce that replaces the nonce at the beginning of the request, if set.
     pub own_nonce: Option<&'a str>,
-    /// Whether it is a turn of a conversation. If so, the form as a single text names the speakers, from
-    /// the first turn on.
+    /// Whether the request is a turn of a conversation. If so, its form as a single text names the speakers,
+    /// even in the first turn.
     pub(crate) is_conversation: bool,
 }
 
 /// A message of a chat.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Message<'a> {
-    /// Its role.
+    /// The role of its author.
     pub role: &'static str,
-    /// Its text.
+    /// The text of the message.
     pub content: Cow<'a, str>,
 }
 
 impl<'a> Said<'a> {
-    /// Creates a user's text without history.
+    /// Creates the texts of a request that consists only of the user's message.
     pub fn alone(user: &'a str) -> Said<'a> {
         Said { user, ..Said::default() }
     }
 
-    /// Returns the bytes of all texts, before escaping.
+    /// Returns the length of all texts in bytes before escaping, with room for separators.
     pub fn length(&self) -> usize {
         let history: usize = self.history.iter().map(|(user, answer)| user.len() + answer.len() + 64).sum();
         let more: usize = self.more.iter().map(|text| text.len() + 4).sum();
         history + more + self.user.len() + self.system.map_or(0, str::len)
     }
 
-    /// Returns them as messages.
+    /// Returns the texts as chat messages.
     pub fn messages(&self) -> Vec<Message<'a>> {
         let message = |role, content: &'a str| Message { role, content: content.into() };
         let system = self.system.map(|content| message("system", content));
@@ -87,15 +87,15 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// Returns each of its texts separately, each preceded by the same system text.
+    /// Returns the user's text and each further text separately, each preceded by the same system text.
     pub fn texts(&self) -> Vec<String> {
         let alone = |user| Said { user, more: &[], history: Vec::new(), is_conversation: false, ..*self }.transcript();
         [self.user].into_iter().chain(self.more.iter().map(String::as_str)).map(alone).collect()
     }
 }
 
-/// Returns a text in which `own` replaces the nonce at the beginning; a speaker's name comes after the
-/// nonce.
+/// Returns `text` with the nonce `own` at its beginning, in place of its existing nonce. If the text begins
+/// with a speaker's name, the name follows the nonce.
 fn opened(speaker_first: bool, own: &str, text: &str) -> String {
     let speaker = if speaker_first { "User: " } else { "" };
     let said = text.strip_prefix(speaker).unwrap_or(text);

@@ -1,10 +1,9 @@
-//! The server's times in a response, which are the `timings` of llama.cpp's server.
+//! The times that a server reports in its response: the `timings` of llama.cpp's server.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Maximum number of milliseconds of a valid time: 31 years. Instants of a run are nanoseconds in 63
-/// bits.
+/// Longest valid time, in milliseconds (31 years). Instants of a run are stored as nanoseconds in 63 bits.
 const MOST_MS: f64 = 1e12;
 
 /// Times that the server reports in the body of its response, in nanoseconds; `None` if a time is missing
@@ -12,13 +11,13 @@ const MOST_MS: f64 = 1e12;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Loose")]
 pub struct Timings {
-    /// Time from the slot to the end of the prompt: `prompt_ms`.
+    /// Time from the assignment of a slot to the end of the prompt's processing: `prompt_ms`.
     pub prefill_ns: Option<u64>,
-    /// Time from there to the last token: `predicted_ms`.
+    /// Time from the end of the prompt's processing to the last token: `predicted_ms`.
     pub decode_ns: Option<u64>,
 }
 
-/// Any value is accepted: with an invalid `timings`, a response only loses its times.
+/// Accepts any JSON value, so that a response with invalid `timings` only loses its times.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Loose {
@@ -64,7 +63,7 @@ impl From<Loose> for Timings {
     }
 }
 
-/// Converts milliseconds to nanoseconds; `None` if they are not a valid time.
+/// Converts milliseconds to nanoseconds; `None` if the time is not valid.
 pub(crate) fn nanos(ms: f64) -> Option<u64> {
     (0.0..=MOST_MS).contains(&ms).then(|| (ms * 1e6).round() as u64)
 }

@@ -27,8 +27,8 @@ struct CompletionDetails {
     reasoning_tokens: Option<Count>,
 }
 
-/// A number in the place of a count. If it is invalid, the usage is discarded, but the response still
-/// succeeds.
+/// A number that the server reports as a token count. If it is invalid, the usage is discarded, but the
+/// response still succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(from = "f64")]
 enum Count {
@@ -54,38 +54,38 @@ impl Count {
 }
 
 impl Usage {
-    /// Returns the counts in a JSON value; empty if it is not an object.
+    /// Reads the counts from a JSON value; all counts are missing if the value cannot be read as usage.
     pub fn of(json: &Value) -> Usage {
         Usage::deserialize(json).unwrap_or_default()
     }
 
-    /// Returns the tokens of the prompt.
+    /// Returns the number of prompt tokens, if it is a valid count.
     pub fn prompt_tokens(&self) -> Option<u32> {
         self.prompt_tokens?.tokens()
     }
 
-    /// Returns the counts of a response without tokens, in which the total is the number of prompt
-    /// tokens.
+    /// Returns the counts of a response without output tokens. If the number of prompt tokens is missing, the
+    /// total is used.
     pub(super) fn of_a_prompt_alone(self) -> Usage {
         Usage { prompt_tokens: self.prompt_tokens.or(self.total_tokens), completion_tokens: None, ..self }
     }
 
-    /// Returns the tokens of the response.
+    /// Returns the number of output tokens, if it is a valid count.
     pub fn completion_tokens(&self) -> Option<u32> {
         self.completion_tokens?.tokens()
     }
 
-    /// Returns the prompt tokens that were taken from the prefix cache.
+    /// Returns the number of prompt tokens that were taken from the prefix cache.
     pub fn cached_tokens(&self) -> Option<u32> {
         self.prompt_tokens_details?.cached_tokens?.tokens()
     }
 
-    /// Returns the output tokens that were reasoning.
+    /// Returns the number of output tokens that were reasoning.
     pub fn reasoning_tokens(&self) -> Option<u32> {
         self.completion_tokens_details?.reasoning_tokens?.tokens()
     }
 
-    /// Returns the first of its numbers that is not a valid count, in words.
+    /// Describes the first number that is not a valid count; `None` if all numbers are valid.
     pub(crate) fn no_count(&self) -> Option<String> {
         let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
         let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);

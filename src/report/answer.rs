@@ -1,5 +1,5 @@
-//! The result of a comparison for each arm, in one sentence: latency, throughput and failures. Only
-//! differences that were shown are claimed.
+//! Summarizes a comparison in one sentence per arm: latency, throughput and failures. The sentences claim
+//! only differences that were shown.
 
 use indexmap::IndexMap;
 
@@ -11,8 +11,7 @@ use crate::plan::MetricName;
 use super::estimate::titled;
 use super::format::plain;
 
-/// Metrics of latency, in order of preference: the overall waiting time comes before its parts. The first
-/// one that was compared is used.
+/// Latency metrics in order of preference: the total time of a request comes before its parts.
 const PACE: [&str; 7] = [
     "e2e_from_schedule_p50",
     "e2e_p50",
@@ -52,9 +51,9 @@ struct Arm<'a> {
     cells: Vec<&'a CellAnswer>,
 }
 
-/// The results of an arm's loads for one metric.
+/// The result for one metric over all loads of an arm.
 enum Said {
-    /// A difference in one direction, with the number of loads that show it.
+    /// A difference in one direction, with the number of loads that show it and the size of the change.
     Shown { better: bool, loads: usize, by: Option<String> },
     /// Differences in both directions.
     Mixed { better: usize, worse: usize },
@@ -66,7 +65,7 @@ enum Said {
     Same,
     /// No difference was shown.
     NotShown,
-    /// The metric cannot be decided because there are too few repeats or no values.
+    /// The metric cannot be decided; contains the reason.
     Undecided(&'static str),
 }
 
@@ -94,7 +93,8 @@ impl Arm<'_> {
         self.cells.iter().flat_map(|cell| &cell.tests).collect()
     }
 
-    /// The first of these metrics that has a result at any load, or else the first one that was compared.
+    /// Returns the first of these metrics that could be tested at some load, or else the first one that was
+    /// compared.
     fn first_of(&self, names: &[&str]) -> Option<String> {
         let tests = self.tests();
         let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
@@ -108,7 +108,7 @@ impl Arm<'_> {
         self.tests().iter().find(|test| is_time(&test.metric)).map(|test| test.metric.clone())
     }
 
-    /// `responds 8 % faster (E2E p50 ms, shown in 3 of 4 loads)`.
+    /// Describes the result for a latency: `responds 8 % faster (E2E p50, shown in 3 of 4 loads)`.
     fn pace(&self, metric: &str) -> String {
         let (name, of) = (self.named(metric), self.cells.len());
         match self.said(metric) {
@@ -124,7 +124,8 @@ impl Arm<'_> {
         }
     }
 
-    /// `8 % more output throughput (shown in 3 of 4 loads)`, `TTFT p50 ms better by 8 % (…)`.
+    /// Describes the result for another metric: `8 % more output throughput (shown in 3 of 4 loads)`, `error
+    /// share worse (…)`.
     fn other(&self, metric: &str) -> String {
         let (name, of) = (self.named(metric), self.cells.len());
         match self.said(metric) {
@@ -147,7 +148,7 @@ impl Arm<'_> {
         }
     }
 
-    /// The phrase for a metric if no load shows which arm is better.
+    /// Returns the phrase for a metric if no load shows which arm is better.
     fn unshown(&self, said: &Said, name: &str) -> String {
         let of = self.cells.len();
         match said {
@@ -191,7 +192,7 @@ impl Arm<'_> {
     }
 }
 
-/// The verdict of a test when all values are identical.
+/// The verdict of a test whose values are identical in every repeat.
 const EQUAL: &str = "equal in every repeat";
 
 fn is_time(metric: &str) -> bool {
@@ -199,7 +200,8 @@ fn is_time(metric: &str) -> bool {
     known.is_some_and(|metric| metric.unit == Unit::Millis)
 }
 
-/// The range of the difference over the loads that show it; `None` for metrics that are not ratios.
+/// Returns the range of the change over the loads that show it, such as `3 to 8 %`; `None` if changes of the
+/// metric are not ratios.
 fn by(tests: &[&Test], outcome: Outcome) -> Option<String> {
     let ratios = || {
         let shown = tests.iter().filter(|test| test.outcome == outcome).filter_map(|test| test.change.as_ref());
@@ -210,7 +212,7 @@ fn by(tests: &[&Test], outcome: Outcome) -> Option<String> {
     Some(if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) })
 }
 
-/// `shown`, `shown in 3 of 4 loads`.
+/// Describes how many loads show a result: `shown`, `shown in 3 of 4 loads`.
 fn shown(loads: usize, of: usize) -> String {
     if of == 1 { "shown".to_owned() } else { format!("shown in {loads} of {of} loads") }
 }

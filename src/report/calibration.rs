@@ -1,4 +1,4 @@
-//! A calibration as text, and the line about it that `run` prints.
+//! Renders a calibration as text, and the line about it that `run` prints.
 
 use comfy_table::Cell;
 
@@ -13,7 +13,7 @@ use crate::units::text::counted;
 use super::format::{digits, plain};
 use super::grid::{self, right};
 
-/// Minimum number of cores with which client and mock need not share cores.
+/// Minimum number of cores with which the client and the mock do not need to share cores.
 const ENOUGH_CORES: u32 = 4;
 
 /// Renders the whole calibration, at most 100 columns wide.
@@ -70,12 +70,13 @@ fn figures(loads: &[Measured]) -> String {
     grid::text(table, 1, &[])
 }
 
-/// Returns the mark if a p99 is computed from few samples.
+/// Returns `mark` if a p99 is computed from few samples, otherwise an empty text.
 fn few<'m>(spread: &Spread, mark: &'m str) -> &'m str {
     if spread.n < quantile::unmarked_from(Percentile::P99) { mark } else { "" }
 }
 
-/// The load, its pressure and cost, the source of the timestamps, and whether the calibration holds.
+/// Describes a load: its pressure and cost, the source of the timestamps, and whether the generator's errors
+/// stay within the bound.
 fn describe(measured: &Measured) -> String {
     let Measured { load, pressure, errors, cost, stamps, .. } = measured;
     let cpu = match (cost.cpu_s_per_1000_requests, cost.cores) {
@@ -108,7 +109,7 @@ fn hardness(pressure: &Pressure) -> String {
     )
 }
 
-/// The source of the timestamps: of responses at the client, and of arrivals at the mock.
+/// Describes the source of the timestamps: of responses at the client, and of arrivals at the mock.
 fn who(stamps: &Stamps) -> String {
     let by = |kernel: u64, all: u64| match kernel {
         0 => "user".to_owned(),
@@ -128,7 +129,7 @@ pub fn brief(measured: &Measured) -> String {
     format!("  {pressure}: TTFT error {}, late {}: {holds}", tail(&errors.ttft), tail(&errors.late))
 }
 
-/// Conclusions from the calibration and their limits.
+/// Returns notes: conclusions from the calibration, and what limits them.
 pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
     let failed = calibration.loads.iter().filter(|one| !one.errors.holds());
@@ -144,7 +145,7 @@ pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     notes
 }
 
-/// The result of a search.
+/// Describes the result of a search.
 fn finding(search: &Searched) -> String {
     let name = |load: &CalibrationLoad| load_name(&load.load);
     let bound = format!("TTFT error and late below {BOUND_MS} ms at p99");
@@ -158,8 +159,8 @@ fn finding(search: &Searched) -> String {
     found + &early
 }
 
-/// The implications of a calibration for these runs: the lines to show, and whether a new calibration would
-/// help.
+/// Compares these runs with the known calibration. Returns the lines to show, and whether a new calibration
+/// would help.
 pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let calibration = match known {
         Known::Nothing => return (Vec::new(), true),
@@ -190,16 +191,16 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     (lines, !beyond.is_empty())
 }
 
-/// The flags of a calibration that would cover a run, regardless of which server responded. A calibration
-/// with the plan's own loads may not, because the mock has different timing. `None` if the generator's build
-/// or settings cannot be reproduced by flags.
+/// Returns a hint with the flags of a calibration that would cover a run, whatever server it uses. A
+/// calibration with the plan's own loads may not cover it, because the mock has different timing. If flags
+/// cannot reproduce the generator's settings, the hint only names the flags for the mock's timing.
 fn covered_by(run: &Loaded) -> String {
     let Pressure { in_flight, requests_per_second, events_per_second } = run.pressure;
     let built = run.engine != LoadEngine::default() || run.connections == Connections::PerRequest;
     if built || requests_per_second <= 0.0 {
         return "; --ttft and --itl set the mock's timing to the server's".to_owned();
     }
-    // 10 % is added to everything, because the requested load is never quite reached.
+    // The flags request 10 % more than the run needs, because the requested load is never quite reached.
     let batch_size = (in_flight * 1.1).ceil().max(1.0);
     let tokens = (events_per_second / requests_per_second).ceil().max(1.0);
     let answer_us = batch_size / requests_per_second * 1e6 / 1.1;

@@ -17,16 +17,17 @@ use super::spread;
 /// The capacity of one instance, as shown by a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It sustains a load under the objective.
+    /// The instance sustains a load under the objective.
     Holds {
         /// Load, throughput and cost of one instance.
         instance: Box<Instance>,
-        /// The loads between which its limit lies.
+        /// The loads between which the limit of the instance lies.
         bracket: Bracket,
         /// Output tokens per second at the load that holds, with its interval.
         output: Figure,
     },
-    /// A closed loop, which shows a number of requests in flight rather than an arrival rate.
+    /// The curve is of a closed loop, whose limit is a number of requests in flight rather than an arrival
+    /// rate.
     Closed(Bracket),
     /// No load holds; contains the reason.
     Rejected(String),
@@ -48,8 +49,8 @@ pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
 }
 
 impl Configuration<'_> {
-    /// The figure by which configurations are ranked: the cost for the target, or else the cost per token.
-    /// If a price is missing, it is the number of instances.
+    /// Returns the figure by which configurations are ranked: the cost per month for the target, or without a
+    /// target, the cost per token. `None` if the price is unknown or no load holds.
     fn price(&self, target: Option<Target>) -> Option<f64> {
         let Answer::Holds { instance, .. } = &self.answer else { return None };
         match target {
@@ -59,9 +60,9 @@ impl Configuration<'_> {
     }
 }
 
-/// Returns the cheapest configuration for each model and scenario, by cost per month at the target, or
-/// else by cost per token; several if their costs are equal. If a configuration that holds has no price,
-/// no configuration is the cheapest.
+/// Returns the indices of the cheapest configurations for each model and scenario, by cost per month at the
+/// target, or without a target, by cost per token. There are several if their costs are equal. If a
+/// configuration that holds has no price, none is the cheapest.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -127,7 +128,7 @@ fn head(target: Option<Target>, slo: Option<&Slo>) -> String {
     }
 }
 
-/// The objective in a line: `ttft p99 ≤ 500ms, itl p99 ≤ 50ms`.
+/// Formats the objective in one line: `ttft p99 ≤ 500ms, itl p99 ≤ 50ms`.
 pub(crate) fn objective(slo: &Slo) -> String {
     let Slo { ttft, itl, tpot, e2e, cost_per_million } = slo;
     let of = |name: &'static str, limits: &indexmap::IndexMap<Percentile, Nanos>| -> Vec<String> {
@@ -138,9 +139,10 @@ pub(crate) fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// One sentence per load about errors. Covers loads at which failures are at least half of the requests
-/// above a missed limit, runs that are invalid because the server failed too many requests, and repeats
-/// that are excluded because of a burst of errors. Shown above the prices, which depend on these loads.
+/// Returns one sentence for each load at which errors matter: loads at which failures are at least half of
+/// the requests above a limit that is not shown to hold, loads with runs that are invalid because the server
+/// failed too many requests, and loads with repeats that are excluded because of a burst of errors. The
+/// sentences are shown above the prices, which depend on these loads.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let mut lines = Vec::new();
@@ -156,7 +158,7 @@ pub fn failed(configurations: &[Configuration]) -> Vec<String> {
 fn failed_at(rung: &Rung) -> Option<String> {
     let (failed, requests) = rung.failed_requests();
     let is_by_errors = |limit: &Limit| {
-        // ITL is counted in gaps, and a failed request has no gaps.
+        // ITL limits count gaps instead of requests, and a failed request has no gaps.
         let is_of_requests = limit.metric != "itl" && limit.evidence.above > 0;
         limit.answer != slo::Answer::Holds && is_of_requests && 2 * failed >= limit.evidence.above
     };
@@ -182,7 +184,7 @@ fn failed_at(rung: &Rung) -> Option<String> {
     }
 }
 
-/// Explains the figures in brackets; `--explain` covers the rest.
+/// Returns the legend of the figures in brackets; `--explain` describes the rest.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
@@ -230,7 +232,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     notes
 }
 
-/// States that a load above the highest load that holds is undecided, and what would decide it.
+/// Describes an undecided load above the highest load that holds, and what would decide it.
 fn undecided_above(curve: &Curve, load: f64) -> String {
     let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
@@ -239,8 +241,8 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     format!("undecided at {load}, above it{why}")
 }
 
-/// The possibilities that would make another configuration the cheapest: its limit may be higher within
-/// the bracket, or above the measured loads.
+/// Describes how another configuration could be the cheapest: its limit may be higher within its bracket, or
+/// above the measured loads.
 pub(super) fn doubts(
     configurations: &[Configuration],
     best: &[usize],
@@ -292,7 +294,7 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     let per_million = format!("{money}\nper M tok");
     let tokens_per = format!("tok per\n{money}");
     let in_one_line = tokens_per.replace('\n', " ");
-    // Columns that are dropped on a narrow screen, in this order.
+    // Headings of the columns that are dropped on a narrow screen, in this order.
     let less_needed = ["tok per joule", in_one_line.as_str(), "actual req/s"];
     let mut headings = vec!["configuration", "max qps\n(misses)", "actual\nreq/s", "output\ntok/s"];
     if target.is_some() {
@@ -312,7 +314,7 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     })
 }
 
-/// All cells of a configuration that holds.
+/// Returns all cells of a configuration that holds; `None` for other configurations.
 fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<String>> {
     let Answer::Holds { instance, bracket, output } = &one.answer else { return None };
     let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
@@ -330,7 +332,7 @@ fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<
     Some(cells)
 }
 
-/// Tokens per joule: a measured value is followed by its source, a declared value is shown alone.
+/// Formats the tokens per joule: a measured value is followed by its source, a declared value is shown alone.
 fn per_joule(instance: &Instance) -> String {
     match (instance.measured, instance.tokens_per_joule()) {
         (Some(measured), _) => format!("{}\n{}", digits(measured.tokens), measured.by.name()),
@@ -347,14 +349,15 @@ fn with_ends(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// Cost per million tokens. Its interval is derived from the interval of the output throughput.
+/// Formats the cost per million tokens, with an interval that is derived from the interval of the output
+/// throughput.
 fn per_million(instance: &Instance, output: &Figure) -> String {
     let joined = if output.pair.is_some() { " and " } else { "–" };
     let ends = per_million_ends(instance, output).map(|ends| format!("\n{}", ends.map(digits).join(joined)));
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
 }
 
-/// The interval of the cost per million tokens; for two repeats, the value of each.
+/// Returns the ends of the interval of the cost per million tokens; for two repeats, the values of both.
 pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
     let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
     let [low, high] = output.span()?;
@@ -400,7 +403,7 @@ pub(super) fn cheapest_line(
     }
 }
 
-/// Describes a configuration that is not in the table.
+/// Describes a configuration that is not in the table; `None` if it is in the table.
 pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
     match &one.answer {
         Answer::Holds { .. } => None,

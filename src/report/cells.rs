@@ -1,11 +1,11 @@
-//! Runs grouped by cell.
+//! Groups runs by cell.
 
 use std::collections::HashMap;
 
 use crate::expand::RunSpec;
 
-/// Number of runs of the cell with the most runs. It cannot be derived from the repeat numbers, which need
-/// not start at 0, because a search numbers its repeats separately at each load.
+/// Returns the highest number of runs of any cell. It cannot be derived from the repeat numbers, because the
+/// repeats of a search do not start at 0 at every load.
 pub(super) fn most_repeats<'s>(specs: impl IntoIterator<Item = &'s RunSpec>) -> usize {
     let mut cells: HashMap<String, usize> = HashMap::new();
     for RunSpec { endpoint, labels, load, .. } in specs {

@@ -1,4 +1,4 @@
-//! A comparison as text, for the terminal and for a pull request.
+//! Renders a comparison as text for the terminal and for a pull request.
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 use indexmap::IndexMap;
@@ -16,10 +16,10 @@ use super::format::{digits, escaped, fill, plain};
 use super::grid::{self, right};
 use super::untested;
 
-/// Maximum length of an arm's name that stays on one line, in characters.
+/// Maximum length of an arm's name that is not wrapped in a heading, in characters.
 const LONG: usize = 12;
 
-/// Renders for the terminal: a table per cell, at most 100 columns wide.
+/// Renders a comparison for the terminal: a table per cell, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
     let mut out: String = comparison.answers.iter().map(|answer| fill("", 2, answer)).collect();
     out.push_str(if out.is_empty() { "" } else { "\n" });
@@ -51,8 +51,8 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
-/// The cost of declaring many tests, if there is any: differences that would have been shown if tested
-/// alone.
+/// Describes the cost of declaring many tests: differences that would have been shown if tested alone. `None`
+/// if there are none.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
     let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
@@ -81,14 +81,15 @@ fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     )
 }
 
-/// Whether a mean has the mark for few samples.
+/// Whether any mean in the comparison has the mark for few samples.
 fn few_samples(comparison: &Comparison) -> bool {
     let cells = comparison.families.iter().flat_map(|family| &family.cells);
     let means = cells.flat_map(|cell| &cell.tests).flat_map(|test| [&test.baseline, &test.arm]);
     means.flatten().any(|mean| mean.few_samples)
 }
 
-/// `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them (Holm)`.
+/// Returns the title of a family: `by endpoint, against a; 2 cells, 16 tests, p adjusted for all of them
+/// (Holm)`.
 fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> String) -> String {
     let what = match family.by.as_str() {
         "time" => format!("now against {}", quoted(&family.baseline)),
@@ -104,7 +105,7 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
     format!("{what}{}; {}, {tests}{margin}", class.unwrap_or_default(), counted(family.cells.len(), "cell"))
 }
 
-/// The method that adjusted the p-values.
+/// Returns the name of the method that adjusted the p-values.
 fn method(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Holm => "Holm",
@@ -112,36 +113,38 @@ fn method(adjusted: Adjusted) -> &'static str {
     }
 }
 
-/// The verdict of a test, if its margin is reported elsewhere.
+/// Returns the verdict of a test without the result for its margin, which is reported separately.
 fn bare_verdict(test: &Test) -> String {
     match margin_of(test) {
-        // The smallest detectable difference does not depend on the margin.
+        // The test's words also give the smallest detectable difference, which is omitted because the margin
+        // decides here.
         Some(_) if test.outcome == Outcome::NotShown => "no difference shown".to_owned(),
-        // Both give a number of repeats, for different purposes.
+        // Both the test and the margin give a number of required repeats, so each must name its purpose.
         Some(_) if test.outcome == Outcome::Refused => format!("{} for a test", test.words),
         _ => test.words.clone(),
     }
 }
 
-/// The result for a metric's margin; `None` without a margin.
+/// Describes the result for a metric's margin; `None` if no margin was judged.
 fn margin_of(test: &Test) -> Option<String> {
     let margin = test.margin.as_ref().filter(|margin| margin.answer != MarginAnswer::NotJudged)?;
     let which = if test.outcome == Outcome::Refused { " for the margin" } else { "" };
     Some(format!("{}{which}", margin.words))
 }
 
-/// The results for margins, one line per metric. In the table's last column, each would take five lines.
+/// Describes the results for margins, one line per metric. They are not in the table, because each would take
+/// five lines in its last column.
 fn of_margins(cell: &CellAnswer) -> Vec<String> {
     cell.tests.iter().filter_map(|test| Some(format!("{}: {}", named(test), margin_of(test)?))).collect()
 }
 
-/// The verdict of a test, including the margin.
+/// Returns the verdict of a test, including the result for its margin.
 pub(super) fn verdict(test: &Test) -> String {
     let margin = margin_of(test).map(|margin| format!("; {margin}")).unwrap_or_default();
     format!("{}{margin}", bare_verdict(test))
 }
 
-/// `load: m · B1 · batch 4: slow against base`.
+/// Returns the heading of a cell: `load: m · B1 · batch 4: slow against base, 5 rounds`.
 pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     let name = if cell.name.is_empty() { String::new() } else { format!("{}: ", cell.name) };
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
@@ -150,7 +153,7 @@ pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     format!("{}: {name}{} against {}, {rounds}{look}", cell.sweep, cell.arm, family.baseline)
 }
 
-/// Excluded runs, one line per arm and reason.
+/// Lists the excluded runs, one line per arm and reason.
 pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     let mut lines: IndexMap<(&str, &str), Vec<String>> = IndexMap::new();
     for LeftOut { arm, repeat, reason } in &cell.left_out {
@@ -163,8 +166,8 @@ pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// The table of a cell. Its headings are the names of the arms, or `baseline` and `arm` if the heading
-/// above names them.
+/// Returns the table of a cell. The headings of its columns are the names of the arms; if these are too long,
+/// they are `baseline` and `arm` (or `then` and `now`), and only the heading above the table names the arms.
 fn table(family: &Family, cell: &CellAnswer) -> String {
     let then = if family.by == "time" { "then" } else { &family.baseline };
     let long = [(1, then), (2, &*cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
@@ -221,12 +224,12 @@ fn made(arms: [&str; 2], cell: &CellAnswer, left_out: &[&str]) -> comfy_table::T
 /// Index of the column with the unadjusted p-value.
 const P: usize = 4;
 
-/// `TTFT p99 ms`.
+/// Returns the metric of a test with its unit: `TTFT p99 ms`.
 pub(super) fn named(test: &Test) -> String {
     titled(&test.metric, test.unit)
 }
 
-/// Both means, the change with its interval, p, and the adjusted p.
+/// Formats both means, the change with its interval, p, and the adjusted p.
 fn numbers(test: &Test) -> [String; 5] {
     let of = |mean: &Mean| format!("{}{}", digits(mean.value), if mean.few_samples { "*" } else { "" });
     let mean = |mean: &Option<Mean>| mean.as_ref().map_or("n/a".to_owned(), of);
@@ -234,12 +237,12 @@ fn numbers(test: &Test) -> [String; 5] {
     [mean(&test.baseline), mean(&test.arm), change, chance(test.p), chance(test.p_adjusted)]
 }
 
-/// `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
+/// Formats a change with its interval: `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
 pub(super) fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
 }
 
-/// The conclusion: number of tests per verdict and arm.
+/// Returns the conclusion: the number of tests with each verdict, for each arm.
 pub(crate) fn conclusion(comparison: &Comparison) -> String {
     let mut arms: IndexMap<(&str, &str), Vec<&Test>> = IndexMap::new();
     for family in &comparison.families {
@@ -277,7 +280,8 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
     format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
-/// `; 3 of 4 shown to be within the margin, 1 outside it`; empty without a margin.
+/// Counts the results for margins: `; 3 of 4 shown to be within the margin, 1 outside it`; empty without a
+/// margin.
 fn margins(tests: &[&Test]) -> String {
     let answers: Vec<MarginAnswer> = tests.iter().filter_map(|test| Some(test.margin.as_ref()?.answer)).collect();
     let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
@@ -287,7 +291,7 @@ fn margins(tests: &[&Test]) -> String {
     if of == 0 { String::new() } else { format!("; {shown} of {of} shown to be within the margin{worse}") }
 }
 
-/// Renders for a pull request: first the conclusion, then a table per cell.
+/// Renders a comparison for a pull request: first the conclusion, then a table per cell.
 pub fn markdown(comparison: &Comparison) -> String {
     let answers: Vec<String> = comparison.answers.iter().map(|answer| escaped(answer)).collect();
     let mut out = match answers.as_slice() {
@@ -327,7 +331,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// The Markdown emphasis of a test: bold for results that need attention.
+/// Returns the Markdown emphasis for the verdict of a test: bold if it needs attention.
 fn mark(test: &Test) -> &'static str {
     let is_beyond = test.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Worse);
     match test.outcome {

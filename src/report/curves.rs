@@ -1,4 +1,5 @@
-//! Curves as text: a table for each, then the knee and the highest load that meets the objective.
+//! Renders curves as text: for each curve a table, then the knee and the highest load that meets the
+//! objective.
 
 use comfy_table::Cell;
 use indexmap::IndexMap;
@@ -15,7 +16,7 @@ use super::format::{self, counts, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// The figures of the table: name and heading.
+/// The figures that every table shows: name and heading.
 const SHOWN: [(&str, &str); 7] = [
     ("request_throughput", "requests\n/s"),
     ("output_throughput", "output\ntok/s"),
@@ -26,14 +27,14 @@ const SHOWN: [(&str, &str); 7] = [
     ("e2e_p99", "E2E p99\nms"),
 ];
 
-/// The figures of a table, each with its heading. A percentile that the objective limits follows the other
-/// percentiles of its latency.
+/// Returns the figures of a table, each with its heading. They include every percentile that the objective
+/// limits.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
     for reading in Ordinate::limited(slo) {
         if shown.iter().all(|(other, _)| other.name != reading.name) {
-            // It follows the lower percentiles of its latency, or else comes last.
+            // The percentile is placed among the percentiles of its latency in ascending order, or else last.
             let is_of_it = |one: &Ordinate| one.name.split('_').next() == reading.name.split('_').next();
             let is_below = |one: &Ordinate| one.percentile < reading.percentile;
             let behind = shown.iter().rposition(|(other, _)| is_of_it(other) && is_below(other)).map(|at| at + 1);
@@ -84,7 +85,8 @@ fn legend(curves: &[Curve]) -> String {
 /// Headings of figures that are dropped on a narrow screen, in this order.
 const LESS_NEEDED: [&str; 3] = ["requests/s", "per user tok/s", "E2E p99 ms"];
 
-/// The table of a curve. On a narrow screen, it has fewer figures, and the omitted ones are named below it.
+/// Returns the table of a curve. On a narrow screen, the table has fewer figures, and the omitted ones are
+/// named below it.
 fn table(curve: &Curve, shown: &[(&Ordinate, String)]) -> String {
     grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
         let places = grid::places(shown.iter().map(|(_, heading)| heading.as_str()), left_out);
@@ -133,8 +135,8 @@ fn figure(rung: &Rung, reading: &Ordinate) -> String {
     }
 }
 
-/// The text for a figure without a value: the lower bound if the value lies among failed requests, otherwise
-/// the reason.
+/// Returns the text for a figure without a value: `n/a`, with the number of values if there are too few, or
+/// the lower bound if the figure lies among failed requests.
 pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
     match (rung.too_few(reading), rung.at_least(reading)) {
         (Some(n), _) => format!("n/a (n={n})"),
@@ -143,12 +145,13 @@ pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
     }
 }
 
-/// The value, with `*` if samples are few.
+/// Formats the value, with `*` if it is computed from few samples.
 pub(super) fn marked(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), if figure.few_samples { "*" } else { "" })
 }
 
-/// Notes on percentiles from few requests, if there are any.
+/// Returns notes on percentiles that are computed from few requests, have too few requests, or lie among
+/// failed requests.
 fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let shown = || rungs().flat_map(|rung| shown.iter().map(move |(reading, _)| (rung, *reading)));
@@ -164,7 +167,7 @@ fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
 }
 
-/// The legend of the mark.
+/// The legend of the mark `*`.
 pub(super) const FEW: &str = "* from few samples: the true value may lie well away from it";
 
 fn objective(rung: &Rung) -> String {
@@ -179,7 +182,7 @@ fn objective(rung: &Rung) -> String {
     answer.into_iter().chain(state).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
 }
 
-/// Wraps reasons to the width of their longest word; `(3 of 3)` stays on one line.
+/// Puts each word of the reasons on a separate line; only a count such as `(3 of 3)` stays on one line.
 fn narrow(reasons: &str) -> String {
     let mut out = String::new();
     let mut is_counting = false;
@@ -191,7 +194,7 @@ fn narrow(reasons: &str) -> String {
     out.trim_end().to_owned()
 }
 
-/// The conclusions of a curve, one sentence each.
+/// Returns the conclusions of a curve, one sentence each.
 pub(super) fn lines(curve: &Curve) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
@@ -210,8 +213,7 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// Loads for which it is not shown whether the server kept up, and the length of the window that would show
-/// this.
+/// Lists the loads at which it is not shown whether the server keeps up, with the window that would show it.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();
@@ -219,13 +221,13 @@ fn not_shown(curve: &Curve) -> Option<String> {
     (!loads.is_empty()).then(|| format!("not shown whether the server keeps up: {axis} {}", loads.join(", ")))
 }
 
-/// The window that would show whether the server keeps up, in brackets: ` (a window of 40 s would suffice)`;
-/// empty if it is unknown.
+/// Returns the length of the window that would show whether the server keeps up, in brackets: ` (a window of
+/// 40 s would suffice)`; empty if it is unknown.
 pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
     rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
 }
 
-/// Limits that the requests of a load do not decide, and what would decide them.
+/// Lists the limits that are undecided at each load, and what would decide them.
 fn undecided(curve: &Curve) -> Vec<String> {
     let of = |rung: &Rung| {
         let why = undecided_at(rung);
@@ -234,8 +236,8 @@ fn undecided(curve: &Curve) -> Vec<String> {
     curve.rungs.iter().filter_map(of).collect()
 }
 
-/// The parts of the objective that the runs of a load do not decide, and what would decide them; empty if
-/// the load is decided anyway.
+/// Lists the parts of the objective that the runs of a load do not decide, and what would decide them; empty
+/// if the objective as a whole is decided.
 pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     if rung.answer() != Some(Answer::Undecided) {
         return Vec::new();
@@ -248,7 +250,7 @@ pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     why
 }
 
-/// The invalid runs that do not count: `vllm · chat at qps 60: repeat 1: client_late`.
+/// Lists the excluded invalid runs: `vllm · chat at qps 60: repeat 1: client_late`.
 pub fn left_out(curves: &[Curve]) -> Vec<String> {
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut names = Vec::new();
@@ -264,15 +266,16 @@ pub fn left_out(curves: &[Curve]) -> Vec<String> {
     names
 }
 
-/// Excluded repeats by load, with the reason.
+/// Lists the excluded repeats of each load, with the reason.
 fn excluded(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| Some(format!("{} {} {}", curve.axis.name(), rung.load, rung.why_excluded()?));
     let loads: Vec<String> = curve.rungs.iter().filter_map(of).collect();
     (!loads.is_empty()).then(|| format!("excluded, because most repeats were not affected: {}", loads.join("; ")))
 }
 
-/// Loads at which runs were given up, by reason, and the consequence:
-/// `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`. Repeats are numbered from 0, as everywhere.
+/// Lists the loads at which runs were given up, one sentence per reason, with the consequence: `given up: 429
+/// (3 of 3) at qps 50 (repeat 2 of 3), 100: does not sustain the load`. Repeats are numbered from 0, as
+/// everywhere.
 fn given_up(curve: &Curve) -> Vec<String> {
     let at_load = |rung: &Rung<'_>, repeats: Vec<String>| {
         let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
@@ -304,8 +307,8 @@ fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g G
     reasons.into_values().collect()
 }
 
-/// Loads with results from suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1
-/// of 3)`.
+/// Lists the loads with results from suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8;
+/// unsteady at 8 (1 of 3)`.
 fn suspects(curve: &Curve) -> Option<String> {
     let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
     for rung in &curve.rungs {
@@ -321,7 +324,7 @@ fn suspects(curve: &Curve) -> Option<String> {
     (!parts.is_empty()).then(|| format!("suspect: {}", parts.join("; ")))
 }
 
-/// The reasons for which runs of a rung are suspect, with the number of runs for each.
+/// Returns the reasons why runs of a rung are suspect, with the number of runs for each reason.
 pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> IndexMap<&'r str, usize> {
     counts(rung.runs.iter().flat_map(|run| &run.verdict.reasons).map(|reason| reason.name))
 }
@@ -362,7 +365,8 @@ fn knee(curve: &Curve) -> String {
     }
 }
 
-/// The range in which a knee may lie: `between 40 and 80`, with its basis if that is not just the ladder.
+/// Describes the range in which a knee may lie: `between 40 and 80`. If the range is based on repeats instead
+/// of neighboring loads, this is stated too.
 fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     let Range { low, high, basis } = range;
     let text = match (low, high) {
@@ -377,7 +381,7 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     }
 }
 
-/// A sentence that states the loads between which the highest load that meets the objective lies.
+/// Describes between which loads the highest load that meets the objective lies.
 pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {
@@ -405,7 +409,8 @@ pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     text
 }
 
-/// The title of a curve: `vllm · chat`, with the model and the sweep if they distinguish curves.
+/// Returns the title of a curve: `vllm · chat`. `models` and `sweeps` add the model and the sweep, if these
+/// distinguish curves.
 pub fn title(series: &Series, models: bool, sweeps: bool) -> String {
     let mut parts = vec![plain(&series.endpoint)];
     parts.extend(models.then(|| plain(&series.model)));
@@ -416,7 +421,7 @@ pub fn title(series: &Series, models: bool, sweeps: bool) -> String {
     if sweeps { format!("{}: {title}", plain(&series.sweep)) } else { title }
 }
 
-/// Whether curves differ in model, and in sweep.
+/// Returns whether curves differ in their model, and whether they differ in their sweep.
 pub fn differ<'a>(all: impl Iterator<Item = &'a Series> + Clone) -> (bool, bool) {
     let first = all.clone().next();
     let any = |other: fn(&Series, &Series) -> bool| first.is_some_and(|first| all.clone().any(|one| other(first, one)));

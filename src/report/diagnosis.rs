@@ -1,4 +1,5 @@
-//! Decoding speed compared with the limit of memory bandwidth, and the table of symptoms.
+//! Renders the diagnosis: the decoding speed compared with the limit of the memory bandwidth, and the table
+//! of symptoms.
 
 use comfy_table::Cell;
 
@@ -9,11 +10,11 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::table::load;
 
-/// The runs of a plan compared with the limit of memory bandwidth.
+/// The runs of a plan, compared with the limit that the memory bandwidth sets for decoding.
 pub struct Bound<'a> {
-    /// Runs with a bound.
+    /// Runs whose limit could be computed.
     pub(crate) predicted: &'a [Predicted<'a>],
-    /// The reasons why other runs have no bound, each listed once.
+    /// The reasons why the limit of other runs could not be computed, each listed once.
     pub(crate) unpredicted: &'a [String],
 }
 
@@ -87,7 +88,7 @@ fn table(predicted: &[Predicted]) -> String {
     grid::text(table, 1, &[0, 1])
 }
 
-/// The name of a run's workload: its model (if there are several), its scenario and further axes.
+/// Returns the name of a run's workload: the model (if the runs have several), the scenario and further axes.
 fn what(labels: &RunLabels, has_models: bool) -> String {
     let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
     let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));

@@ -11,7 +11,7 @@ use super::grid::{self, right};
 /// Heading of the effects over all cells.
 const OVER_CELLS: &str = "over all cells, equally weighted";
 
-/// The failed requests of a cell: `none of 3140 requests failed, and none of the baseline's 2997`.
+/// Describes the failed requests of a cell: `none of 3140 requests failed, and none of the baseline's 2997`.
 pub(crate) fn guarded(cell: &CellAnswer) -> String {
     let guardrail = &cell.guardrail;
     let (arm, baseline) = (guardrail.arm, guardrail.baseline);
@@ -23,14 +23,14 @@ pub(crate) fn guarded(cell: &CellAnswer) -> String {
     format!("{mark}{}{p}", guardrail.words)
 }
 
-/// The same sentence in Markdown.
+/// Returns the same sentence as [`guarded`], in Markdown.
 pub(crate) fn guarded_markdown(cell: &CellAnswer) -> String {
     let mark = if cell.guardrail.outcome == Outcome::Worse { "**" } else { "" };
     format!("errors: {mark}{}{mark}", escaped(&guarded(cell)))
 }
 
-/// The effects over all cells, with one row for each arm and metric; empty if there are too few
-/// cells.
+/// Returns a table of the effects over all cells, with one row for each arm and metric; empty if there are
+/// too few cells.
 pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();
@@ -50,7 +50,7 @@ pub(super) fn text(family: &Family) -> String {
     format!("\n{OVER_CELLS}\n{}", grid::text(table, 2, &[0, 4]))
 }
 
-/// The same table in Markdown.
+/// Returns the same table as [`text`], in Markdown.
 pub(super) fn markdown(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();

@@ -1,21 +1,21 @@
-//! A metric, its change and its p-value, formatted as in every table of a comparison.
+//! Formats a metric, its change and its p-value, in the same way for every table of a comparison.
 
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
 
 use super::format::digits;
 
-/// `TTFT p99 ms` for a metric name.
+/// Returns the title of a metric name, with the unit: `TTFT p99 ms`.
 pub(crate) fn titled(metric: &str, unit: &str) -> String {
     let name = metric.parse::<MetricName>().ok();
     let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
     let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
-    // The unit of `requests` is requests, so it is not repeated.
+    // If the title is the unit, as for `requests`, the unit is not repeated.
     let unit = if title == unit { "" } else { unit };
     format!("{title}{percentile} {unit}").trim_end().to_owned()
 }
 
-/// A change with its 95 % interval.
+/// Formats a change with its 95 % interval.
 pub(super) fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
     let one = |value: f64| match of {
         "ratio" if value < 10.0 => format!("{value:.3}"),
@@ -26,7 +26,7 @@ pub(super) fn interval(of: &str, [value, low, high]: [f64; 3]) -> String {
     format!("{} [{}, {}]", one(value), one(low), one(high))
 }
 
-/// A p-value.
+/// Formats a p-value.
 pub(super) fn chance(p: Option<f64>) -> String {
     match p {
         None => "n/a".to_owned(),

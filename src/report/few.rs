@@ -1,9 +1,9 @@
-//! The legend of the mark `*`, which is shown once per output even if several places print tables.
+//! Removes repeated legends of the mark `*`, which is needed when several parts of an output print tables.
 
 use super::curves::FEW;
 
-/// Keeps only the first legend in the text, and removes further ones together with a blank line before
-/// them.
+/// Keeps only the first legend in the text, and removes each further legend together with a blank line before
+/// it.
 pub(crate) fn few_once(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut is_said = false;

@@ -8,18 +8,18 @@ pub use crate::units::text::{digits, plain};
 
 use super::screen;
 
-/// The beginning of an id, in the form in which tables show it.
+/// Returns the beginning of an id, as shown in tables.
 pub fn short_id(id: &str) -> &str {
     &id[..id.len().min(8)]
 }
 
-/// A value, with `> ` (for a rate `< `) if it lies among failures.
+/// Formats a value, with `> ` (for a rate `< `) if it lies among failed requests.
 pub fn value(value: Value) -> String {
     value.short()
 }
 
-/// An estimate, with `*` if there are few samples; if there is no estimate, the reason is on a second
-/// line.
+/// Formats an estimate, with `*` if there are few samples. If there is no estimate, a second line gives the
+/// reason.
 pub fn estimate(estimate: Estimate) -> String {
     match estimate.value() {
         Some(known) => format!("{}{}", value(known), if estimate.few_samples() { "*" } else { "" }),
@@ -27,7 +27,7 @@ pub fn estimate(estimate: Estimate) -> String {
     }
 }
 
-/// The first `most` characters of a foreign text, on one line and safe for a terminal.
+/// Returns the first `most` characters of an untrusted text, on one line and safe for a terminal.
 pub fn cut(text: &str, most: usize) -> String {
     let text = plain(text.trim());
     match text.char_indices().nth(most) {
@@ -36,7 +36,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Width of a text in terminal columns; a wide character takes two.
+/// Returns the width of a text in terminal columns; a wide character takes two columns.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
@@ -50,7 +50,7 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
-/// Wraps `text` after `first` to the screen, with later lines indented by `indent`.
+/// Wraps `text`, which follows `first`, to the width of the screen; later lines are indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
     fill_to(screen::columns(), first, indent, text)
 }
@@ -89,8 +89,8 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     out
 }
 
-/// Wraps a text to the screen, if there is one. Longer lines are broken between words and continue with
-/// the indentation of their beginning.
+/// Wraps the lines of a text to the width of the screen, if output goes to a screen. A longer line is broken
+/// between words, and its continuation is indented a little more than its beginning.
 pub(crate) fn fitted(text: &str) -> String {
     let most = if screen::is_limited() { screen::columns() } else { usize::MAX };
     let fit = |line: &str| match width(&without_paint(line)) > most {
@@ -128,7 +128,7 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Counts occurrences, in the order of first occurrence.
+/// Counts how often each value occurs, in the order of first occurrence.
 pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> IndexMap<T, usize> {
     let mut counts = IndexMap::new();
     for one in all {
@@ -140,8 +140,8 @@ pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> I
 /// Placeholder for a failure without a message.
 pub(crate) const NO_MESSAGE: &str = "(no message)";
 
-/// The message of failures, to be shown after their outcome: `: busy`, or `, first: busy` if there are
-/// several, or `: (no message)`.
+/// Returns the message of failures, to be shown after their outcome: `: busy`, or `, first: busy` if there
+/// are several, or `: (no message)`.
 pub fn said(message: Option<&str>, several: bool) -> String {
     match message {
         None => format!(": {NO_MESSAGE}"),
@@ -150,8 +150,8 @@ pub fn said(message: Option<&str>, several: bool) -> String {
     }
 }
 
-/// Escapes characters that Markdown and HTML would interpret, except in code. An unmatched backtick does
-/// not open code, so it and everything after it are treated as text.
+/// Escapes characters that Markdown and HTML would interpret, except in code. An unmatched backtick does not
+/// start code, so the backtick and everything after it are treated as text.
 pub fn escaped(text: &str) -> String {
     let text = plain(text);
     let ticks = text.matches('`').count();

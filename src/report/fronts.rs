@@ -1,5 +1,5 @@
-//! Pareto fronts over the rungs of all curves: the configurations that no other configuration beats in
-//! both of two figures.
+//! Renders Pareto fronts over the rungs of all curves: the rungs that no other rung beats in both of two
+//! figures.
 
 use comfy_table::Cell;
 
@@ -23,7 +23,7 @@ pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let mut out = String::new();
     let groups = alike(curves, |curve| &curve.series);
     for group in &groups {
-        // The heading names model and scenario if they distinguish fronts.
+        // The heading names the model and the scenario only if there are several groups.
         let of =
             if groups.len() > 1 { format!("{}: ", plain(&curves[group[0]].series.served())) } else { String::new() };
         for front in &all {
@@ -37,7 +37,8 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
-        // A single rung offers no choice; with several rungs, the text states what is missing.
+        // A single rung offers no choice, so nothing is printed. With several rungs, the text states why
+        // there is no front.
         return match all().count() {
             0 | 1 => String::new(),
             rungs => {
@@ -76,8 +77,8 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))
 }
 
-/// Why rungs are not on a front. Each rung counts for the first reason that applies:
-/// `; 2 saturated; 1 without a valid run`.
+/// Counts the rungs that cannot be on a front, by reason. Each rung counts only for the first reason that
+/// applies: `; 2 saturated; 1 without a valid run`.
 pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,
@@ -93,7 +94,7 @@ pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Fr
 
 const GIVEN_UP: &str = "given up";
 
-/// The heading of a figure.
+/// Returns the heading of a figure's column.
 fn heading(name: &str) -> String {
     let latency = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::name).unwrap_or_default();

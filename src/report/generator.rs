@@ -1,4 +1,4 @@
-//! Describes a run's own generator in a few lines.
+//! Describes the load generator of a run in a few lines.
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
@@ -7,7 +7,7 @@ use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
-/// Renders the block of the page; empty if nothing was recorded.
+/// Renders the description; empty if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
     if !facts.workers.is_empty() {
         return workers(facts);
@@ -55,13 +55,13 @@ fn workers(facts: &Facts) -> String {
     std::iter::once("workers\n".to_owned()).chain(facts.workers.iter().map(line)).collect()
 }
 
-/// `3 threads, timer spin`.
+/// Describes the generator's settings: `3 threads, timer spin`.
 fn engine(facts: &Facts) -> String {
     let threads = facts.client_threads;
     format!("{}, timer {}", counted(threads, "thread"), plain(&facts.client_timer))
 }
 
-/// `io 8.00%, writer 1.00% of a core; in all 10.0% of 2 cores`.
+/// Describes the CPU time: `io 8.00%, writer 1.00% of a core; in all 10.0% of 2 cores`.
 fn cpu(observed: &Observed, cores: u32) -> String {
     let threads = each(observed, |thread| Some(thread.cpu_ns));
     let all = observed.share(observed.process_cpu_ns) / f64::from(cores.max(1));
@@ -98,7 +98,8 @@ fn spread(spread: &Spread) -> String {
     format!("p50 {p50}, p99 {p99}, max {} ms", millis(spread.max_ns))
 }
 
-/// `stopped 1 time, up to 1003 ms, 20.1% of the window; no core 2 times, up to 170 ms, 6.00% of the window`.
+/// Describes the pauses of the process: `stopped 1 time, up to 1003 ms, 20.1% of the window; no core 2 times,
+/// up to 170 ms, 6.00% of the window`.
 fn stood_still(facts: &Facts, pauses: &Pauses) -> String {
     let window = facts.windows.measure_end_ns.saturating_sub(facts.windows.measure_start_ns);
     let said = |(what, kind): (&str, Standstill)| {

@@ -1,5 +1,5 @@
-//! Tables of text without borders. A table that does not fit the screen without breaking words is stacked,
-//! with one paragraph per row that includes the headings.
+//! Renders text tables without borders. If a table does not fit the screen without breaking words, each row
+//! becomes a paragraph in which every value follows its heading ("stacked").
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
@@ -26,16 +26,17 @@ pub fn table() -> Table {
     table
 }
 
-/// Renders the table without trailing blanks, columns `gap` blanks apart; stacked if it is wider than the
-/// screen. Only columns in `wrap` (from 0) may be wrapped, and only between words.
+/// Renders the table without trailing blanks, with columns that are `gap` blanks apart; stacked if the table
+/// is wider than the screen. Only the columns whose indices are in `wrap` may be wrapped, and only between
+/// words.
 pub fn text(table: Table, gap: u16, wrap: &[usize]) -> String {
     let plain = table.clone();
     fitting(table, gap, wrap).unwrap_or_else(|| stacked(&plain))
 }
 
-/// Renders the table that `make` returns for a set of dropped columns. Drops as many columns of
-/// `less_needed`, from the first one on, as necessary to fit the screen, and names them below the table. If
-/// it does not fit even without all of them, the complete table is stacked.
+/// Renders the table that `make` returns for a set of dropped columns. To fit the screen, drops as many of
+/// the columns `less_needed` as necessary, starting with the first, and names them below the table. If the
+/// table does not fit even without all of these columns, the complete table is stacked.
 pub(crate) fn text_of_fewer(
     less_needed: &[&str],
     (gap, wrap): (u16, &[usize]),
@@ -50,8 +51,8 @@ pub(crate) fn text_of_fewer(
     stacked(&make(&[]))
 }
 
-/// Indices of the columns with these headings that are kept. If a heading has several lines, one of them is
-/// its name.
+/// Returns the indices of the columns that are kept. `left_out` contains the headings of dropped columns,
+/// with the lines of a heading joined into one.
 pub(crate) fn places<'h>(headings: impl IntoIterator<Item = &'h str>, left_out: &[&str]) -> Vec<usize> {
     let in_a_line = |heading: &str| heading.replace("\n/", "/").replace('\n', " ");
     let headings = headings.into_iter().enumerate();
@@ -80,7 +81,7 @@ pub(super) fn fitting(mut table: Table, gap: u16, wrap: &[usize]) -> Option<Stri
     fits.then(|| lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Width of the longest word of a column, including its heading.
+/// Returns the width of the longest word of a column, including its heading.
 fn longest_word(table: &Table, column: usize) -> usize {
     let rows = table.header().into_iter().chain(table.row_iter());
     let words = rows.flat_map(|row| row.cell_iter().nth(column)).map(Cell::content);
@@ -92,7 +93,7 @@ fn stacked(table: &Table) -> String {
     let headings: Vec<String> = table.header().map(cells).unwrap_or_default();
     let of_row = |row: &Row| {
         let mut cells = cells(row);
-        // The name of a row has several lines only to keep it narrow.
+        // The first cell names the row, and has several lines only to keep the column narrow.
         cells.first_mut().into_iter().for_each(|name| *name = name.replace('\n', " "));
         items("", 2, &named(&headings, &cells))
     };
@@ -103,8 +104,8 @@ fn cells(row: &Row) -> Vec<String> {
     row.cell_iter().map(Cell::content).collect()
 }
 
-/// The cells of a row, one per line, with their headings; empty cells are omitted. Values from different
-/// lines of a cell are separated by a slash.
+/// Returns the cells of a row, each after its heading; empty cells are omitted. The lines of a cell are
+/// separated by a slash.
 pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let below = |text: &str| {
@@ -123,8 +124,8 @@ pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Arranges items after `first` in lines that fit the screen, with later lines indented by `indent`. An
-/// item is broken only if it is longer than a line.
+/// Arranges items, which follow `first`, in lines that fit the screen; later lines are indented by `indent`.
+/// An item is broken only if it is longer than a line.
 pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
     let most = screen::columns();
     let mut out = String::new();
@@ -154,7 +155,7 @@ pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
     out
 }
 
-/// The lines of a table, without trailing blanks.
+/// Returns the lines of a table, without trailing blanks.
 pub fn lines(mut table: Table) -> Vec<String> {
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 2));

@@ -1,4 +1,4 @@
-//! The question of a decision, and the conditions of its measurements.
+//! Renders the question of a decision, and the conditions of its measurements.
 
 use indexmap::IndexMap;
 
@@ -89,7 +89,7 @@ fn places(runs: &[MeasuredRun]) -> String {
     table(&headings, &rows)
 }
 
-/// Requests that a sweep sent for one scenario.
+/// The workload and the loads of a sweep's runs with one scenario.
 #[derive(Default)]
 struct Sent<'a> {
     loads: Vec<(Axis, f64)>,
@@ -147,7 +147,7 @@ fn workloads(evidence: &Evidence) -> String {
     table(&headings, &all.into_iter().map(row).collect::<Vec<_>>())
 }
 
-/// The requested lengths; varying lengths are not shown as a pair of numbers.
+/// Describes the requested prompt and output lengths: as two numbers, or as their source if lengths vary.
 fn tokens(spec: &RunSpec) -> String {
     let content = &spec.scenario;
     match () {

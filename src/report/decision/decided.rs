@@ -1,4 +1,4 @@
-//! The decision, in the form in which the record stores it for the next call.
+//! A decision in the form in which the record stores it, so that a later call can read it.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::analysis::curve::{Axis, Curve};
 pub(crate) struct Decided {
     /// The accepted configuration.
     pub(crate) configuration: Chosen,
-    /// Its name at the time of the decision.
+    /// The name of the configuration at the time of the decision.
     pub(crate) name: String,
-    /// Its outcome at the time of the decision.
+    /// The outcome of the configuration at the time of the decision.
     pub(crate) outcome: Outcome,
-    /// The reason, in the decider's words.
+    /// The reason as stated by the person who decided.
     pub(crate) because: String,
     /// Who decided; `None` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) by: Option<String>,
-    /// The day, in UTC.
+    /// The day of the decision, in UTC.
     pub(crate) on: String,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// A configuration, as a whole or at one load.
+    /// Identifies a configuration by its curve, as a whole or at one load.
     pub(crate) fn of(curve: &Curve, load: Option<f64>) -> Chosen {
         let series = &curve.series;
         Chosen {
@@ -65,7 +65,7 @@ impl Chosen {
         has_load && Chosen::of(curve, self.load) == *self
     }
 
-    /// `up to qps`, `at qps 40`.
+    /// Describes the load that the decision named: `at qps 40`; `None` if it named none.
     pub(crate) fn load_words(&self) -> Option<String> {
         let axis = if self.axis == Axis::Qps.name() { "qps" } else { "batch size" };
         self.load.map(|load| format!("at {axis} {load}"))

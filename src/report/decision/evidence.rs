@@ -1,4 +1,4 @@
-//! The inputs of a record, all computed beforehand.
+//! The inputs of a decision's record, all of which are computed beforehand.
 
 use super::standing::{Standing, standing};
 use crate::analysis::Verdict;
@@ -10,29 +10,29 @@ use crate::report::capacity::Configuration;
 use crate::report::curves::{differ, title};
 use crate::store::RunRecord;
 
-/// The inputs of a record.
+/// The inputs of a decision's record.
 pub(crate) struct Evidence<'a> {
     /// The plan.
     pub(crate) plan: &'a Plan,
-    /// Its file name, as given.
+    /// The file name of the plan, as given on the command line.
     pub(crate) file: String,
-    /// SHA-256 of that file.
+    /// SHA-256 of the plan's file.
     pub(crate) sha256: String,
-    /// Paths of the values that the call set in the plan; never the values themselves.
+    /// Paths of the plan's fields that the call set with `--set`; never their values.
     pub(crate) set: Vec<String>,
-    /// How runs were selected; empty if all runs of the plan were.
+    /// How runs were selected; empty if all runs of the plan were selected.
     pub(crate) chosen: String,
     /// The runs with results, in the plan's order.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
     /// The states of the runs without results: `not measured`, `given up` or `unreadable`.
     pub(crate) without: Vec<&'static str>,
-    /// Loads with their results.
+    /// The curves: loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
     /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
-    /// The paths of searches, ladders and similar.
+    /// The loads and settings that searches, ladders and similar sweeps tried, in order.
     pub(crate) trails: &'a [Trail],
-    /// The comparison that the plan declares, with its results.
+    /// The results of the comparison that the plan declares; `None` if it declares none.
     pub(crate) comparison: Option<&'a Comparison>,
     /// Endpoints whose results come from several servers, one sentence each.
     pub(crate) mixed: Vec<String>,
@@ -44,14 +44,14 @@ pub(crate) struct Evidence<'a> {
 pub(crate) struct MeasuredRun<'a> {
     /// The plan's sweep.
     pub(crate) sweep: &'a str,
-    /// Its committed record.
+    /// The committed record of the run.
     pub(crate) record: &'a RunRecord,
-    /// Its verdict.
+    /// The verdict of the run.
     pub(crate) verdict: &'a Verdict,
 }
 
 impl Evidence<'_> {
-    /// The name of a curve that distinguishes it from the others.
+    /// Returns the name of the curve at index `at`, which distinguishes the curve from the others.
     pub(crate) fn name(&self, at: usize) -> String {
         let (models, sweeps) = differ(self.curves.iter().map(|curve| &curve.series));
         title(&self.curves[at].series, models, sweeps)
@@ -62,7 +62,7 @@ impl Evidence<'_> {
         self.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo))
     }
 
-    /// The standing of each curve; for the accepted curve, its standing at the accepted load if the
+    /// Returns the standing of each curve; for the accepted curve, the standing at the accepted load if the
     /// decision named one.
     pub(crate) fn standings(&self, accepted: usize, load: Option<f64>) -> Vec<Standing> {
         let of = |at: usize| standing(&self.curves[at], self.configurations.get(at), load.filter(|_| at == accepted));

@@ -1,4 +1,4 @@
-//! Earlier decisions.
+//! Renders the earlier decisions.
 
 use super::decided::Decided;
 use super::markdown::{code, inert, quote};

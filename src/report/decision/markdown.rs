@@ -1,14 +1,14 @@
-//! Makes foreign text inert in Markdown, so that its markup, links, mentions and HTML have no effect.
+//! Escapes untrusted text for Markdown, so that markup, links, mentions and HTML in it have no effect.
 
 use crate::report::format::plain;
 
-/// Escapes everything that Markdown and HTML would interpret, in a text that is on a separate line or
-/// follows our own words.
+/// Escapes everything that Markdown and HTML would interpret, also at the beginning of a line.
 pub(crate) fn inert(text: &str) -> String {
     escaped(plain(text).trim())
 }
 
-/// Escapes one of our own sentences. Names in backticks become code, and the rest is made inert.
+/// Escapes a sentence of sweepline that may contain untrusted names. Names in backticks become code, and
+/// everything else is escaped.
 pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
     let parts: Vec<&str> = text.trim().split('`').collect();
@@ -51,7 +51,7 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Formats a text of several lines as a quotation.
+/// Formats a text of one or more lines as a quotation.
 pub(super) fn quote(text: &str) -> String {
     let lines = text.trim().lines().map(|line| match inert(line) {
         line if line.is_empty() => ">\n".to_owned(),
@@ -71,12 +71,12 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Formats sentences as a list; foreign parts of a sentence are already inert.
+/// Formats sentences as a list; untrusted parts of the sentences must already be escaped.
 pub(super) fn list(items: &[String]) -> String {
     items.iter().map(|item| format!("- {item}\n")).collect()
 }
 
-/// Adds a full stop at the end.
+/// Adds a full stop at the end, unless the text already ends a sentence.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }

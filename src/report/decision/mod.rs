@@ -1,6 +1,6 @@
 //! The record of a decision, in Markdown. It contains the question and the contract, the accepted and the
-//! other configurations with the numbers of `curves`, `capacity` and `compare`, and what remains unknown.
-//! Each part is a separate block, so that people can write between the blocks.
+//! other configurations with the numbers from `curves`, `capacity` and `compare`, and a list of what remains
+//! unknown. Each part is a separate block, so that users can write text between the blocks.
 //!
 //! This module does not read files or compute statistics. `cli/decide` writes the parts into the file.
 
@@ -22,11 +22,12 @@ pub(crate) use markdown::inert;
 pub(crate) use numbers::{Kin, kin};
 pub(crate) use standing::{Outcome, Standing};
 
-/// The parts of a record, in the order that they have in a new record.
+/// The names of the parts of a record, in the order of a new record.
 pub(crate) const PARTS: [&str; 7] =
     ["decision", "contract", "configurations", "outcome", "not-known", "stopped", "history"];
 
-/// Renders each part, in the order of [`PARTS`]. `decisions` contains all decisions, the current one last.
+/// Renders each part, in the order of [`PARTS`]. `decisions` contains all decisions, with the current one
+/// last; `None` if there is no decision.
 pub(crate) fn parts(evidence: &Evidence, accepted: usize, decisions: &[Decided]) -> Option<[String; 7]> {
     let (stands, earlier) = decisions.split_last()?;
     let standings: Vec<Standing> = evidence.standings(accepted, stands.configuration.load);

@@ -1,4 +1,4 @@
-//! What remains unknown: excluded runs, undecided results, results from few runs, and missing
+//! Renders what remains unknown: excluded runs, undecided results, results from few runs, and missing
 //! results.
 
 use super::evidence::Evidence;
@@ -11,7 +11,7 @@ use crate::report::curves::left_out;
 use crate::report::format::counts;
 use crate::units::text::counted;
 
-/// Maximum number of sentences of one kind.
+/// Maximum number of listed sentences of one kind.
 const MOST: usize = 12;
 
 pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing]) -> String {
@@ -46,7 +46,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// The first few sentences, and the number of further ones.
+/// Returns the first sentences, and the number of further ones.
 fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
     let shown = all.take(MOST).map(|text| sentence(&prose(&text)));
@@ -82,7 +82,7 @@ fn few_repeats(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// States that the limit of the accepted configuration was not reached.
+/// Returns a sentence if the limit of the accepted configuration was not reached.
 fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     let curve = &evidence.curves[accepted];
     let found = curve.bracket()?;

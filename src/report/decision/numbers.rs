@@ -1,4 +1,4 @@
-//! The accepted and the other configurations, with the figures of `curves` and `capacity`.
+//! Renders the accepted and the other configurations, with the figures of `curves` and `capacity`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub(crate) enum Kin {
     ServesOther,
 }
 
-/// How `other` relates to the accepted curve.
+/// Returns how `other` relates to the accepted curve.
 pub(crate) fn kin(accepted: &Curve, other: &Curve) -> Kin {
     let (a, b) = (&accepted.series, &other.series);
     if a == b && accepted.axis == other.axis {
@@ -48,7 +48,7 @@ pub(crate) fn kin(accepted: &Curve, other: &Curve) -> Kin {
     if serves_same { Kin::Rejected } else { Kin::ServesOther }
 }
 
-/// The figures of a row, by their names in `curves`.
+/// The figures of every row: their names in `curves`, and their headings.
 const SHOWN: [(&str, &str); 7] = [
     ("output_throughput", "output tok/s#"),
     ("user_throughput_mean", "tok/s per user#"),
@@ -59,7 +59,7 @@ const SHOWN: [(&str, &str); 7] = [
     ("error_share", "error share#"),
 ];
 
-/// The figures of a row with their headings: the figures of every record, and the percentiles that the
+/// Returns the figures of a row with their headings: the figures of every row, and the percentiles that the
 /// objective limits.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
@@ -115,13 +115,13 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// One sentence on the standing of each of these configurations.
+/// Returns one sentence on the standing of each of these configurations.
 fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
     list(&which.iter().map(why).collect::<Vec<_>>())
 }
 
-/// The legend of the tables.
+/// Returns the legend of the tables.
 fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let readings = shown(slo);
@@ -142,7 +142,7 @@ fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Every load of a curve.
+/// Returns a table of every load of a curve.
 fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
     let shown = shown(slo);
     let mut headings = vec![curve.axis.name(), "actual requests/s#", "runs", "objective"];
@@ -157,7 +157,7 @@ fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
     table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
 }
 
-/// The note on a load at which the server is not shown to keep up.
+/// Returns a note if the server is not shown to keep up with a load; otherwise empty.
 fn not_kept_up(rung: &Rung) -> &'static str {
     match rung.state() {
         _ if rung.runs.is_empty() => "",
@@ -167,7 +167,7 @@ fn not_kept_up(rung: &Rung) -> &'static str {
     }
 }
 
-/// One row for each configuration.
+/// Returns a table with one row for each configuration.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let shown = shown(evidence.objective());
     let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
@@ -195,7 +195,8 @@ fn arrived(rung: &Rung) -> String {
     rung.arrived_rate().map_or_else(na, digits)
 }
 
-/// The number of runs that count, the beginnings of their ids, and the number of excluded runs.
+/// Describes the runs of a load: the beginnings of the ids of the counted runs, the number of excluded runs,
+/// and why runs were given up.
 fn runs(rung: &Rung) -> String {
     let ids: Vec<String> = rung.runs.iter().map(|run| code(&run.labels.run_id[..8])).collect();
     let out = rung.left_out.len() + rung.excluded.len();
@@ -217,7 +218,7 @@ fn with_ends(figure: &Figure) -> String {
     format!("{}{}", marked(figure).replace('*', "\\*"), spread.unwrap_or_default())
 }
 
-/// The cost of instances, and the cheapest configuration.
+/// Returns a table of the cost of one instance of each configuration, which marks the cheapest configuration.
 fn costs(evidence: &Evidence) -> String {
     let configurations = evidence.configurations;
     let best = cheapest(configurations, None).concat();

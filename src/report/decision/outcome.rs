@@ -1,4 +1,4 @@
-//! The hypothesis and the outcome: the tests of `compare`, unchanged.
+//! Renders the outcome next to the hypothesis: the tests of `compare`, unchanged.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, prose, sentence, table};
@@ -6,7 +6,7 @@ use crate::analysis::comparison::{Comparison, Family, Test};
 use crate::report::comparison::{changed, conclusion, left_out, named, verdict};
 use crate::report::estimate::chance;
 
-/// Maximum number of tests that are written out.
+/// Maximum number of tests that the record lists.
 const MOST: usize = 80;
 
 pub(super) fn text(evidence: &Evidence) -> String {

@@ -1,4 +1,4 @@
-//! The standing of a configuration under the objective: it holds, it misses, it is undecided, or it was
+//! The standing of a configuration under the objective: the objective holds, is missed, is undecided, or was
 //! not judged.
 
 use schemars::JsonSchema;
@@ -14,11 +14,11 @@ use crate::report::not_held::why_not_held;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// A load meets it.
+    /// A load meets the objective.
     Holds,
-    /// It misses it.
+    /// The configuration misses the objective.
     Misses,
-    /// The measurements do not decide it.
+    /// The measurements do not decide whether the objective is met.
     Undecided,
     /// The plan has no objective.
     NotJudged,
@@ -27,10 +27,10 @@ pub(crate) enum Outcome {
 /// The standing of a configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Standing {
-    /// Its outcome.
+    /// The outcome under the objective.
     pub(crate) outcome: Outcome,
-    /// The load to which its figures apply: the load that was named, or else the highest load that holds,
-    /// or else the lightest measured load (the heaviest, if nothing was judged). `None` if none of its
+    /// The load for which figures are shown: the load that the decision named, or else the highest load that
+    /// holds, or else the lightest measured load (the heaviest, if the plan has no objective). `None` if no
     /// runs count.
     pub(crate) load: Option<f64>,
     /// The reason, in one sentence.
@@ -69,7 +69,7 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     }
 }
 
-/// The outcome of a ladder without any load that is known to hold.
+/// Returns the outcome of a curve without any load that counts as holding.
 fn without_one_that_holds(found: &Bracket) -> Outcome {
     let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
     let has_missed = found.misses.is_some() || !found.too_dear.is_empty();
@@ -99,7 +99,7 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
 }
 
 impl Outcome {
-    /// The word in a table: `holds`, `misses`, `undecided`, `not judged`.
+    /// The text in a table: `holds`, `misses`, `undecided`, `not judged`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
@@ -109,7 +109,7 @@ impl Outcome {
         }
     }
 
-    /// A sentence about a configuration in the past.
+    /// A clause in the past tense about a configuration.
     pub(super) fn then(self) -> &'static str {
         match self {
             Outcome::Holds => "it met the objective",

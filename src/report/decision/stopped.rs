@@ -1,4 +1,4 @@
-//! Why the measurements stopped, as far as the results show this.
+//! Renders why the measurements stopped, as far as the results show the reason.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, sentence};

@@ -1,4 +1,4 @@
-//! The decision, which is the first lines of a record.
+//! Renders the decision, which forms the first lines of a record.
 
 use super::decided::Decided;
 use super::evidence::Evidence;

@@ -1,4 +1,4 @@
-//! Errors that occur when a page cannot be created. No result can cause them.
+//! Errors in creating a page. They indicate a bug, because no measured result can cause them.
 
 use plotters::drawing::DrawingAreaErrorKind;
 

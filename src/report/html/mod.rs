@@ -1,4 +1,4 @@
-//! The report: one self-contained HTML file, created from results that were computed before.
+//! The report: one self-contained HTML file, created from results that were already computed.
 //!
 //! `sections` convert `sources` to data (`view`), `chart` draws, and `render` inserts both into the
 //! templates, which escape texts. This module reads no files and computes no statistics.
@@ -39,12 +39,12 @@ pub(crate) struct FigureFile {
     pub(crate) name: String,
     /// The finding that the figure shows.
     pub(crate) title: String,
-    /// Its SVG.
+    /// The figure as an SVG document.
     pub(crate) svg: String,
 }
 
 impl Report {
-    /// The report of a plan's results.
+    /// Creates the report of a plan's results.
     pub(crate) fn of(sources: &Sources) -> Result<Report, PageError> {
         let all: Vec<Found> = vec![
             sections::loads(sources)?,
@@ -106,7 +106,7 @@ fn figures(sections: &[Section]) -> impl Iterator<Item = &Figure> {
     figures.flatten()
 }
 
-/// The keys of every metric that is shown.
+/// Returns the keys of all metrics that the report shows.
 fn metrics_of(sections: &[Section], sources: &Sources) -> IndexSet<&'static str> {
     let linked = figures(sections).filter_map(|figure| Some(figure.metric.as_ref()?.key));
     linked.chain(sections::metrics(sources)).chain(sections::keys_drawn(sources)).collect()

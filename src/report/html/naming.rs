@@ -5,33 +5,33 @@ use crate::report::curves::{differ, title};
 use crate::report::format::plain;
 use crate::rows::RunLabels;
 
-/// Names of curves, just long enough to be distinct.
+/// Names curves so that the names are distinct, but no longer than necessary.
 pub(super) struct Names {
     models: bool,
     sweeps: bool,
 }
 
 impl Names {
-    /// The names of all curves of a plan.
+    /// Determines what the names of a plan's curves must contain.
     pub(super) fn of(curves: &[Curve]) -> Names {
         let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
         Names { models, sweeps }
     }
 
-    /// The name of a curve among all curves.
+    /// Returns the name of a curve, which distinguishes it from all other curves.
     pub(super) fn curve(&self, curve: &Curve) -> String {
         title(&curve.series, self.models, self.sweeps)
     }
 }
 
-/// The name of a curve among the curves with the same model and scenario: its endpoint, and its cap if
-/// it has one.
+/// Returns the name of a curve among the curves with the same model and scenario: the endpoint, and the cap
+/// if there is one.
 pub(super) fn arm(curve: &Curve) -> String {
     let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
     format!("{}{}", plain(&curve.series.endpoint), cap.unwrap_or_default())
 }
 
-/// `batch size` or `offered rate`, with the unit.
+/// Returns the title of a load axis: `batch size` or `offered rate`, with the unit.
 pub(super) fn axis_title(axis: Axis) -> &'static str {
     match axis {
         Axis::Qps => "offered rate, requests/s",
@@ -39,12 +39,12 @@ pub(super) fn axis_title(axis: Axis) -> &'static str {
     }
 }
 
-/// A load of an axis: `qps 25`, `batch size 8`.
+/// Formats a load: `qps 25`, `batch size 8`.
 pub(super) fn load_of(axis: Axis, load: f64) -> String {
     format!("{} {load}", axis.name().replace('_', " "))
 }
 
-/// The load of a run.
+/// Formats the load of a run.
 pub(super) fn load(labels: &RunLabels) -> String {
     match (labels.qps, labels.batch_size) {
         (Some(qps), Some(cap)) => format!("qps {qps}, at most {cap} in flight"),
@@ -54,13 +54,13 @@ pub(super) fn load(labels: &RunLabels) -> String {
     }
 }
 
-/// The workload of a run: its scenario with further axes.
+/// Formats the workload of a run: its scenario with further axes.
 pub(super) fn content(labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&labels.scenario), axes.collect::<String>())
 }
 
-/// The beginning of a run's id, in the form used in tables.
+/// Returns the beginning of a run's id, as shown in tables.
 pub(super) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }

@@ -1,5 +1,5 @@
-//! A figure as a picture. The font is part of the program, so a picture is the same on every machine, even
-//! on a machine without fonts.
+//! Renders figures as PNG pictures. The font is part of the program, so a picture is the same on every
+//! machine, even on one without fonts.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use resvg::usvg::{Options, Tree};
 
 use super::error::PageError;
 
-/// Number of pixels per unit of the drawing.
+/// Number of pixels per unit of the drawing's coordinates.
 const SCALE: f32 = 2.0;
 
-/// The name of the program in the metadata of every picture.
+/// The mark in the metadata of every picture, which identifies it as a figure of a report.
 pub(crate) const PICTURE_MARK: &str = "figure of a sweepline report";
 
-/// Draws figures as pictures.
+/// Renders figures as pictures.
 pub(crate) struct Pictures {
     options: Options<'static>,
 }
 
 impl Pictures {
-    /// Uses only the program's own font, not the fonts of the machine.
+    /// Loads only the program's own font, not the fonts of the machine.
     pub(crate) fn new() -> Pictures {
         let mut fonts = Database::new();
         fonts.load_font_source(Source::Binary(Arc::new(epaint_default_fonts::UBUNTU_LIGHT)));
@@ -30,7 +30,7 @@ impl Pictures {
         Pictures { options: Options { font_family: family, fontdb: Arc::new(fonts), ..Options::default() } }
     }
 
-    /// The PNG of an SVG document, with its title in the metadata for file search.
+    /// Converts an SVG document to PNG. The title is stored in the metadata, where file search finds it.
     pub(crate) fn png(&self, svg: &str, title: &str) -> Result<Vec<u8>, PageError> {
         let unusable = |error: &dyn std::fmt::Display| PageError::Picture(error.to_string());
         let tree = Tree::from_str(svg, &self.options).map_err(|error| unusable(&error))?;
@@ -41,7 +41,7 @@ impl Pictures {
         let mut pixels = Pixmap::new(width, height).ok_or_else(too_large)?;
         pixels.fill(Color::WHITE);
         resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-        // The background is opaque white, so there is no need for an alpha channel.
+        // The background is opaque white, so the picture needs no alpha channel.
         let channels: Vec<u8> = pixels.pixels().iter().flat_map(|dot| [dot.red(), dot.green(), dot.blue()]).collect();
         encode(&channels, (width, height), title).map_err(|error| unusable(&error))
     }

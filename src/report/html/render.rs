@@ -1,6 +1,6 @@
-//! Renders data as HTML. Every text is escaped here and nowhere else, because templates whose names end in
-//! `.html` or `.xml` escape their values. Only three things are inserted without escaping: the style and the
-//! script of this folder, and the drawings of the chart library, which escapes its own texts.
+//! Renders data as HTML. Texts are escaped only here: templates whose names end in `.html` or `.xml` escape
+//! their values. Only three things are inserted without escaping: the style sheet and the scripts in this
+//! folder, and the drawings of the chart library, which escapes their texts.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -32,8 +32,8 @@ pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
     page_with(page, None)
 }
 
-/// Renders the page for serving, with `place` as the placeholder for the current state. The page polls the
-/// state once per second.
+/// Renders the page that is served while a sweep runs, with `place` as the placeholder for the current state.
+/// The page polls the state once per second.
 pub(super) fn watched(page: &Page, place: &str) -> Result<String, minijinja::Error> {
     page_with(page, Some(place))
 }
@@ -45,7 +45,7 @@ fn page_with(page: &Page, place: Option<&str>) -> Result<String, minijinja::Erro
     Ok(seen(&templates()?.get_template("page.html")?.render(context)?))
 }
 
-/// Renders the page that is served before there is a report.
+/// Renders the page that is served before a report exists.
 pub(super) fn waiting(title: &str, sentence: &str, place: &str) -> Result<String, minijinja::Error> {
     let nonce = digest(&format!("{title}{sentence}"));
     let context = context! { title, sentence, place, nonce, style => STYLE, watch => WATCH };
@@ -79,13 +79,13 @@ pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::E
 struct Head {
     /// Lines of the title.
     lines: Vec<String>,
-    /// Font size, in coordinates of the drawing.
+    /// Font size, in the coordinates of the drawing.
     size: u32,
-    /// Left edge of its lines.
+    /// Left edge of the lines, in the coordinates of the drawing.
     left: u32,
-    /// Distance between lines.
+    /// Distance between lines, in the coordinates of the drawing.
     line: u32,
-    /// Total height.
+    /// Total height of the title, in the coordinates of the drawing.
     height: u32,
 }
 
@@ -100,7 +100,8 @@ impl Head {
     }
 }
 
-/// Splits a text into lines of at most this many characters, breaking longer words.
+/// Splits a text into lines of at most `most` characters. Words are broken only if they are longer than a
+/// line.
 fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -128,8 +129,8 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The final safeguard for all texts, which removes invisible characters and characters that change the text
-/// direction.
+/// Replaces invisible characters and characters that change the text direction. This is the final safeguard
+/// for all texts of a page.
 fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

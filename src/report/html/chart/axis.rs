@@ -1,5 +1,5 @@
-//! Axes: the position of a value, and the ticks. A scale is applied before anything is drawn, so every axis
-//! is linear in the positions that it receives.
+//! Axes: the positions of values and of ticks. The scale is applied before drawing, so every axis is linear
+//! in positions.
 
 use crate::report::format::digits;
 
@@ -16,7 +16,7 @@ pub(crate) enum Scale {
 }
 
 impl Scale {
-    /// The position of a value.
+    /// Returns the position of a value on this scale.
     pub(super) fn place(self, value: f64) -> f64 {
         match self {
             Scale::Plain => value,
@@ -29,24 +29,24 @@ impl Scale {
 /// One axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
-    /// Its title, with the unit.
+    /// The title of the axis, with the unit.
     pub(super) title: String,
-    /// Its scale.
+    /// The scale of the axis.
     pub(super) scale: Scale,
-    /// Its two ends, as positions.
+    /// The two ends of the axis, as positions.
     pub(super) ends: [f64; 2],
-    /// Positions with their labels.
+    /// The positions of the ticks, with their labels.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// Minimum ratio of the heaviest to the lightest load for a logarithmic axis.
+/// Minimum ratio of the heaviest to the lightest load at which the axis becomes logarithmic.
 const WIDE: f64 = 16.0;
 
 /// Maximum number of ticks on an axis of loads.
 const MOST_LOADS: usize = 9;
 
 impl Axis {
-    /// The axis of linear quantities, from 0 to slightly above `most`.
+    /// Creates a linear axis from 0 to slightly above `most`.
     pub(crate) fn from_zero(title: impl Into<String>, most: f64) -> Axis {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         let step = step(most, 5.0);
@@ -56,8 +56,8 @@ impl Axis {
         Axis { title: title.into(), scale: Scale::Plain, ends: [0.0, top], ticks }
     }
 
-    /// The axis of measured loads, with a tick at each load if space permits. It starts at 0, or is
-    /// logarithmic if the loads are far apart.
+    /// Creates an axis of measured loads, with a tick at each load if there is enough space. The axis starts
+    /// at 0, or is logarithmic if the loads are far apart.
     pub(crate) fn of_loads(title: &str, loads: &[f64]) -> Axis {
         let mut loads: Vec<f64> = loads.iter().copied().filter(|load| load.is_finite() && *load > 0.0).collect();
         loads.sort_by(f64::total_cmp);
@@ -82,8 +82,8 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [0.0, most * 1.05], ticks }
     }
 
-    /// A logarithmic axis of ratios whose ideal value is 1. It extends from 1, or from the lowest ratio, to
-    /// the highest ratio, but at least to `most`.
+    /// Creates a logarithmic axis of ratios whose ideal value is 1. It extends from 1 (or the lowest ratio
+    /// below 1) to the highest ratio, but at least to `most`.
     pub(crate) fn of_multiples(title: &str, all: impl Iterator<Item = f64> + Clone, most: f64) -> Axis {
         let scale = Scale::Log;
         let known = || all.clone().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
@@ -97,21 +97,20 @@ impl Axis {
             .map(|value| (scale.place(value), digits_of(value)))
             .filter(|(place, _)| (ends[0]..=ends[1]).contains(place))
             .collect();
-        // As many ticks as fit: every second, third, … of them, from the top down.
+        // If there are too many ticks, only every second, third, … tick is kept, starting with the lowest.
         let every = ticks.len().div_ceil(MOST_LOADS).max(1);
         let mut number = 0..;
         ticks.retain(|_| number.next().is_some_and(|number| number % every == 0));
         Axis { title: title.to_owned(), scale, ends, ticks }
     }
 
-    /// A logarithmic axis of ratios around 1, symmetric on both sides.
+    /// Creates a logarithmic axis of ratios that is symmetric around 1.
     pub(crate) fn of_ratios(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let scale = Scale::Log;
         let far = all.filter(|ratio| ratio.is_finite() && *ratio > 0.0).map(|ratio| scale.place(ratio).abs());
         let far = (far.fold(0.02, f64::max) * 1.15).min(scale.place(1e6));
         let step = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 9.0, 99.0, 999.0, 99_999.0];
-        // Ticks on the right are at 1 + step, and ticks on the left at the inverse, which is equally far
-        // away.
+        // The right tick is at 1 + step, and the left tick at the inverse, which is equally far from 1.
         let step = step.into_iter().rev().find(|step| scale.place(1.0 + step) <= far * 0.9).unwrap_or(0.01);
         let half = [
             (scale.place(1.0 + step), ratio_text(1.0 + step)),
@@ -121,7 +120,7 @@ impl Axis {
         Axis { title: title.to_owned(), scale, ends: [-far, far], ticks }
     }
 
-    /// An axis of differences around 0, symmetric on both sides.
+    /// Creates an axis of differences that is symmetric around 0.
     pub(crate) fn of_differences(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let far = all.filter(|value| value.is_finite()).map(f64::abs).fold(0.0, f64::max);
         let far = if far > 0.0 { far * 1.15 } else { 1.0 };
@@ -131,14 +130,14 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [-far, far], ticks }
     }
 
-    /// A linear axis from 0 to `most`, with the given ticks.
+    /// Creates a linear axis from 0 to `most`, with the given ticks.
     pub(crate) fn of_places(title: String, most: f64, ticks: Vec<(f64, String)>) -> Axis {
         let room = most * 0.01;
         Axis { title, scale: Scale::Plain, ends: [-room, most + room], ticks }
     }
 
-    /// An axis of shares of requests below 1 that stretches the slowest requests. `n` is the largest number
-    /// of requests of any line.
+    /// Creates an axis of shares of requests that gives more space to the slowest requests. `n` is the
+    /// largest number of requests of any line.
     pub(crate) fn of_tail(title: &str, n: u64) -> Axis {
         let scale = Scale::Tail;
         let most = scale.place(n as f64 / (n as f64 + 1.0));
@@ -154,7 +153,7 @@ impl Axis {
         place.is_finite() && (self.ends[0]..=self.ends[1]).contains(&place)
     }
 
-    /// The label at a position; empty if there is no tick.
+    /// Returns the label of the tick at a position; empty if there is no tick.
     pub(super) fn tick(&self, place: f64) -> String {
         let reach = (self.ends[1] - self.ends[0]) * 1e-6;
         let found = self.ticks.iter().find(|(at, _)| (at - place).abs() <= reach);
@@ -162,14 +161,14 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten, so that about `wanted` steps add up to `most`.
+/// Returns a step of 1, 2 or 5 times a power of ten, so that about `wanted` steps add up to `most`.
 fn step(most: f64, wanted: f64) -> f64 {
     let raw = most / wanted;
     let power = 10f64.powf(raw.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * power).find(|step| *step >= raw * 0.999).unwrap_or(raw)
 }
 
-/// A value with as many decimals as its step has.
+/// Formats a tick's value with as many decimals as the step between ticks has.
 fn short(value: f64, step: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -181,7 +180,7 @@ fn short(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Formats a number that is already short, such as 0.5, 3 or 200.
+/// Formats a number with few digits, such as 0.5, 3 or 200, without trailing zeros.
 fn digits_of(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

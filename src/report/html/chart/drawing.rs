@@ -1,29 +1,28 @@
-//! The result of drawing a chart: the content of an SVG, and the places at which values are shown on
-//! hover.
+//! A drawn chart: the content of an SVG, and the places that show a value on hover.
 
 use std::io;
 
 use plotters::drawing::DrawingAreaErrorKind;
 use serde::Serialize;
 
-/// A drawn chart, or the library's error.
+/// The result of drawing, or the error of the chart library.
 pub(crate) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
 
-/// A chart.
+/// A drawn chart.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Drawing {
     /// Width in the coordinates of the chart.
     pub(super) width: u32,
     /// Height in the coordinates of the chart.
     pub(super) height: u32,
-    /// Its elements. The library has escaped their texts.
+    /// The SVG elements of the chart. The library has escaped their texts.
     pub(super) inside: String,
-    /// The values that are shown on hover.
+    /// The places that show a value on hover.
     pub(super) marks: Vec<Mark>,
 }
 
 impl Drawing {
-    /// Height in its coordinates.
+    /// Height in the coordinates of the chart.
     pub(crate) fn height(&self) -> u32 {
         self.height
     }
@@ -32,17 +31,17 @@ impl Drawing {
 /// A place of a chart that shows its value on hover.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
-    /// Distance from the left.
+    /// Distance from the left edge, in the coordinates of the chart.
     pub(super) x: i32,
-    /// Distance from the top.
+    /// Distance from the top edge, in the coordinates of the chart.
     pub(super) y: i32,
     /// The text shown.
     pub(super) text: String,
 }
 
-/// Attributes that would be redundant in every element, because they are defaults or are set once by
-/// the enclosing element ([`FAMILY`]). No text contains a quotation mark, because the library
-/// escapes it.
+/// Redundant attributes that are removed from every element. They are SVG defaults, or are set once on the
+/// enclosing element ([`FAMILY`]). Removing them cannot change a text, because the library escapes quotation
+/// marks in texts.
 const IDLE: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\" stroke-width=\"1\"", FAMILY];
 
 /// The font family of all texts. The templates set it on the element around a drawing.

@@ -1,4 +1,5 @@
-//! A forest plot, which shows a change with its interval in each row, and the line of no change.
+//! A forest plot, which shows a value with its interval in each row, and a vertical reference line at "no
+//! change" or at a bound.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
@@ -9,13 +10,13 @@ use super::plane::{Plane, WIDTH, ground, label};
 /// One row.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// Its name.
+    /// The name of the row.
     pub(crate) name: String,
-    /// The change.
+    /// The change, or another value such as a price.
     pub(crate) value: f64,
-    /// Its interval.
+    /// The ends of the value's interval.
     pub(crate) ends: [f64; 2],
-    /// Whether its square is filled, because a difference was shown or the row is the cheapest.
+    /// Whether the square is filled, because a difference was shown or the row is the cheapest.
     pub(crate) shown: bool,
     /// The text on hover.
     pub(crate) text: String,
@@ -27,10 +28,10 @@ const ROW: u32 = 74;
 /// Height of the axis below the rows.
 const BELOW: u32 = 112;
 
-/// Maximum number of characters of a name.
+/// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 58;
 
-/// Draws rows from top to bottom. `none` is the value of no change, if the rows are changes.
+/// Draws rows from top to bottom. `none` is the value of the vertical reference line: no change, or a bound.
 pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -70,7 +71,7 @@ pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// The value at a position, moved slightly inside the axis.
+/// Returns the value at a position, moved slightly towards the middle so that it lies on the axis.
 fn unplace(axis: &Axis, place: f64) -> f64 {
     let middle = (axis.ends[0] + axis.ends[1]) / 2.0;
     let place = middle + (place - middle) * (1.0 - 1e-9);

@@ -1,5 +1,5 @@
-//! A heat map with a cell for each row and column, which contains the cell's number. Colours only repeat
-//! the numbers. An empty cell was not measured.
+//! A heat map with a cell for each row and column. Each cell shows its number, and the colour only repeats
+//! the number. An empty cell was not measured.
 
 use plotters::prelude::{Color, IntoDrawingArea, PathElement, Rectangle, SVGBackend, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -29,27 +29,27 @@ pub(crate) struct Heat {
     pub(crate) ends: [String; 2],
 }
 
-/// A row.
+/// A row of a heat map.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatRow {
-    /// Its name.
+    /// The name of the row.
     pub(crate) name: String,
-    /// Its cells; `None` if nothing was measured.
+    /// The cells of the row; `None` where nothing was measured.
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 
-/// A cell.
+/// A cell of a heat map.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatCell {
-    /// Its number and its colour step; `None` for an empty cell.
+    /// The number of the cell as text, and its colour step; `None` for an empty cell.
     pub(crate) value: Option<(String, usize)>,
-    /// The sign for its result for the objective.
+    /// The sign for the cell's result under the objective; `None` if the objective holds or there is none.
     pub(crate) sign: Option<Sign>,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// A sign for a result for the objective, so that it does not rely on colour alone.
+/// A sign for the result under the objective, so that the result is not shown by colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     /// A missed objective: a frame and a cross.
@@ -70,7 +70,7 @@ const GAP: i32 = 6;
 /// Distance from the border of the drawing.
 const SIDE: i32 = 12;
 
-/// Heights of the columns' names, of their title, and of the scale.
+/// Heights of the parts below the rows: the columns' names, their title, and the colour scale.
 const BELOW: [i32; 3] = [40, 44, 64];
 
 /// Maximum number of characters of a row's name.
@@ -114,7 +114,7 @@ pub(crate) fn heat(map: &Heat) -> Drawn<Drawing> {
 }
 
 impl Heat {
-    /// The left and right edges of a column.
+    /// Returns the left and right edges of a column.
     fn column(&self, column: usize) -> [i32; 2] {
         let count = i32::try_from(self.columns.len().max(1)).unwrap_or(1);
         let column = i32::try_from(column).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! A chart of lanes, which shows activities over time. Each kind of activity has its own height, so that
-//! colour is never the only difference.
+//! A chart of lanes, which shows activities over time. Bars of each kind of activity have a different height
+//! or shape, so that colour is never the only difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -16,7 +16,7 @@ use super::plane::{Plane, WIDTH, ground, label, text};
 pub(crate) enum Look {
     /// Filled, as high as the lane.
     Whole,
-    /// Filled, two thirds of the lane.
+    /// Filled, two thirds as high as the lane.
     Lower,
     /// Hollow, as high as the lane.
     Hollow,
@@ -33,17 +33,17 @@ pub(crate) enum Look {
 pub(crate) struct Bar {
     /// The lane, from the top.
     pub(crate) lane: usize,
-    /// Its start, as a position on the axis.
+    /// The start of the bar, as a position on the axis.
     pub(crate) from: f64,
-    /// Its end.
+    /// The end of the bar, as a position on the axis.
     pub(crate) to: f64,
-    /// Its look.
+    /// The look of the bar.
     pub(crate) look: Look,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// Height of a lane: its name and its bars.
+/// Height of a lane, which consists of its name and its bars.
 const LANE: u32 = 104;
 
 /// Height of the axis below the lanes.
@@ -66,7 +66,7 @@ impl Look {
         }
     }
 
-    /// Its vertical extent, as shares of the height between the bottom and top of a lane's bars.
+    /// The lower and upper edge of a bar, as shares of the height of the lane's bars.
     fn reach(self) -> [f64; 2] {
         match self {
             Look::Whole | Look::Hollow => [0.0, 1.0],

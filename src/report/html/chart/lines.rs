@@ -1,4 +1,4 @@
-//! A line chart, which shows values with intervals over a load, or a distribution.
+//! A line chart, which shows values with intervals over the load, or a distribution.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
@@ -8,13 +8,13 @@ use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, l
 /// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    /// Its name in the legend; `None` if the legend names another line of the same colour.
+    /// The name in the legend; `None` if the legend already names another line of the same colour.
     pub(crate) name: Option<String>,
-    /// Its index among the series, which determines colour and marker.
+    /// The index of the series, which determines its colour and marker.
     pub(crate) slot: usize,
-    /// Its points, in order. There is no line between a known and an unknown point.
+    /// The points of the line, in order. The line has a gap at each point without a value.
     pub(crate) points: Vec<Point>,
-    /// Its style.
+    /// The style of the line.
     pub(crate) stroke: Stroke,
 }
 
@@ -23,9 +23,9 @@ pub(crate) struct Series {
 pub(crate) enum Stroke {
     /// With a marker at each point.
     Points,
-    /// Thick, with this many markers, of which the last one is at the end of the line.
+    /// Thick, with about this many markers, the last of which is at the end of the line.
     Marked(usize),
-    /// Thin and without markers, as a part of the thick line of the same colour.
+    /// Thin and without markers: a part of the data behind the thick line of the same colour.
     Thin,
 }
 
@@ -34,9 +34,9 @@ pub(crate) enum Stroke {
 pub(crate) struct Point {
     /// Position along the axis.
     pub(crate) x: f64,
-    /// Its value; `None` if it is unknown, in which case nothing is drawn.
+    /// The value; `None` if it is unknown, in which case no point is drawn.
     pub(crate) y: Option<f64>,
-    /// Its interval.
+    /// The ends of the value's interval, if known.
     pub(crate) ends: Option<[f64; 2]>,
     /// The text on hover.
     pub(crate) text: String,
@@ -45,22 +45,22 @@ pub(crate) struct Point {
 /// A limit, drawn across the chart.
 #[derive(Debug, Clone)]
 pub(crate) struct Limit {
-    /// Its value.
+    /// The value of the limit.
     pub(crate) at: f64,
-    /// Its name.
+    /// The name of the limit.
     pub(crate) name: String,
-    /// Whether it belongs to the objective; otherwise, it is a mark on the scale of the metric.
+    /// Whether the limit belongs to the objective; if not, it is a reference mark on the scale of the metric.
     pub(crate) is_objective: bool,
 }
 
 impl Limit {
-    /// The label next to it, which is the word of a mark. An objective is named in the legend instead.
+    /// The label next to a reference mark; `None` for an objective, which the legend names instead.
     fn word(&self) -> Option<&str> {
         (!self.is_objective).then_some(self.name.as_str())
     }
 }
 
-/// Draws lines.
+/// Draws a line chart.
 pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -88,8 +88,8 @@ pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit])
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// Removes points that lie on a straight step between their neighbours, which are the majority in a
-/// distribution.
+/// Removes points that lie on a horizontal or vertical line between their neighbours. In a distribution,
+/// these are most of the points.
 fn without_idle(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
     let mut kept: Vec<(i32, i32)> = Vec::new();
     for point in points {
@@ -124,15 +124,15 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
     let last = places.iter().rposition(Option::is_some).unwrap_or(0);
     let has_marker = |at: usize| match series.stroke {
         Stroke::Points => true,
-        // Markers are spaced evenly by points, because a distribution has most of its points where the
-        // axis is stretched.
+        // Markers are spaced by number of points instead of distance, because a distribution has many points
+        // where the axis is compressed.
         Stroke::Marked(count) => at <= last && (last - at).is_multiple_of((last / count.max(1)).max(1)),
         Stroke::Thin => false,
     };
     for (at, (point, place)) in series.points.iter().zip(&places).enumerate() {
         let Some(place) = *place else { continue };
         if let Some([low, high]) = point.ends {
-            // An interval that ends outside the plane is truncated at the border and has no bar there.
+            // An interval that ends outside the plane is truncated at the border, without an end bar.
             let end = |value: f64| match plane.at(point.x, value) {
                 Some((x, y)) => vec![(x - 9, y), (x + 9, y), (x, y)],
                 None => vec![plane.border(place, value)],

@@ -1,5 +1,5 @@
-//! Charts as SVG. plotters does the layout and the drawing. Values on hover, themes, and a name for
-//! screen readers are added around it.
+//! Charts as SVG. The library plotters does the layout and the drawing. The page adds the values on hover,
+//! themes, and names for screen readers.
 
 mod axis;
 mod drawing;

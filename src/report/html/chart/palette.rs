@@ -1,23 +1,24 @@
 //! The colours of charts. A drawing uses the colours of the light page. `style.css` maps each colour to a
-//! variable, so that a drawing follows the theme and a saved file also works on its own.
+//! variable, so that a drawing follows the page's theme, and a figure that is saved as a file works without
+//! the page.
 //!
-//! Series have the hues of Okabe and Ito, darkened if their contrast to white is too low (3:1, WCAG
+//! Series have the hues of Okabe and Ito, darkened where their contrast with white would be below 3:1 (WCAG
 //! 1.4.11). Each series also has its own marker, so that colour is never the only difference.
 
 use plotters::style::RGBColor;
 
-/// Texts.
+/// The colour of texts.
 pub(super) const INK: RGBColor = RGBColor(0x1F, 0x23, 0x28);
-/// Axes and ticks.
+/// The colour of axes and ticks.
 pub(super) const AXIS: RGBColor = RGBColor(0x6E, 0x77, 0x81);
-/// Grid lines.
+/// The colour of grid lines.
 pub(super) const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
-/// The line of an objective or a reference.
+/// The colour of the line of an objective or a reference.
 pub(super) const LIMIT: RGBColor = RGBColor(0xB4, 0x23, 0x18);
-/// The background, which is also inside hollow markers.
+/// The colour of the background and of the inside of hollow markers.
 pub(super) const GROUND: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
-/// Series, in the order of their use.
+/// The colours of series, in the order of their use.
 pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xC8, 0x55, 0x00),
@@ -27,8 +28,8 @@ pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x4A, 0x50, 0x58),
 ];
 
-/// The steps of a heat map, from the lowest values to the highest. All have the same hue, and each step
-/// is darker than the previous one (brighter in the dark theme), so that they can be distinguished
+/// The colour steps of a heat map, from the lowest values to the highest. All have the same hue, and each
+/// step is darker than the previous one (brighter in the dark theme), so that they can be distinguished
 /// without colour vision. Texts in [`INK`] are readable on every step.
 pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0xE8, 0xF1, 0xF8),
@@ -38,7 +39,7 @@ pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0x5A, 0x9A, 0xCB),
 ];
 
-/// The colour of a series, by its index among the series of a chart.
+/// Returns the colour of a series, by its index among the series of a chart.
 pub(super) fn series(slot: usize) -> RGBColor {
     SERIES[slot % SERIES.len()]
 }

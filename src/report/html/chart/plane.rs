@@ -1,4 +1,4 @@
-//! The plane of a chart: axes, grid and legend, drawn by plotters.
+//! The plane of a chart, which plotters draws: axes and grid, with the legend below.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ use super::palette::{AXIS, GRID, GROUND, INK, LIMIT};
 /// Width of a chart in its coordinates; a page shows it at about half this size.
 pub(super) const WIDTH: u32 = 880;
 
-/// Height of the part with the axes.
+/// Height of the part of a chart that contains the plane and its axes.
 pub(super) const HEIGHT: u32 = 540;
 
 /// Height of a line of the legend.
 const LINE: u32 = 44;
 
-/// The divisor that plotters applies to a size before writing it to the SVG.
+/// The divisor that plotters applies to a font size before it writes the size to the SVG.
 const TO_SVG: f64 = 1.24;
 
-/// Size of texts, in coordinates.
+/// Font size of texts, in the coordinates of the chart.
 const TEXT: f64 = 29.0;
 
 /// Maximum number of characters of a name in a legend.
 const LONGEST_NAME: usize = 52;
 
-/// An axis in the form that plotters expects, with its ends and the positions of its ticks.
+/// An axis in the form that plotters expects: its ends and the positions of its ticks.
 struct Places {
     ends: [f64; 2],
     ticks: Vec<f64>,
@@ -76,7 +76,7 @@ pub(super) struct Plane<'a, 'b> {
 pub(super) struct Entry<'a> {
     /// The sign of the entry.
     pub(super) sign: Sign,
-    /// Its name.
+    /// The name of the entry.
     pub(super) name: &'a str,
 }
 
@@ -89,10 +89,11 @@ pub(super) enum Sign {
     Limit,
 }
 
-/// Margin to the right of a plane.
+/// Margin to the right of a plane, in the coordinates of the chart.
 const RIGHT: u32 = 26;
 
-/// Margin to the left for the ticks of an axis and the title next to them. It depends on the longest tick.
+/// Returns the margin to the left of a plane, for the title and the tick labels of the vertical axis. It
+/// depends on the longest label.
 pub(super) fn left_of(y: &Axis) -> u32 {
     const DIGIT: u32 = 17;
     const TITLE: u32 = 62;
@@ -100,23 +101,23 @@ pub(super) fn left_of(y: &Axis) -> u32 {
     (TITLE + DIGIT * u32::try_from(longest).unwrap_or(0)).max(124)
 }
 
-/// The background of a chart of this height.
+/// Creates the drawing area of a chart of this height.
 pub(super) fn ground(svg: &mut String, height: u32) -> Area<'_> {
     SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area()
 }
 
-/// The height of a chart with this many entries in its legend.
+/// Returns the height of a chart whose plane has the height `plane` and whose legend has this many entries.
 pub(super) fn height(plane: u32, entries: usize) -> u32 {
     let lines = u32::try_from(entries).unwrap_or(0);
     plane + if lines > 0 { lines * LINE + 12 } else { 0 }
 }
 
-/// The style of texts.
+/// Returns the style of texts.
 pub(super) fn text(colour: &'static RGBColor) -> TextStyle<'static> {
     text_of(TEXT, colour)
 }
 
-/// The style of texts in another size.
+/// Returns the style of texts in another size.
 pub(super) fn text_of(size: f64, colour: &'static RGBColor) -> TextStyle<'static> {
     TextStyle::from(("sans-serif", size * TO_SVG).into_font()).color(colour)
 }
@@ -127,7 +128,7 @@ impl<'a, 'b> Plane<'a, 'b> {
         Plane::beside(area, axes, left, &[])
     }
 
-    /// Draws the same, with space on the right for these words on the scale of `y`.
+    /// Like [`Plane::new`], with space on the right for `words`, which label marks on the scale of `y`.
     pub(super) fn beside(
         area: &'a Area<'b>,
         (x, y): (&'a Axis, &'a Axis),
@@ -158,14 +159,15 @@ impl<'a, 'b> Plane<'a, 'b> {
         Ok(Plane { chart, x, y, area })
     }
 
-    /// The position of a pair of values, in coordinates of the drawing; `None` outside the plane.
+    /// Returns the position of a pair of values, in the coordinates of the drawing; `None` if it is outside
+    /// the plane.
     pub(super) fn at(&self, x: f64, y: f64) -> Option<(i32, i32)> {
         let is_there = self.x.holds(x) && self.y.holds(y);
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
-    /// The point on the border of the plane above or below a position, in the direction of a height outside
-    /// the plane.
+    /// Returns the point on the upper or lower border of the plane that is in line with a position, in the
+    /// direction of the value `towards`, which lies outside the plane.
     pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
         let place = self.y.scale.place(towards);
         let end = if place > self.y.ends[1] { self.y.ends[1] } else { self.y.ends[0] };
@@ -173,18 +175,19 @@ impl<'a, 'b> Plane<'a, 'b> {
         if place.is_nan() { (x, y) } else { (x, border) }
     }
 
-    /// A line through points of the drawing.
+    /// Draws a line through positions.
     pub(super) fn line(&self, points: Vec<(i32, i32)>, colour: RGBColor, width: u32) -> Drawn<()> {
         self.area.draw(&PathElement::new(points, ShapeStyle::from(colour).stroke_width(width)))
     }
 
-    /// The marker of a series.
+    /// Draws the marker of a series.
     pub(super) fn marker(&self, slot: usize, at: (i32, i32), colour: RGBColor) -> Drawn<()> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// A dashed line across the plane at a given height. It is either the objective, which the legend
-    /// names, or a mark on the scale, whose word is outside the plane, where no point can cover it.
+    /// Draws a dashed horizontal line at a value of `y`. Without a word, it is the objective, which the
+    /// legend names. With a word, it is a mark on the scale, and the word is drawn outside the plane, where
+    /// no point can cover it.
     pub(super) fn limit_at_height(&self, y: f64, word: Option<&str>) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);
@@ -195,7 +198,7 @@ impl<'a, 'b> Plane<'a, 'b> {
         self.area.draw(&Text::new(word.to_owned(), (right.0 + 10, right.1), style))
     }
 
-    /// A dashed line down the plane at a value of `x`.
+    /// Draws a dashed vertical line at a value of `x`.
     pub(super) fn limit_down(&self, x: f64) -> Drawn<()> {
         let place = self.x.scale.place(x);
         let (from, to) = (self.y.ends[0], self.y.ends[1]);
@@ -207,7 +210,7 @@ impl<'a, 'b> Plane<'a, 'b> {
     }
 }
 
-/// A dashed line.
+/// Draws a dashed line.
 fn dashes(area: &Area, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn<()> {
     const DASH: f64 = 14.0;
     let length = f64::from((to.0 - from.0).abs().max((to.1 - from.1).abs()));
@@ -241,11 +244,11 @@ pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
     Ok(())
 }
 
-/// Approximate width of a character.
+/// Approximate width of a character, in the coordinates of the chart.
 const CHARACTER: f64 = 0.58 * TEXT;
 
-/// A foreign text next to a point. It is truncated to this many characters and has a background that hides
-/// lines behind it.
+/// Draws an untrusted text next to a point. The text is truncated to `most` characters and has a background
+/// that hides lines behind it.
 pub(super) fn label(area: &Area, at: (i32, i32), name: &str, most: usize) -> Drawn<()> {
     let name = crate::report::format::cut(name, most);
     let width = (crate::report::format::width(&name) as f64 * CHARACTER) as i32;

@@ -1,5 +1,5 @@
-//! Two figures of each configuration plotted against each other, with the front of configurations that no
-//! other configuration beats.
+//! A scatter chart that plots two figures of each configuration against each other, with the front of the
+//! configurations that no other one beats in both.
 
 use plotters::prelude::{Circle, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -16,21 +16,21 @@ pub(crate) struct Spot {
     pub(crate) x: f64,
     /// Vertical value.
     pub(crate) y: f64,
-    /// Intervals of both, if known.
+    /// The intervals of the horizontal and of the vertical value, if known.
     pub(crate) ends: [Option<[f64; 2]>; 2],
-    /// Its name in the legend, if it is on the front; `None` for beaten points, which are drawn faint.
+    /// The name in the legend of a point on the front; `None` for all other points, which are drawn faint.
     pub(crate) name: Option<String>,
-    /// Its index among the configurations, which determines colour and marker on the front.
+    /// The index of the configuration, which determines the colour and the marker of a point on the front.
     pub(crate) slot: usize,
     /// The text on hover.
     pub(crate) text: String,
 }
 
-/// Maximum number of points of a front that the legend names. Further points are drawn, and are named on
-/// hover and in the numbers.
+/// Maximum number of points of a front that the legend names. Further points are drawn, and are named only on
+/// hover and in the table of numbers.
 pub(crate) const MOST_NAMED: usize = 10;
 
-/// Draws points. Points on the front are numbered and joined in order.
+/// Draws a scatter chart. Points on the front are numbered and joined in order.
 pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> 
         for (spot, number) in on().zip(1..) {
             let Some(place) = plane.at(spot.x, spot.y) else { continue };
             let colour = palette::series(spot.slot);
-            // An end outside the plane is not drawn, but is included in the numbers.
+            // An end of an interval outside the plane is not drawn, but the table of numbers contains it.
             let end = |x: f64, y: f64| plane.at(x, y).unwrap_or(place);
             if let Some([low, high]) = spot.ends[0] {
                 plane.line(vec![end(low, spot.y), end(high, spot.y)], colour, 3)?;

@@ -1,5 +1,5 @@
-//! A chart of stacked bars with one bar per row and a stripe for each part. The number of the part is
-//! below its stripe and in the legend, so that colour is never the only difference.
+//! A chart of stacked bars, with one bar per row and one stripe per part. The number of a part is below its
+//! stripe and in the legend, so that colour is never the only difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -27,11 +27,11 @@ pub(crate) enum Fill {
 /// One part of a bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stripe {
-    /// Its number in the legend, from 1.
+    /// The number of the part in the legend, from 1.
     pub(crate) number: usize,
-    /// Its length; stripes of length 0 or less are not drawn.
+    /// The length of the stripe, as a value on the axis; stripes of length 0 or less are not drawn.
     pub(crate) length: f64,
-    /// Its look.
+    /// The look of the stripe.
     pub(crate) fill: Fill,
     /// The text on hover.
     pub(crate) text: String,
@@ -40,9 +40,9 @@ pub(crate) struct Stripe {
 /// One bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
-    /// The label above it.
+    /// The label above the bar.
     pub(crate) name: String,
-    /// Its parts, from the left.
+    /// The stripes of the bar, from the left.
     pub(crate) stripes: Vec<Stripe>,
 }
 
@@ -58,10 +58,10 @@ const LINE: u32 = 42;
 /// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 48;
 
-/// Minimum width of a stripe into which its number fits.
+/// Minimum width at which a stripe gets its number.
 const NARROW: i32 = 26;
 
-/// Size of the numbers below stripes.
+/// Font size of the numbers below stripes.
 const SMALL: f64 = 24.0;
 
 impl Fill {
@@ -85,8 +85,8 @@ impl Fill {
     }
 }
 
-/// Draws bars from top to bottom. `legend` contains the names of stripes, by number, in the order of the
-/// bars.
+/// Draws bars from top to bottom. `legend` contains the number, the look and the name of each part, in the
+/// order of the stripes.
 pub(crate) fn stack(x: &Axis, rows: &[Stack], legend: &[(usize, Fill, String)]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();

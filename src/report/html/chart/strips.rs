@@ -1,6 +1,6 @@
-//! A run over time in a few hundred bytes: strips on a shared time axis, for a page with up to a thousand
-//! of them. plotters would need ten times as many bytes. Only rectangles and paths of numbers are drawn
-//! here, and no foreign text.
+//! A run over time in a few hundred bytes: strips on a shared time axis. They are small because a page may
+//! contain up to a thousand of them; plotters would need ten times as many bytes. Only rectangles, paths and
+//! our own texts are drawn here, so nothing needs to be escaped.
 
 use std::fmt::Write;
 
@@ -13,18 +13,18 @@ const BAND: i32 = 10;
 /// Height of a strip.
 const STRIP: i32 = 70;
 
-/// Distance between strips, which includes space for the title of a strip.
+/// Distance between strips, which leaves space for the title of a strip.
 const BETWEEN: i32 = 26;
 
-/// The drawing of one quantity.
+/// One quantity over time.
 pub(crate) struct Strip<'a> {
-    /// Its name, its unit and its upper end. All are our own texts.
+    /// The name of the quantity, its unit and the upper end of its scale. None of them is untrusted.
     pub(crate) title: String,
-    /// Its values: one line, or a band between the minimum and the maximum of each part.
+    /// The values: one line, or a band between the minimum and the maximum of each part of the time.
     pub(crate) values: Values<'a>,
 }
 
-/// Values by part.
+/// The values for each part of the time, all of which are equally long.
 pub(crate) enum Values<'a> {
     /// One value per part.
     Line(&'a [f64]),
@@ -95,13 +95,13 @@ fn band(svg: &mut String, [fill, stabilize, measure]: [i32; 3]) {
     }
 }
 
-/// The middle of a part.
+/// Returns the horizontal middle of a part.
 fn column(at: usize, of: usize) -> i32 {
     ((at as f64 + 0.5) / of.max(1) as f64 * f64::from(WIDTH)).round() as i32
 }
 
-/// A path through the parts from left to right; a band follows the minimum and the maximum of each part.
-/// Relative steps take a third less space than absolute positions.
+/// Returns a path through the parts from left to right; a band connects the minimum and the maximum of each
+/// part. The path has relative steps, because they take a third less space than absolute positions.
 fn path(values: &Values, most: f64, foot: i32) -> String {
     let y = |value: f64| foot - (value / most * f64::from(STRIP)).round() as i32;
     let (mut path, mut pen) = (String::new(), None);
@@ -130,8 +130,7 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
                 };
                 let x = column(at, values.len());
                 to(&mut pen, x, y(*least));
-                // If minimum and maximum are equal, this draws a dot, because a line of length 0 has
-                // round ends.
+                // If the minimum and the maximum are equal, this draws a dot, because lines have round ends.
                 to(&mut pen, x, y(*most));
             }
         }

@@ -1,5 +1,5 @@
-//! The load that each configuration sustains under the objective, and its cost, as in the output of
-//! `capacity`.
+//! The section on the load that each configuration sustains under the objective and on its cost, as in the
+//! output of `capacity`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -16,7 +16,7 @@ use crate::report::format::digits;
 
 const TITLE: &str = "Capacity and money";
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     let configurations = sources.configurations;
     if configurations.is_empty() {
@@ -66,7 +66,7 @@ struct Holding<'s, 'a> {
     best: &'s [usize],
 }
 
-/// One of these configurations.
+/// One configuration that holds at some load.
 struct One<'s> {
     name: String,
     instance: &'s Instance,
@@ -83,7 +83,8 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// The range from the highest load that holds to the lowest load that misses.
+    /// The figure of limits: for each configuration, the range from the highest load that holds to the lowest
+    /// load that misses.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -116,7 +117,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
     }
 
-    /// Cost per million output tokens at the load that holds.
+    /// The figure of money: the cost per million output tokens at the highest load that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(
@@ -155,7 +156,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-money", key), "money per million output tokens", (title, &caption), (rows, table))
     }
 
-    /// The numbers of requests and runs behind the loads that hold.
+    /// Describes how many requests and runs the results at the loads that hold are based on.
     fn sizes(&self) -> String {
         let rungs = self.holding.iter().filter_map(|at| {
             let one = &self.sources.configurations[*at];

@@ -1,4 +1,4 @@
-//! Caveats of the result, one sentence each, with the most serious ones first.
+//! The caveats about the results, one sentence each, with the most serious ones first.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::report::format::{counts, digits, plain};
 use crate::sweep::calibrate::Known;
 use crate::units::text::counted;
 
-/// Windows below this length, in seconds, are short, because slower variation is not visible in them. It
-/// is also the bound of lint M006.
+/// Windows shorter than this, in seconds, get a caveat, because variation over a minute or more is not
+/// visible in them. Lint M006 uses the same bound.
 const SHORT_WINDOW_S: f64 = 60.0;
 
-/// All caveats.
+/// Returns all caveats.
 pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
     caveats.extend(failed(sources));
@@ -32,7 +32,7 @@ pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     caveats
 }
 
-/// The number of failed requests over all runs.
+/// Returns a sentence on the failed requests of all runs, if there are any.
 fn failed(sources: &Sources) -> Option<String> {
     let sum = |of: fn(&Counts) -> u64| sources.runs.iter().map(|run| of(&run.metrics.counts)).sum::<u64>();
     let (failed, requests) = (sum(|counts| counts.failed), sum(|counts| counts.requests));
@@ -45,7 +45,7 @@ fn failed(sources: &Sources) -> Option<String> {
     })
 }
 
-/// The reasons of runs in one state, each with the number of runs that have it.
+/// Lists the reasons why runs are in a state, each with the number of runs that have it.
 fn reasons(sources: &Sources, (state, name): (State, &str)) -> Option<String> {
     let runs = sources.runs.iter().filter(|run| run.verdict.state == state);
     let reasons = runs.flat_map(|run| &run.verdict.reasons).filter(|reason| reason.state == state);
@@ -56,7 +56,7 @@ fn reasons(sources: &Sources, (state, name): (State, &str)) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Reasons why runs are {name}: {}. See Verdicts.", reasons.join(", ")))
 }
 
-/// The loads that have runs with requests.
+/// Returns the loads with at least one run that does not measure a server start.
 fn rungs<'s>(sources: &'s Sources) -> impl Iterator<Item = &'s Rung<'s>> {
     let is_load = |rung: &&Rung| rung.runs.iter().any(|run| run.metrics.start.is_none());
     sources.curves.iter().flat_map(|curve| &curve.rungs).filter(is_load)
@@ -81,7 +81,7 @@ fn short_window(sources: &Sources) -> Option<String> {
     ))
 }
 
-/// Loads whose runs are too short for a decision.
+/// Counts the loads whose runs do not decide whether the objective holds, or whether the server keeps up.
 fn not_decided(sources: &Sources) -> Option<String> {
     let all = rungs(sources).count();
     let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();

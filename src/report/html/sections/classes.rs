@@ -1,4 +1,5 @@
-//! Mixes by class: latencies and throughput of each class's requests, at the loads of the whole mix.
+//! The section on the classes of mixes: the latencies and the throughput of each class's requests, at the
+//! loads of the whole mix.
 
 use super::super::chart::MOST_SERIES;
 use super::super::error::PageError;
@@ -21,7 +22,7 @@ const MOST_FIGURES: usize = 12;
 /// Maximum number of rows of the table of runs.
 const MOST_ROWS: usize = 120;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     if sources.classes.is_empty() {
         let why = "no run has a mix of scenarios: scenarios: { mixed: { mix: [{ scenario: chat, share: 0.8 }, …] } }";
@@ -76,8 +77,8 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "classes", title: TITLE, blocks }))
 }
 
-/// The classes of one configuration and one mix, drawn together. `names` contains the names of the classes,
-/// one for each curve.
+/// Groups curves so that all classes of one configuration and one mix are drawn together. `names` contains
+/// the name of the class of each curve.
 fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     let mut alike: Vec<Vec<usize>> = Vec::new();
     for (at, curve) in curves.iter().enumerate() {
@@ -107,8 +108,8 @@ fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     alike.iter().flat_map(|members| members.chunks(MOST_SERIES)).map(group).collect()
 }
 
-/// TTFT, TPOT and E2E, each with the highest percentile that is known for half of the loads, or else the
-/// median.
+/// Returns the figures to draw: for each of TTFT, TPOT and E2E, the highest percentile that is known for at
+/// least half of the loads, or else the percentile that is known for the most loads.
 fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs).filter(|rung| !rung.runs.is_empty());
     let half = rungs().count().div_ceil(2);
@@ -122,7 +123,7 @@ fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     wanted.into_iter().filter_map(best).collect()
 }
 
-/// Each class of each run, as in `export --rows classes`, and the number of omitted rows.
+/// Returns a table of each class of each run, as in `export --rows classes`, and the number of omitted rows.
 fn table(sources: &Sources) -> (Table, usize) {
     let columns = [
         "run",

@@ -1,4 +1,4 @@
-//! Which arm is better: a forest plot for each metric, and all results of `compare`.
+//! The section on the comparison of arms: a forest plot for each metric, and all results of `compare`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -14,16 +14,16 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Comparison";
 
-/// Maximum number of rows of one forest.
+/// Maximum number of rows of one forest plot.
 const MOST_ROWS: usize = 16;
 
-/// Maximum number of forests on a page; further metrics have only a table.
+/// Maximum number of forest plots on a page; further metrics have only a table.
 const MOST_FIGURES: usize = 24;
 
-/// Maximum number of tests whose numbers are on a page. The number of further tests is stated.
+/// Maximum number of tests whose numbers are on a page. The page states how many further tests there are.
 const MOST_TESTS: usize = 600;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     let Some(comparison) = sources.comparison.filter(|one| one.families.iter().any(|family| !family.cells.is_empty()))
     else {
@@ -69,10 +69,10 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
 }
 
-/// Maximum number of notes on cells that are shown without unfolding.
+/// Maximum number of notes on cells that are shown as a list; more notes are collapsed.
 const MOST_NOTES: usize = 4;
 
-/// The notes that are needed to read a family, and the runs that it excludes.
+/// Returns the notes on a family of tests, and the runs that it excludes.
 fn notes(family: &Family) -> Vec<Block> {
     let of_cell = |cell: &CellAnswer| {
         let left_out = left_out(cell).into_iter().map(|line| format!("excluded: {line}"));
@@ -91,7 +91,7 @@ fn notes(family: &Family) -> Vec<Block> {
     common.into_iter().chain(of_cells).collect()
 }
 
-/// The metrics of a family, in their order.
+/// Returns the metrics of a family, in the order of its tests.
 fn metrics_of(family: &Family) -> Vec<String> {
     let tests = family.cells.iter().flat_map(|cell| &cell.tests);
     tests.map(|test| test.metric.clone()).collect::<indexmap::IndexSet<String>>().into_iter().collect()
@@ -103,7 +103,7 @@ fn rows<'f>(family: &'f Family, metric: &str) -> Vec<(&'f CellAnswer, &'f Test)>
     family.cells.iter().flat_map(of).collect()
 }
 
-/// One metric over cells.
+/// One metric in several cells.
 struct One<'s, 'f> {
     family: &'f Family,
     rows: &'s [(&'f CellAnswer, &'f Test)],
@@ -122,7 +122,7 @@ impl One<'_, '_> {
         plain(&format!("{sweep}{name}{}", cell.arm))
     }
 
-    /// The forest; `None` if nothing could be tested.
+    /// Builds the forest plot; `None` if nothing could be tested.
     fn figure(&self) -> Result<Option<Figure>, PageError> {
         let Some((_, first)) = self.tested().next() else { return Ok(None) };
         let change = first.change.as_ref().map_or("ratio", |change| change.of);
@@ -254,7 +254,8 @@ impl One<'_, '_> {
     }
 }
 
-/// Failed requests of both arms, for the cells in which any request failed.
+/// Returns a table of the failed requests of both arms, for the cells in which any request failed; a sentence
+/// if there are no such cells.
 fn failures(family: &Family) -> Block {
     let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
     let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();

@@ -1,11 +1,12 @@
-//! The definition of every metric on the page, from the table of metrics.
+//! The section with the definition of every metric on the page, taken from the table of metrics.
 
 use indexmap::IndexSet;
 
 use super::super::view::{Block, Definition, Section};
 use crate::metrics::{Better, METRICS};
 
-/// The section. Metrics are given by their keys, in the order of the table.
+/// Builds the section. `shown` contains the keys of the metrics on the page; the definitions are in the order
+/// of the table of metrics.
 pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
     let of = |metric: &crate::metrics::Metric| {
         let better = match metric.better {

@@ -1,5 +1,5 @@
-//! Everything that is needed to repeat the measurement: hardware, models, engines, versions, flags,
-//! workload, phases, samples and seeds. Undisclosed facts are listed too.
+//! The section with everything that is needed to repeat the measurement: hardware, models, engines, versions,
+//! flags, workload, phases, samples and seeds. Missing facts are listed too.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -16,12 +16,12 @@ const TITLE: &str = "Disclosure";
 /// Maximum number of characters of one fact.
 const LONGEST: usize = 300;
 
-/// Fields that are never shown, because the value of a header may be a key.
+/// Fields that are never shown, because their values may contain API keys.
 const HIDDEN: [&str; 4] = ["headers", "api_key", "env", "host_env"];
 
 type Facts = Vec<(String, String)>;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn disclosure(sources: &Sources) -> Found {
     if sources.runs.is_empty() {
         return Err(Missing { title: TITLE, why: "no run has a result".to_owned() });
@@ -63,7 +63,7 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
     Ok(Section { id: "disclosure", title: TITLE, blocks })
 }
 
-/// The lint rules that the plan and its sweeps disable, with their reasons.
+/// Lists the lint rules that the plan and its sweeps disable, with their reasons.
 fn allowed(sources: &Sources) -> Vec<String> {
     let of_plan = sources.plan.allow.iter().map(|allow| (String::new(), allow));
     let of_sweeps = sources
@@ -74,7 +74,7 @@ fn allowed(sources: &Sources) -> Vec<String> {
     of_plan.chain(of_sweeps).map(|(place, allow)| format!("{}{place}: {}", allow.code, plain(&allow.because))).collect()
 }
 
-/// Groups runs by their common settings, in the order of their first run.
+/// Groups runs by `key`, in the order of each group's first run.
 fn by<'s, 'a>(
     runs: &'s [MeasuredRun<'a>],
     key: impl Fn(&MeasuredRun<'a>) -> String,
@@ -189,7 +189,7 @@ fn client(sources: &Sources) -> Facts {
     ])
 }
 
-/// The range from the minimum to the maximum.
+/// Formats the range of values from the minimum to the maximum; `None` if there are none.
 fn range(values: &[f64], unit: &str) -> Option<String> {
     let least = values.iter().copied().reduce(f64::min)?;
     let most = values.iter().copied().reduce(f64::max)?;
@@ -198,7 +198,7 @@ fn range(values: &[f64], unit: &str) -> Option<String> {
     Some(format!("{text} {unit}").trim_end().to_owned())
 }
 
-/// Distinct texts; `None` if there are none.
+/// Joins the distinct texts; `None` if there are none.
 fn distinct(texts: impl Iterator<Item = String>) -> Option<String> {
     let all: indexmap::IndexSet<String> = texts.collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join("; "))
@@ -212,8 +212,7 @@ fn tidy(facts: Facts) -> Facts {
     facts.into_iter().map(|(name, value)| (plain(&name), cut(&value, LONGEST))).collect()
 }
 
-/// The content of a value, one line per leaf. Empty values, and values that may contain a key, are
-/// omitted.
+/// Flattens a value to one line per leaf. Empty values, and fields that may contain API keys, are omitted.
 fn flat(value: &impl Serialize) -> Facts {
     let mut facts = Vec::new();
     if let Ok(value) = serde_json::to_value(value) {

@@ -1,5 +1,5 @@
-//! The empirical distributions of latencies over the requests of runs, on an axis that stretches the
-//! slowest requests.
+//! The section on the empirical distributions of latencies over the requests of runs, on an axis that gives
+//! more space to the slowest requests.
 
 use strum::IntoEnumIterator;
 
@@ -25,10 +25,10 @@ const MOST_MARKS: usize = 16;
 /// Number of markers along a thick line, including the one at its end.
 const MARKERS: usize = 5;
 
-/// The latencies, each with its possible keys.
+/// The latencies, each with the keys of the metrics that may represent it.
 const SHOWN: [&[&str]; 3] = [&["ttft", "ttft_from_schedule"], &["tpot"], &["e2e", "e2e_from_schedule"]];
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     if sources.spreads.iter().all(|spread| spread.together.steps.is_empty()) {
         let why = "no counted run has a completed request with a latency";
@@ -83,7 +83,7 @@ pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "distributions", title: TITLE, blocks }))
 }
 
-/// The loads in a figure.
+/// Describes the loads in a figure.
 fn at(chosen: Chosen) -> &'static str {
     match chosen {
         Chosen::Holds => "at the highest load that meets the objective",
@@ -123,7 +123,7 @@ impl<'s, 'a> One<'s, 'a> {
         }))
     }
 
-    /// `quick, batch size 8`.
+    /// Returns the name of a line: `quick, batch size 8`.
     fn name(&self, spread: &Spread) -> String {
         let curve = &self.sources.curves[spread.curve];
         format!("{}, {}", arm(curve), load_of(curve.axis, spread.load))
@@ -134,7 +134,8 @@ impl<'s, 'a> One<'s, 'a> {
         format!("{}{repeat}", self.name(spread))
     }
 
-    /// For each load, its repeats as thin lines, and all of its requests together as a thick line.
+    /// Returns the lines: for each load, each repeat as a thin line, and the requests of all repeats together
+    /// as a thick line.
     fn series(&self) -> Vec<Series> {
         let of = |spread: &&Spread| {
             let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
@@ -155,7 +156,8 @@ impl<'s, 'a> One<'s, 'a> {
         self.spreads.iter().flat_map(of).collect()
     }
 
-    /// The median and the slowest request of each distribution, as many as fit into a title.
+    /// Returns the finding for the title: the median and the slowest request of up to two distributions; for
+    /// more, the range of the slowest requests.
     fn finding(&self, metric: &metrics::Metric) -> String {
         let slowest = |spread: &Spread| spread.together.steps.last().map(|step| step.value);
         let one = |spread: &&Spread| {
@@ -213,7 +215,7 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// Percentiles of each run with their intervals, as in exports.
+    /// Returns a table of the percentiles of each run with their intervals, as in exports.
     fn table(&self, metric: &metrics::Metric) -> Table {
         let columns = [
             "run",
@@ -251,12 +253,12 @@ impl<'s, 'a> One<'s, 'a> {
     }
 }
 
-/// The steps of a distribution as a line, with values on hover at about this many steps.
+/// Converts the steps of a distribution to a line, with values on hover at up to `most_marks` steps.
 fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
     let place = |rank: u64| rank as f64 / (ecdf.n as f64 + 1.0);
     let every = ecdf.steps.len().div_ceil(most_marks.max(1)).max(1);
     let (mut points, mut before) = (Vec::new(), 0.0);
-    // A step lasts until the next value: the line goes right at the previous share, then up.
+    // The share stays the same until the next value: the line goes right at the previous share, and then up.
     for (number, step) in ecdf.steps.iter().enumerate() {
         let share = place(step.rank);
         points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });
@@ -269,7 +271,7 @@ fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
     points
 }
 
-/// A percentile, or the reason why there is none.
+/// Returns a cell with a percentile, or with the reason why there is none.
 fn known(estimate: Estimate) -> Cell {
     match (estimate.exact(), estimate.value()) {
         (Some(exact), _) => Cell::marked(exact, estimate.few_samples()),

@@ -1,5 +1,5 @@
-//! A part for each run: its labels, its verdict with all reasons, its main figures, and its course over
-//! time. The size of the page is limited, so the runs of most interest come first.
+//! The parts for single runs: each contains the labels, the verdict with all reasons, the main figures, and
+//! the course of the run over time. The size of the page is limited, so the runs of most interest come first.
 
 use std::collections::HashSet;
 
@@ -21,13 +21,13 @@ use crate::units::Nanos;
 /// Maximum number of characters of a reason, and of a failed request's message.
 const LONGEST: usize = 400;
 
-/// The distributions in a part, by key.
+/// The metrics with a distribution that a part shows, by key.
 const DISTRIBUTIONS: [&str; 6] = ["ttft", "ttft_from_schedule", "tpot", "itl", "e2e", "e2e_from_schedule"];
 
-/// The percentiles of these distributions.
+/// The percentiles that a part shows of each distribution.
 const PERCENTILES: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P999];
 
-/// The single figures, by key.
+/// The metrics with a single value that a part shows, by key.
 const SINGLES: [&str; 8] = [
     "output_throughput",
     "request_throughput",
@@ -39,30 +39,30 @@ const SINGLES: [&str; 8] = [
     "start_first_answer",
 ];
 
-/// One run, as the template expects it.
+/// The part for one run, in the form that the template expects.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunPart {
-    /// Its anchor.
+    /// The anchor that links point to.
     pub(crate) anchor: String,
-    /// The beginning of its id, as in tables.
+    /// The beginning of the run's id, as in tables.
     pub(crate) short: String,
-    /// Its name.
+    /// The name of the run.
     name: String,
-    /// Its state.
+    /// The state of the run.
     state: Cell,
-    /// Facts about it.
+    /// Facts about the run.
     facts: Vec<(&'static str, String)>,
-    /// Reasons against it, labels, and checks that were not possible.
+    /// Reasons against the run, labels, and checks that were not possible.
     reasons: Vec<String>,
-    /// Its distributions; `None` without a result.
+    /// The distributions of latencies; `None` without a result.
     distributions: Option<Table>,
-    /// Its single figures.
+    /// The metrics with a single value; `None` if there are none.
     singles: Option<Table>,
     /// The server's own metrics over the window; `None` if nothing was scraped.
     server: Option<Table>,
-    /// How the time of its requests is divided; `None` if nothing was scraped.
+    /// Where the time of the run's requests went; `None` if unknown.
     parts: Option<Table>,
-    /// Its course over time.
+    /// The run over time; `None` if it was not recorded.
     drawing: Option<Strips>,
     /// The command that shows everything about the run.
     show: String,
@@ -77,9 +77,9 @@ struct Strips {
     title: String,
     caption: String,
     seconds: String,
-    /// The metric that is drawn below the others, with a link to its definition.
+    /// The latency metric in the lowest strip, with a link to its definition.
     metric: Option<Link>,
-    /// The drawn values as numbers.
+    /// The values that are drawn, as numbers.
     numbers: Numbers,
 }
 
@@ -87,15 +87,15 @@ struct Strips {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Numbers {
-    /// A table, and the hover text of each part, from left to right.
+    /// A table, and the hover text of each part of the time, from left to right.
     Table { table: Table, marks: Vec<Mark> },
     /// Lines of comma-separated values with a header, which take a tenth of the space. The page's script
-    /// converts them to the same table and hover texts on demand; without the script, they are shown as
-    /// is.
+    /// converts them to the same table and hover texts on demand; without the script, the lines are shown as
+    /// they are.
     Lines { caption: String, lines: String },
 }
 
-/// A hover text.
+/// A hover text with its horizontal range.
 #[derive(Debug, Serialize)]
 struct Mark {
     x: u32,
@@ -103,15 +103,15 @@ struct Mark {
     text: String,
 }
 
-/// Maximum number of runs on a page that has a table with every part of time, at about 20 KB per run.
-/// With more runs, the parts of time are longer and their numbers are plain lines.
+/// Maximum number of runs up to which each run has a table of all parts of its time, which takes about 20 KB.
+/// With more runs, the parts of the time are longer and their numbers are plain lines.
 const MOST_TABLED: usize = 60;
 
-/// Number of parts that are merged into one on a page of many runs.
+/// Number of parts of the time that are merged into one on a page with many runs.
 const OF_MANY_RUNS: usize = 3;
 
-/// The parts of all runs that have content, with the runs of most interest first: invalid, suspect and
-/// given-up runs, the extremes, and then the rest in the order of the plan.
+/// Builds the parts for all runs with a result or a reason, with the runs of most interest first: invalid,
+/// suspect and given-up runs, then runs with extreme values, and then the rest in the order of the plan.
 pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut seen = HashSet::new();
     let runs: Vec<&MeasuredRun> = sources.runs.iter().filter(|run| seen.insert(run.record.id.as_str())).collect();
@@ -135,16 +135,17 @@ pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
 }
 
-/// The keys of the metrics that are drawn over time, for their definitions.
+/// Returns the keys of the metrics that are drawn over time, so that the page defines them.
 pub(crate) fn keys_drawn<'s>(sources: &'s Sources) -> impl Iterator<Item = &'static str> + 's {
     let pulses = sources.runs.iter().filter_map(|run| run.pulse);
     pulses.filter_map(|pulse| Some(find(latency(pulse)?.0)?.key))
 }
 
-/// Reads a figure of a run; `None` if the run does not have it.
+/// A function that reads a figure of a run; `None` if the run does not have it.
 type Reading<'r> = &'r dyn Fn(&MeasuredRun) -> Option<f64>;
 
-/// The runs with the extreme values of compared figures: indices into `runs`.
+/// Returns the indices of the runs with the lowest and the highest values of the figures that readers
+/// compare.
 fn extremes(runs: &[&MeasuredRun]) -> HashSet<usize> {
     let half = |summary: &Summary| summary.percentile(Percentile::P50).exact();
     let readings: [Reading; 4] = [
@@ -227,7 +228,7 @@ fn name(run: &MeasuredRun) -> String {
     format!("{} · repeat {}", parts.join(" · "), labels.repeat)
 }
 
-/// A run that has a reason but no result.
+/// Builds the part for a run that has a reason but no result.
 fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
     let labels = &run.labels;
     let parts = [plain(&labels.endpoint), plain(&labels.model), content(labels), load(labels)];
@@ -255,7 +256,7 @@ fn distributions(run: &MeasuredRun) -> Option<Table> {
     let mut table =
         Table::new("Over the window's requests", &["metric", "n#", "mean#", "p50#", "p90#", "p99#", "p99.9#", "max#"]);
     for key in DISTRIBUTIONS {
-        // In a closed loop, the latency from the schedule equals that from sending.
+        // In a closed loop, the latency from the schedule equals the latency from the send.
         if key.ends_with("_from_schedule") && !run.record.facts.open_loop {
             continue;
         }
@@ -335,7 +336,7 @@ fn of_time(run: &MeasuredRun) -> Option<Table> {
     Some(table)
 }
 
-/// Writes the drawn values of each part as numbers.
+/// A function that converts the values of each part of the time to numbers.
 type Write = fn(&Pulse, Option<Latency>) -> Numbers;
 
 fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
@@ -393,23 +394,23 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     }
 }
 
-/// A latency's metric key and name, followed by its minimum and maximum in each part.
+/// A latency: its metric key, its name, and its minimum and maximum in each part of the time.
 type Latency<'p> = (&'static str, &'static str, &'p [Option<[f64; 2]>]);
 
-/// The drawn latency: TTFT, or E2E without streaming.
+/// Returns the latency that is drawn: TTFT, or E2E if there are no values of TTFT.
 fn latency(pulse: &Pulse) -> Option<Latency<'_>> {
     let both: [Latency; 2] = [("ttft", "TTFT", &pulse.ttft_ms), ("e2e", "E2E", &pulse.e2e_ms)];
     both.into_iter().find(|(_, _, ends)| ends.iter().any(Option::is_some))
 }
 
-/// The headings of the numbers of each part.
+/// Returns the headings for the numbers of each part of the time.
 fn heads(latency: Option<Latency>) -> [String; 7] {
     let name = latency.map_or("TTFT", |(_, name, _)| name);
     let (least, most) = (format!("shortest {name}, ms"), format!("longest {name}, ms"));
     ["from, s", "in flight", "sent/s", "tokens/s", &least, &most, "failed"].map(str::to_owned)
 }
 
-/// The numbers of one part, in the order of [`heads`]; `None` for missing numbers.
+/// Returns the numbers of one part of the time, in the order of [`heads`]; `None` for missing numbers.
 fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option<f64>; 7] {
     let ends = latency.and_then(|(_, _, ends)| ends[part]);
     [
@@ -423,32 +424,32 @@ fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option
     ]
 }
 
-/// The caption of the numbers of each part.
+/// Returns the caption of the numbers, which states the length of each part of the time.
 fn caption(pulse: &Pulse) -> String {
     format!("Parts of {} s", digits(pulse.part_s))
 }
 
-/// The numbers as lines.
+/// Writes the numbers as lines of comma-separated values.
 fn lines(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
     let line = |part| {
         let mut numbers = part_numbers(pulse, latency, part).map(|number| number.map(four_digits).unwrap_or_default());
         numbers[6] = pulse.failed[part].to_string();
         numbers.join(",")
     };
-    // A comma would split a heading.
+    // A comma in a heading would split the heading into two.
     let heads = heads(latency).map(|head| head.replace(", ", " ")).join(",");
     let lines = std::iter::once(heads).chain((0..pulse.in_flight.len()).map(line));
     Numbers::Lines { caption: caption(pulse), lines: lines.collect::<Vec<_>>().join("\n") }
 }
 
-/// A number with four significant digits, which is more than a strip shows and as much as fits on a page
-/// of many runs.
+/// Formats a number with four significant digits. This is more than a strip shows, and as much as fits on a
+/// page with many runs.
 fn four_digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     rounded.to_string()
 }
 
-/// The numbers as a table.
+/// Writes the numbers as a table with hover texts.
 fn table(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
     let name = latency.map_or("TTFT", |(_, name, _)| name);
     let columns = heads(latency).map(|head| format!("{head}#"));

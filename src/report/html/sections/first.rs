@@ -1,5 +1,5 @@
-//! The first screen, with the question, the answer with its interval and its caveats, the objective, and
-//! the endpoints.
+//! The first screen of the page: the question, the answer with its interval and its caveats, the objective,
+//! and the endpoints.
 
 use indexmap::IndexMap;
 
@@ -24,10 +24,10 @@ use crate::units::text::counted;
 /// Maximum number of items that a sentence lists before it states the number of further items.
 const MOST: usize = 3;
 
-/// Maximum number of sentences after the answer.
+/// Maximum number of sentences that follow the first sentence of the answer.
 const MOST_MORE: usize = 8;
 
-/// The first screen.
+/// Builds the first screen.
 pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
     let mut answers = with_searches(of_searches(sources), of_objective(sources, &names));
@@ -77,14 +77,14 @@ fn question(sources: &Sources) -> Vec<String> {
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
-/// The note between a hypothesis and the answer, because prose must be judged by people.
+/// Returns the note between a hypothesis and the answer, which says that readers must compare them.
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
     is_stated.then_some("The program does not test a hypothesis in prose: compare it with the measurements.")
 }
 
-/// The results of searches, each followed by its note as a separate sentence.
+/// Returns the results of searches, each followed by its note as a separate sentence.
 fn of_searches(sources: &Sources) -> Vec<String> {
     let searches = sources.trails.iter().filter(|trail| trail.chooses != "ladder" && trail.state != "pending");
     let of = |trail: &Trail| {
@@ -107,7 +107,7 @@ fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> 
     searches.into_iter().chain(others).collect()
 }
 
-/// The result for the objective: the cheapest configuration, or else the load up to which each
+/// Describes the results for the objective: the cheapest configurations, and the load up to which each
 /// configuration meets the objective.
 fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let configurations = sources.configurations;
@@ -162,7 +162,7 @@ fn holds(one: &Configuration) -> bool {
     }
 }
 
-/// The load up to which one configuration, given by its name, meets the objective.
+/// Describes up to which load the configuration `name` meets the objective.
 fn limit_of(one: &Configuration, name: &str) -> String {
     format!("{name}: {}", limit_text(one))
 }
@@ -180,8 +180,8 @@ fn limit_text(one: &Configuration) -> String {
     }
 }
 
-/// The observed values and the limits at the undecided load that could raise the answer, which is the
-/// lightest load above the one that holds. `None` if no such load is undecided.
+/// Describes why the lightest undecided load above the highest load that holds is undecided, because this
+/// load could raise the result. `None` if there is no such load.
 fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
     let curve = one.curve;
@@ -192,7 +192,7 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// The result of a comparison, which is the number of loads per outcome for each arm and metric.
+/// Describes the results of a comparison: for each arm and metric, the number of loads with each outcome.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
@@ -223,7 +223,7 @@ fn all_unknown(tests: &[&Test]) -> bool {
     tests.iter().all(|test| test.outcome == Outcome::Unknown)
 }
 
-/// One metric of an arm over all loads.
+/// Describes one metric of an arm over all loads.
 fn of_metric(tests: &[&Test]) -> String {
     let interval = |test: &&Test| test.change.as_ref().map(changed);
     if let [test] = tests {
@@ -249,8 +249,7 @@ fn of_metric(tests: &[&Test]) -> String {
     format!("{} {}{intervals}", named(tests[0]), parts.join(", "))
 }
 
-/// If there is neither an objective nor a comparison: the figures of each configuration at its heaviest
-/// load.
+/// Describes each configuration at its heaviest load. Used if there is neither an objective nor a comparison.
 fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
     let said: Vec<String> = sources.curves.iter().filter_map(|curve| heaviest(curve, &names.curve(curve))).collect();
     let lead =
@@ -284,7 +283,7 @@ fn with_interval(name: &str, figure: &Figure, unit: &str) -> String {
     format!("{name} {} {unit}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// The first few items of a list, and the number of further items.
+/// Joins the first items of a list, and states the number of further items.
 fn listed(parts: &[&str]) -> String {
     let more = match parts.len().saturating_sub(MOST) {
         0 => String::new(),
@@ -293,20 +292,21 @@ fn listed(parts: &[&str]) -> String {
     format!("{}{more}", parts.iter().take(MOST).copied().collect::<Vec<_>>().join("; "))
 }
 
-/// A text as a sentence, with a full stop at its end. Its first word may be a name, so it is not changed.
+/// Adds a full stop to a text, unless it already ends a sentence. The first word is not capitalized, because
+/// it may be a name.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Capitalizes a sentence that starts with our own words.
+/// Capitalizes the first letter of a sentence that does not start with a name.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The number of valid runs, and in how many of these the server did not keep up, because a valid run may
-/// measure an overloaded server.
+/// Counts the runs in each state, and in how many of them the server was saturated or not shown to keep up,
+/// because a valid run may measure an overloaded server.
 fn trust(sources: &Sources) -> String {
     let states = counts(sources.runs.iter().map(|run| run.verdict.state));
     let without = counts(sources.without.iter().map(|run| run.state));
@@ -329,7 +329,7 @@ fn trust(sources: &Sources) -> String {
     format!("{}: {}", counted(all, "run"), parts.join(", "))
 }
 
-/// Endpoints and models, as declared and as reported by servers.
+/// Returns a table of endpoints and models, as declared and as reported by servers.
 fn places(runs: &[MeasuredRun]) -> Table {
     let columns = ["endpoint", "engine", "read back from the server", "model", "GPUs", "address", "runs#"];
     let mut table = Table::new("Endpoints, as declared and as found", &columns);

@@ -1,4 +1,5 @@
-//! The precision of the client: its calibration, its lateness in the runs, and its use of its machine.
+//! The section on the precision of the load generator: its calibration, its lateness in the runs, and its CPU
+//! usage.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -23,13 +24,13 @@ const TITLE: &str = "The generator";
 /// Maximum number of figures of lateness.
 const MOST_FIGURES: usize = 3;
 
-/// Maximum number of runs in the table, which lists the runs with the most lateness.
+/// Maximum number of runs in the table, which lists the runs with the highest lateness.
 const MOST_RUNS: usize = 20;
 
 /// Maximum number of loads in the table of a calibration.
 const MOST_LOADS: usize = 16;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
     if sources.runs.is_empty() {
         let why = "no run has a result, so nothing is known about the client";
@@ -73,7 +74,7 @@ pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "generator", title: TITLE, blocks }))
 }
 
-/// The calibration for the runs of one machine, or a note that there is none.
+/// Describes the calibration for the runs of one machine, or states that there is none.
 fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<Block>, PageError> {
     let host = plain(&one.host);
     let runs = counted(one.runs.len(), "run");
@@ -113,7 +114,7 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
     Ok(blocks)
 }
 
-/// The error of TTFT at each calibrated load, together with the bound.
+/// Builds the figure of the TTFT error at each calibrated load, with a line at the bound.
 fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, PageError> {
     let tail = |measured: &Measured| measured.errors.ttft.tail_ms();
     let row = |measured: &Measured| {
@@ -162,7 +163,7 @@ fn requests(calibration: &Calibration) -> u64 {
     calibration.measured().map(|measured| measured.errors.requests).sum()
 }
 
-/// `p99 0.061 ms`, or the maximum if there are too few requests.
+/// Formats the p99 of an error: `p99 0.061 ms`, or its maximum if there are too few requests.
 fn tail_said(spread: &Spread) -> String {
     let few = if spread.n < quantile::unmarked_from(Percentile::P99) { " (few samples)" } else { "" };
     match (spread.p99_ms, spread.max_ms) {
@@ -172,7 +173,7 @@ fn tail_said(spread: &Spread) -> String {
     }
 }
 
-/// All calibrated loads, with errors in milliseconds (the rows minus the mock's log).
+/// Returns a table of all calibrated loads, with errors in milliseconds (the rows minus the mock's log).
 fn table(calibration: &Calibration) -> Table {
     let columns = [
         "load",
@@ -220,7 +221,7 @@ fn p99(spread: &Spread) -> Cell {
     }
 }
 
-/// The lateness of the generator in the runs, with the largest values first.
+/// Returns a table of the generator's lateness in the runs, with the highest lateness first.
 fn runs(runs: &[MeasuredRun]) -> Table {
     let columns = [
         "run",

@@ -1,5 +1,5 @@
-//! Curves that are drawn together: they are from one sweep, over the same kind of load, with the same
-//! model and scenario. A group has at most as many curves as a chart can distinguish.
+//! Groups curves that are drawn together: they are from the same sweep, over the same kind of load, with the
+//! same model and scenario. A group has at most as many curves as a chart can distinguish.
 
 use super::super::chart::MOST_SERIES;
 use super::super::naming::arm;
@@ -8,17 +8,17 @@ use crate::report::format::plain;
 
 /// Curves that are drawn together.
 pub(super) struct Group {
-    /// Their common title.
+    /// The title of the group.
     pub(super) title: String,
-    /// The axis of their load.
+    /// The load axis of the curves.
     pub(super) axis: Axis,
-    /// Their indices among all curves, at most as many as a chart can distinguish.
+    /// The indices of the curves among all curves, at most as many as a chart can distinguish.
     pub(super) members: Vec<usize>,
-    /// The labels that distinguish them, one per member.
+    /// The labels that distinguish the curves, one per member.
     pub(super) labels: Vec<String>,
 }
 
-/// The groups, in the order of their first curve.
+/// Groups all curves, in the order of each group's first curve.
 pub(super) fn groups(curves: &[Curve]) -> Vec<Group> {
     let mut alike: Vec<Vec<usize>> = Vec::new();
     for (at, curve) in curves.iter().enumerate() {

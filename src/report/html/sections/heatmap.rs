@@ -1,5 +1,5 @@
-//! Scenarios over loads: for each configuration with at least two scenarios and two loads, a heat map of
-//! a latency and a heat map of throughput.
+//! The section on scenarios over loads: for each configuration with at least two scenarios and two loads,
+//! heat maps of latencies and of throughput.
 
 use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 use super::super::error::PageError;
@@ -18,19 +18,19 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Scenarios over loads";
 
-/// Maximum number of heat maps on a page, and maximum number of cells in all of them. With these limits,
-/// a page of a thousand runs stays below five megabytes.
+/// Maximum number of heat maps on a page; `MOST_CELLS` is the maximum number of cells in all of them. With
+/// these limits, a page with a thousand runs stays below five megabytes.
 const MOST_FIGURES: usize = 24;
 const MOST_CELLS: usize = 300;
 
 /// Maximum number of rows of a heat map; further rows are in the next heat map.
 const MOST_ROWS: usize = 12;
 
-/// Minimum ratio of values for logarithmic steps. Otherwise, values are divided into equal steps from 0,
-/// so that almost equal values look alike.
+/// Minimum ratio of the highest to the lowest value for logarithmic colour steps. Below this ratio, colour
+/// steps are equal differences from 0, so that almost equal values look alike.
 const WIDE: f64 = 8.0;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
     let text = "A cell is a scenario at a load, with its number in it; the darker (in the dark theme the \
                 brighter), the higher. A cell with a frame and a cross misses the plan's objective, one with a \
@@ -73,20 +73,20 @@ pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "heatmaps", title: TITLE, blocks }))
 }
 
-/// The curves of one configuration, with the same endpoint, model, cap and kind of load.
+/// The curves of one configuration: they have the same endpoint, model, cap and kind of load.
 struct Configuration<'s, 'a> {
     name: String,
     axis: curve::Axis,
     /// The curve of each row, with the row's name.
     rows: Vec<(String, &'s Curve<'a>)>,
-    /// Its loads, rising.
+    /// The loads of all curves, ascending.
     loads: Vec<f64>,
 }
 
 /// A part of a configuration, with its number, loads and rows.
 type Part<'c, 's, 'a> = (usize, &'c [f64], &'c [(String, &'s Curve<'a>)]);
 
-/// Configurations with at least two rows and two loads that have runs.
+/// Returns the configurations with at least two rows and two loads.
 fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>> {
     let mut all: Vec<Vec<&Curve>> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.rungs.iter().any(|rung| !rung.runs.is_empty())) {
@@ -121,14 +121,14 @@ fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>>
     all.into_iter().map(of).filter(|one| one.rows.len() >= 2 && one.loads.len() >= 2).collect()
 }
 
-/// The workload of a curve: its scenario with further axes.
+/// Describes the workload of a curve: its scenario with further axes.
 fn sends(curve: &Curve) -> String {
     let axes = curve.series.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&curve.series.scenario), axes.collect::<String>())
 }
 
 impl<'s, 'a> Configuration<'s, 'a> {
-    /// `quick over batch size`.
+    /// Returns the heading of a configuration: `quick over batch size`.
     fn heading(&self) -> String {
         match self.axis {
             curve::Axis::Qps => format!("{} over the offered rate", self.name),
@@ -140,7 +140,7 @@ impl<'s, 'a> Configuration<'s, 'a> {
         self.rows.iter().flat_map(|(_, curve)| &curve.rungs)
     }
 
-    /// Splits it into parts with as many rows and columns as fit into one figure.
+    /// Splits the configuration into parts with as many rows and columns as fit into one figure.
     fn parts(&self) -> Vec<Part<'_, 's, 'a>> {
         let rows = self.rows.chunks(MOST_ROWS);
         let all = rows.flat_map(|rows| self.loads.chunks(MOST_COLUMNS).map(move |loads| (loads, rows)));
@@ -148,8 +148,8 @@ impl<'s, 'a> Configuration<'s, 'a> {
     }
 }
 
-/// The figures that are shown for a configuration: throughput, and the latencies that the objective
-/// limits, or else the tail of TTFT (of E2E without streaming).
+/// Returns the figures that are shown for a configuration: the figures that the objective limits, or without
+/// an objective a high percentile of TTFT (of E2E if there is no TTFT), and then throughput.
 fn shown(plan: &Plan, configuration: &Configuration) -> Vec<&'static Ordinate> {
     let known = |reading: &&Ordinate| configuration.rungs().any(|rung| rung.figure(reading).is_some());
     let limited = plan.slo.as_ref().map(limited).unwrap_or_default();
@@ -160,7 +160,7 @@ fn shown(plan: &Plan, configuration: &Configuration) -> Vec<&'static Ordinate> {
     latencies.into_iter().chain(first(&["output_throughput", "request_throughput"])).collect()
 }
 
-/// Names of the figures that an objective limits.
+/// Returns the names of the figures that an objective limits.
 fn limited(slo: &Slo) -> Vec<String> {
     let Slo { ttft, itl, tpot, e2e, cost_per_million } = slo;
     let latencies = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
@@ -179,7 +179,7 @@ struct One<'c, 's, 'a> {
     part: String,
 }
 
-/// A value and its position.
+/// A value with its row and its load.
 struct Place<'c> {
     row: &'c str,
     load: f64,
@@ -191,13 +191,13 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         self.reading.metric(self.configuration.axis == curve::Axis::Qps)
     }
 
-    /// `TTFT p99`.
+    /// Returns the title of the figure: `TTFT p99`.
     fn title(&self) -> String {
         let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
         format!("{}{}", self.metric().title, percentile.unwrap_or_default())
     }
 
-    /// The measured loads, row by row.
+    /// Returns the measured loads, row by row.
     fn rungs(&self) -> impl Iterator<Item = (&'c str, &'s Rung<'a>)> {
         let of = |(name, curve): &'c (String, &'s Curve<'a>)| {
             curve.rungs.iter().filter(|rung| self.loads.contains(&rung.load)).map(move |rung| (name.as_str(), rung))
@@ -344,7 +344,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
     }
 }
 
-/// Maps values to steps.
+/// Maps values to colour steps.
 struct Steps {
     least: f64,
     most: f64,
@@ -355,7 +355,7 @@ impl Steps {
         self.least > 0.0 && self.most / self.least >= WIDE
     }
 
-    /// The start of the scale.
+    /// The value at which the colour scale starts.
     fn from(&self) -> f64 {
         if self.are_wide() { self.least } else { 0.0 }
     }
@@ -368,7 +368,7 @@ impl Steps {
     }
 }
 
-/// A number that is short enough for a cell; the table contains it in full.
+/// Formats a number so that it fits into a cell; the table contains it in full.
 fn short(value: f64) -> String {
     match value.abs() {
         huge if huge >= 999_500_000.0 => digits(value),

@@ -1,4 +1,4 @@
-//! The evenness of token arrivals, shown as the jitter ratio over load with descriptions of its
+//! The section on the evenness of token arrivals: the jitter ratio over load, with marks that describe its
 //! values.
 
 use super::super::error::PageError;
@@ -15,7 +15,7 @@ const TITLE: &str = "Evenness of the stream";
 /// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 6;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
     let Some(reading) = Ordinate::named("jitter_ratio") else { return Ok(Err(missing())) };
     let curves = sources.curves;

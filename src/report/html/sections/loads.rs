@@ -1,5 +1,5 @@
-//! The results of each load: throughput, TTFT and TPOT over batch size and over the offered rate, with
-//! intervals and a line for the objective.
+//! The section on the results of each load: throughput, TTFT and TPOT over batch size and over the offered
+//! rate, with intervals and a line for the objective.
 
 use super::super::error::PageError;
 use super::super::naming::Names;
@@ -13,11 +13,11 @@ use crate::report::curves::lines as said;
 
 const TITLE: &str = "Throughput and latency over load";
 
-/// Maximum number of figures of loads on a page; further figures have only a table. With this limit, a
-/// page of a thousand runs stays far below five megabytes.
+/// Maximum number of charts in this section; further figures have only a table. With this limit, a page with
+/// a thousand runs stays far below five megabytes.
 const MOST_FIGURES: usize = 28;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     let names = Names::of(curves);
@@ -62,13 +62,13 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "loads", title: TITLE, blocks }))
 }
 
-/// The figures of a group: throughput, the figures that the objective limits, and the median and a high
-/// percentile of each latency.
+/// Returns the figures of a group: throughput, the figures that the objective limits, and the median and a
+/// high percentile of latencies.
 fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
     let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
-    // The highest percentile that is known for at least half of the loads, or else the percentile that is
-    // known for the most loads.
+    // Of each list, the first figure that is known for at least half of the loads is chosen, or else the
+    // figure that is known for the most loads.
     let half = rungs().filter(|rung| !rung.runs.is_empty()).count().div_ceil(2);
     let best = |keys: &[&str]| {
         let all = || keys.iter().filter_map(|key| Ordinate::named(key)).filter(|reading| known(reading) > 0);

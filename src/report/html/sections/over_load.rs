@@ -1,4 +1,5 @@
-//! One figure of one group of curves over their loads: lines with intervals, the objective's limit, and the numbers in full.
+//! Draws one figure of a group of curves over their loads: lines with intervals, the objective's limit, and a
+//! table of the numbers.
 
 use indexmap::IndexMap;
 
@@ -17,14 +18,14 @@ use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// Text on the number of failed requests, and how they count.
+/// Describes how many requests failed, and how they count.
 pub(super) fn failures(failed: u64) -> String {
     let counts = if failed == 1 { "it counts" } else { "they count" };
     format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))
 }
 
-/// A limit is drawn if it is at most this many times the highest value; beyond that it would flatten the
-/// points.
+/// A limit is drawn only if it is at most this many times the highest value. A higher limit would squeeze all
+/// points to the bottom of the chart.
 const LIMIT_WITHIN: f64 = 3.0;
 
 /// A curve, and the label that distinguishes it from other curves in the same figure.
@@ -44,17 +45,17 @@ pub(super) struct OverLoad<'s, 'a> {
     pub(super) group: &'s Group,
     /// The figure that is drawn.
     pub(super) reading: &'static Ordinate,
-    /// The prefix of the figure's anchor.
+    /// The prefix of the figure's id.
     pub(super) prefix: &'static str,
     /// Whether the objective applies to these curves. It does not apply to a class, because it covers all
     /// requests of the mix.
     pub(super) is_judged: bool,
-    /// Marks on the scale of a ratio, which then has an axis of multiples; empty for other figures.
+    /// Marks on the scale of a ratio, whose axis is then logarithmic; empty for other figures.
     pub(super) marks: &'static [ScaleMark],
 }
 
 impl<'s, 'a> OverLoad<'s, 'a> {
-    /// The curves with their distinguishing labels.
+    /// Returns the curves with their distinguishing labels.
     fn members(&self) -> impl Iterator<Item = Member<'s, 'a>> {
         let of = |(at, label): (&usize, &'s String)| Member { label, curve: &self.curves[*at] };
         self.group.members.iter().zip(&self.group.labels).map(of)
@@ -64,7 +65,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         self.members().flat_map(|member| member.curve.rungs.iter().map(move |rung| (member, rung)))
     }
 
-    /// `TTFT from schedule p99`.
+    /// Returns the title of the figure: `TTFT from schedule p99`.
     pub(super) fn title(&self) -> String {
         let metric = self.reading.metric(self.is_open());
         let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
@@ -79,13 +80,14 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         self.reading.metric(self.is_open()).unit
     }
 
-    /// The figure; `None` if no load has a value.
+    /// Builds the figure; `None` if no load has a value.
     pub(super) fn figure(&self, number: usize) -> Result<Option<Figure>, PageError> {
         let known: Vec<f64> =
             self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).map(|found| found.value).collect();
         let Some(most) = known.iter().copied().reduce(f64::max) else { return Ok(None) };
         let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.span()).map(|[_, high]| high);
-        // A single interval far above all values would flatten them; truncated ends are in the numbers.
+        // An interval that extends far above all values would squeeze them to the bottom of the chart, so it
+        // is truncated. The table of numbers contains its end.
         let most = highest.fold(most, f64::max).min(most * 4.0);
         let limit = self.limit();
         let is_near = |limit: &Limit| limit.at <= most * LIMIT_WITHIN;
@@ -108,7 +110,8 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }))
     }
 
-    /// A linear axis from 0 or, for a ratio with marks on its scale, a logarithmic axis up to the last mark.
+    /// Returns a linear axis from 0 or, for a ratio with marks on its scale, a logarithmic axis that extends
+    /// at least to the last mark.
     fn axis(&self, known: &[f64], top: f64) -> Axis {
         let title = format!("{}, {}", self.title(), self.unit().symbol());
         let title = title.trim_end_matches(", ");
@@ -146,7 +149,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }
     }
 
-    /// The objective's limit on the figure.
+    /// Returns the limit that the objective sets for the figure.
     fn limit(&self) -> Option<Limit> {
         if !self.is_judged {
             return None;
@@ -163,7 +166,8 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         Some(Limit { at: limit.millis(), name: format!("objective ≤ {limit}"), is_objective: true })
     }
 
-    /// The finding: the values at the lightest and the heaviest load.
+    /// Returns the finding for the title: the values at the lightest and the heaviest load, or the range of
+    /// values if there are more than two curves.
     fn finding(&self) -> String {
         let unit = self.unit().symbol();
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
@@ -189,7 +193,8 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         format!("{name}: {}", reached.iter().map(one).collect::<Vec<_>>().join("; "))
     }
 
-    /// The highest value, its position, and the marks of the scale around it.
+    /// Returns the finding for a ratio: the highest value, its curve and load, and the marks of the scale
+    /// around the value.
     fn highest(&self, name: &str) -> String {
         let all = self.rungs().filter_map(|(member, rung)| Some((member, rung.load, rung.figure(self.reading)?)));
         let Some((Member { label, curve }, load, figure)) = all.max_by(|a, b| a.2.value.total_cmp(&b.2.value)) else {
@@ -209,7 +214,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         format!("{served}: {name} at most {} ({ends}{label}, {load}), {between}", digits(value))
     }
 
-    /// The notes that are needed to read the figure.
+    /// Returns the notes that are needed to read the figure.
     fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Caption {
         let mut said = vec![sizes(self.rungs().map(|(_, rung)| rung))];
         let mut details = Vec::new();
@@ -224,7 +229,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         said.extend(self.not_drawn());
-        // A limit that is drawn is named in the legend.
+        // A limit that is drawn is named in the legend, so only a limit outside the chart is mentioned.
         let above = limit.filter(|limit| !y.holds(limit.at));
         said.extend(above.map(|limit| format!("The {} lies above the figure.", limit.name)));
         said.extend(self.missed());
@@ -238,13 +243,14 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         Caption { shown: said, details }
     }
 
-    /// The number of loads without a point.
+    /// Describes the loads without a point, the failed requests, and the runs that do not count.
     fn not_drawn(&self) -> Vec<String> {
         let all = self.rungs().count();
         let unknown = self.rungs().filter(|(_, rung)| rung.figure(self.reading).is_none()).count();
         let is_unknown = |rung: &Rung| rung.figure(self.reading).is_none();
         let few = self.rungs().filter(|(_, rung)| is_unknown(rung) && rung.too_few(self.reading).is_some()).count();
-        // There are enough requests but no value, because the percentile lies among failed requests.
+        // Whether the load has enough requests but no value, because the percentile lies among failed
+        // requests.
         let is_failed = |rung: &Rung| {
             let has_failed = self.reading.percentile.is_some() && rung.failed_requests().0 > 0;
             is_unknown(rung) && rung.too_few(self.reading).is_none() && has_failed
@@ -274,7 +280,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         .collect()
     }
 
-    /// The loads at which the objective is missed.
+    /// Lists the loads at which the objective is missed.
     fn missed(&self) -> Option<String> {
         if !self.is_judged {
             return None;
@@ -292,7 +298,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         (!places.is_empty()).then(|| format!("The whole objective is missed by {}.", places.join("; ")))
     }
 
-    /// Its numbers in full.
+    /// Returns a table of the figure's numbers.
     pub(super) fn table(&self) -> Table {
         let key = format!("{}{}", self.reading.name, self.unit().suffix());
         let columns = [
@@ -335,7 +341,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     }
 }
 
-/// A load and the value there.
+/// A load and the figure's value at this load.
 #[derive(Clone, Copy)]
 struct At {
     load: f64,
@@ -359,13 +365,13 @@ impl Reached {
     }
 }
 
-/// The number of requests in each run behind the points (percentiles are computed per run), and the number of
-/// these runs.
+/// Describes how many requests each run behind the points has (percentiles are computed per run), and the
+/// number of these runs.
 pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
     sizes_of(rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests))
 }
 
-/// The same text, given the number of requests of each run.
+/// Returns the same text as [`sizes`], given the number of requests of each run.
 pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     let requests: Vec<u64> = requests.collect();
     let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
@@ -376,12 +382,13 @@ pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     }
 }
 
-/// Number of requests of a load, over all runs that count.
+/// Returns the number of requests of a load, over all runs that count.
 pub(super) fn requests(rung: &Rung) -> u64 {
     rung.runs.iter().map(|run| run.metrics.counts.requests).sum()
 }
 
-/// The result of a load for the objective, and why it may not count.
+/// Returns a cell with a load's result under the objective, and with the reasons why runs of the load do not
+/// count.
 pub(super) fn objective(rung: &Rung) -> Cell {
     let answer = rung.answer().map(Answer::name);
     let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));

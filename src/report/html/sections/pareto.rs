@@ -1,5 +1,5 @@
-//! The configurations that no other configuration beats in both of two figures. Draws the fronts
-//! that `curves` lists.
+//! The section on Pareto fronts: the loads of configurations that no other load beats in both of two figures.
+//! The section draws the fronts that `curves` lists.
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
@@ -16,11 +16,11 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Pareto fronts";
 
-/// Maximum number of points in all figures together. With this limit, a page of a thousand runs
-/// stays below five megabytes.
+/// Maximum number of points in all figures together. With this limit, a page with a thousand runs stays below
+/// five megabytes.
 const MOST_POINTS: usize = 200;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     let fronts = [FRONTS[0], FRONTS[1], money_front(sources.plan.slo.as_ref())];
@@ -35,7 +35,7 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
         for (front, on) in fronts.iter().zip(&on) {
             let one = One { curves, group: &group, on, front, currency: sources.plan.currency };
             let points = one.points();
-            // A single load is not a choice.
+            // A single load offers no choice.
             if points.iter().filter(|point| point.values.is_some()).count() < 2 {
                 continue;
             }
@@ -76,13 +76,13 @@ struct One<'s, 'a> {
     currency: Option<Currency>,
 }
 
-/// A load of a curve.
+/// A load of a curve, which is a point of the figure.
 struct Point<'s, 'a> {
     curve: &'s Curve<'a>,
     rung: &'s Rung<'a>,
     /// The curve's index in the group.
     slot: usize,
-    /// Its figures; `None` if it does not count for any front.
+    /// The two figures of the load; `None` if the load cannot be on the front.
     values: Option<[f64; 2]>,
     is_on: bool,
 }
@@ -115,7 +115,7 @@ impl<'s, 'a> One<'s, 'a> {
         Some(self.readings()[which]?.metric(self.is_open()))
     }
 
-    /// `output throughput, tok/s`.
+    /// Returns the axis of a figure, with a title like `output throughput, tok/s`.
     fn axis(&self, which: usize, most: f64) -> Axis {
         let Some(reading) = self.readings()[which] else { return Axis::from_zero("", most) };
         let metric = reading.metric(self.is_open());
@@ -126,7 +126,7 @@ impl<'s, 'a> One<'s, 'a> {
         Axis::from_zero(format!("{of}, {}", self.unit(which)).trim_end_matches(", ").to_owned(), most)
     }
 
-    /// The unit of a figure; for money, the plan's currency.
+    /// Returns the unit of a figure; for money, the plan's currency.
     fn unit(&self, which: usize) -> String {
         match (self.metric(which).map(|metric| metric.unit), self.currency) {
             (Some(Unit::Money), Some(currency)) => currency.to_string(),
@@ -134,7 +134,7 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// `quick, batch size 8`, with the sweep if the name alone is ambiguous.
+    /// Returns the name of a point: `quick, batch size 8`, with the sweep if the name would be ambiguous.
     fn name(&self, point: &Point) -> String {
         let curve = point.curve;
         let is_same = |at: &&usize| {
@@ -150,7 +150,7 @@ impl<'s, 'a> One<'s, 'a> {
         let mut known: Vec<(&Point, [f64; 2])> =
             points.iter().filter_map(|point| Some((point, point.values?))).collect();
         known.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-        // The axis covers the highest value; intervals are drawn up to 1.5 times this value.
+        // The axis covers the highest value, and the intervals that end at most 1.5 times as high.
         let most = |which: usize| {
             let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
             let on = known.iter().filter(|(point, _)| point.is_on);
@@ -188,7 +188,7 @@ impl<'s, 'a> One<'s, 'a> {
         self.readings().map(|reading| point.rung.figure(reading?))
     }
 
-    /// The number of points on the front, and their names.
+    /// Returns the finding for the title: the number of points on the front, and their names.
     fn finding(&self, known: &[(&Point, [f64; 2])]) -> String {
         const MOST: usize = 3;
         let on: Vec<String> =
@@ -247,7 +247,7 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn table(&self, points: &[Point]) -> Table {
-        // The names are the same as those of the columns in `export --rows curves`.
+        // The columns have the same names as in `export --rows curves`.
         let key = |which: usize, end: &str| {
             let suffix = self.metric(which).map_or("", |metric| metric.unit.suffix());
             format!("{}{end}{suffix}#", self.front.of[which])

@@ -1,4 +1,5 @@
-//! The paths of searches and ladders: the loads in the order of their runs, each with its result.
+//! The section on the paths of searches and ladders: the loads in the order of their runs, each with its
+//! result.
 
 use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
 use super::super::error::PageError;
@@ -19,7 +20,7 @@ const ANSWERS: [(Option<&str>, &str); 4] = [
     (None, "inconclusive"),
 ];
 
-/// The section; `None` if no load was chosen based on earlier results.
+/// Builds the section; `None` if no load was chosen based on earlier results.
 pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     if sources.trails.is_empty() {
         return Ok(None);
@@ -52,7 +53,7 @@ pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     Ok(Some(Section { id: "paths", title: "The path of each search", blocks }))
 }
 
-/// The load over the number of the step, with markers for the results.
+/// Builds the figure of the load at each step, with a marker for its result.
 fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
     let count = trail.steps.len();
     let every = count.div_ceil(12).max(1);
@@ -80,7 +81,8 @@ fn axis_title(trail: &Trail) -> &'static str {
     if trail.axis == "qps" { "offered rate, requests/s" } else { "requests in flight" }
 }
 
-/// The path through all steps, and on it the steps with each result, with their own marker.
+/// Returns a thin line through all steps, and for each possible result the markers of the steps with this
+/// result.
 fn series(trail: &Trail) -> Vec<Series> {
     let points = |is_shown: &dyn Fn(&TrailStep) -> bool, with_text: bool| -> Vec<Point> {
         let of = |(at, step): (usize, &TrailStep)| Point {
@@ -94,7 +96,8 @@ fn series(trail: &Trail) -> Vec<Series> {
     let way = Series { name: None, slot: ANSWERS.len(), points: points(&|_| true, false), stroke: Stroke::Thin };
     let answered = ANSWERS.iter().enumerate().filter_map(|(slot, (answer, name))| {
         let is_it = |step: &TrailStep| step.answer == *answer;
-        // Markers of one result are not joined, because the path joins the markers of all results.
+        // A gap follows each marker, so that no line joins the markers of one result; the thin line already
+        // joins all steps.
         let points: Vec<Point> = points(&is_it, true).into_iter().filter(|point| point.y.is_some()).collect();
         let apart = points.into_iter().flat_map(|point| {
             let gap = Point { y: None, text: String::new(), ..point.clone() };
@@ -125,7 +128,7 @@ fn caption(trail: &Trail) -> Caption {
     Caption { shown: shown.collect(), details }
 }
 
-/// The table of all steps in full.
+/// Returns a table of all steps.
 fn table(trail: &Trail) -> Table {
     let load = format!("{}#", trail.axis);
     let columns = ["step#", &load, "purpose", "runs", "requests#", "observed", "answer"];
@@ -145,7 +148,7 @@ fn table(trail: &Trail) -> Table {
     table
 }
 
-/// The table of the runs of all settings that were tried.
+/// Returns a table of the runs of all settings that were tried.
 fn table_of_trials(trail: &Trail) -> Table {
     let unit = trail.trials.first().map(|trial| format!("{}#", trial.unit)).unwrap_or_default();
     let columns = ["step#", "rung#", "window", "settings", "run", &unit, "then"];

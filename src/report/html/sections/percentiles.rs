@@ -1,11 +1,11 @@
-//! A percentile in a table: its number, or the reason why there is none.
+//! The cell of a percentile in a table: its value, or the reason why there is none.
 
 use super::super::view::Cell;
 use crate::analysis::{Estimate, Summary};
 use crate::plan::Percentile;
 
-/// The number, marked if there are few samples; n/a with the number of samples if there are too
-/// few.
+/// Returns the cell of a percentile: its value, marked if there are few samples, or `n/a` with the number of
+/// samples if there are too few.
 pub(super) fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
     let estimate = summary.percentile(percentile);
     match (estimate.exact(), estimate) {
