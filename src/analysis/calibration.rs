@@ -23,8 +23,8 @@ use super::window;
 
 /// The p99 of the generator's error, in milliseconds, above which the error distorts results.
 pub const BOUND_MS: f64 = 1.0;
-/// Two loads are equally heavy if their measured rates differ by no more than this share, because rates of
-/// short windows fluctuate.
+/// A load is not heavier than another if none of its measured rates exceeds the other's by more than
+/// this factor, because rates of short windows fluctuate.
 const SAME: f64 = 1.05;
 
 /// The mock's log of one request. Instants are nanoseconds on the monotonic clock; `None` if the event never
@@ -79,7 +79,7 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
 }
 
 /// The distribution of one error, in milliseconds. A percentile is null if there are fewer samples than
-/// METRICS requires for it.
+/// docs/METRICS.md requires for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Number of requests for which both sides have the value.
@@ -139,7 +139,7 @@ pub struct Errors {
     pub unseen: u64,
     /// Lines of the server's log without a row.
     pub unknown: u64,
-    /// (first_token − sent) − (first write − arrival).
+    /// Error of TTFT: (first_token − sent) − (first write − arrival).
     pub ttft: Spread,
     /// (last_token − first_token) − (last write − first write), for complete responses of several
     /// events.
@@ -191,7 +191,7 @@ impl Errors {
         }
     }
 
-    /// Returns whether most requests failed: the run then shows nothing about the generator.
+    /// Returns whether most requests failed. Such a run shows nothing about the generator.
     pub fn mostly_failed(&self) -> bool {
         self.failed * 2 > self.requests
     }

@@ -20,7 +20,7 @@ pub(crate) const HOURS_PER_MONTH: f64 = 730.0;
 pub struct Target {
     /// Requests per second for all instances together.
     pub qps: f64,
-    /// Spare share on top of the load: 0.2 for a fifth.
+    /// Spare capacity as a share of the load: 0.2 for a fifth.
     pub headroom: f64,
 }
 
@@ -29,19 +29,20 @@ pub struct Target {
 pub struct Instance {
     /// The highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// The lowest rung that misses it; `None` if no rung does.
+    /// The lowest rung that misses the objective, in requests per second; `None` if no rung misses it.
     pub misses: Option<f64>,
     /// Actual arrivals per second at the rung that holds.
     pub bears: f64,
     /// Actual arrivals per second at the rung that misses, or the planned rate if none were measured;
     /// `None` if every rung holds.
     pub bears_less_than: Option<f64>,
-    /// The maximum number of requests per second that it can serve: the upper end of the 95 % interval of
-    /// the completion rate under saturation. `None` if no load saturated it.
+    /// The maximum number of requests per second that the instance can serve: the upper end of the 95 %
+    /// interval of the completion rate under saturation. `None` if no load saturated the instance.
     pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
-    /// Mean output tokens of a completed request there; `None` if no count is available.
+    /// Mean output tokens of a completed request at the rung that holds; `None` if no count is
+    /// available.
     pub tokens_per_request: Option<f64>,
     /// Accelerators of the instance; `None` if they are not declared.
     pub gpus: Option<u32>,

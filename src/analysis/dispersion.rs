@@ -16,7 +16,8 @@ use crate::rows::{Facts, Measured};
 
 /// Number of batches whose shares are compared.
 pub(crate) const BATCHES: usize = 15;
-/// Constant for the uncertainty of the dependence.
+/// Constant for the uncertainty of the dependence: the dispersion is multiplied by 1 + this /
+/// √turnovers.
 const UNSURE: f64 = 2.0;
 
 /// The failed requests of a window, and the variance of their count relative to the variance for

@@ -92,7 +92,8 @@ fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
 }
 
 impl Emitted {
-    /// Returns the rates of a run; an error states why they cannot be compared.
+    /// Returns the tokens in each part of a run's window; an error states why the parts cannot be
+    /// compared.
     pub(super) fn series(&self, rows: &[Measured], facts: &Facts) -> Result<Series, String> {
         let parts = self.parts.clone()?;
         Ok(match facts.open_loop {

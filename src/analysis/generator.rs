@@ -61,7 +61,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Returns the read delay if it is known, because it affects the results directly; otherwise the delay of
-    /// the canaries.
+    /// the canaries; `None` if neither is known.
     fn stalls(&self) -> Option<Stalls> {
         let read_delay = self.read_delay_p99.map(|millis| Stalls { millis, what: "the read delay" });
         let canary = |spread: Option<Spread>, what| {

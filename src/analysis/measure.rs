@@ -105,7 +105,7 @@ pub(super) fn measure_taken<R: Replay + ?Sized>(
     Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
 }
 
-/// Measures some requests of a run as if they were the run; `queue` is the queue of the whole run.
+/// Measures some requests of a run as if they were the whole run; `queue` is the queue of the whole run.
 pub(crate) fn measure_part(
     rows: &[Measured],
     (events, gaps): (&Events, &Gaps),
@@ -160,8 +160,8 @@ pub(crate) fn measure_part(
 }
 
 /// Returns how many requests failed, and the effective number of independent requests. The latter is
-/// estimated from the times of the failures and from the dependence of latencies, whichever is smaller:
-/// errors may come in bursts, and without errors only the latencies provide evidence.
+/// estimated from the times of the failures and from the dependence of latencies, whichever is smaller,
+/// because errors may come in bursts, and without errors only the latencies provide evidence.
 pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,

@@ -68,9 +68,9 @@ fn cause_of_a_wait(facts: &Facts) -> &'static str {
     }
 }
 
-/// Derives the pauses of older runs, which did not record them, from the latest wake-up of the window
-/// and from the window's length as seen by the observing thread. A stop across a border makes the window
-/// longer or shorter. `None` if neither is recorded.
+/// Derives the pauses of older runs, which did not record them, from the latest wake-up of the window and
+/// from the window's length as seen by the observing thread. A stop across a border of the window makes
+/// this length longer or shorter. `None` if neither is recorded.
 fn of_an_older_run(facts: &Facts, window: u64) -> Option<Pauses> {
     let observed = facts.observed.as_ref().filter(|observed| observed.for_ns > 0)?;
     let latest = observed.wakes?.max_ns;

@@ -17,7 +17,7 @@ use super::window;
 pub struct Pulse {
     /// Length of a part, in seconds.
     pub part_s: f64,
-    /// The first part that overlaps the measure window, and the first part after the window.
+    /// Index of the first part that overlaps the measure window, and of the first part after the window.
     pub window: [usize; 2],
     /// Mean number of requests in flight (sent and not finished) in each part.
     pub in_flight: Vec<f64>,

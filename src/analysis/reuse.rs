@@ -98,7 +98,8 @@ impl Reuse {
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
-    /// Requests that share something; the following fields cover only these.
+    /// Number of requests that share something. `shared`, `in_proportion` and `products` cover only
+    /// these requests.
     sharing: f64,
     /// Prompt tokens of all requests, as counted by the server.
     prompts: f64,

@@ -75,7 +75,7 @@ struct Moved {
     levels: [f64; 2],
     /// The size of the change, as a share of the mean of both levels.
     share: f64,
-    /// The allowed multiple of the plan's limit.
+    /// Factor by which the plan's limit is multiplied.
     times: f64,
     /// Whether the quantity improved early and then stayed constant.
     is_warm_up: bool,

@@ -72,7 +72,7 @@ fn note(entry: &Entry, found_elsewhere: bool) -> Finding {
     let (scope, message, remedy) = match entry.sweep {
         Some(sweep) if found_elsewhere => (
             Scope::Sweep(sweep.to_owned()),
-            format!("this allows {code} for the sweep, but {code} is found outside it"),
+            format!("this entry allows {code} for the sweep, but {code} is found outside the sweep"),
             "write it under the plan's own `allow`, or remove it".to_owned(),
         ),
         Some(sweep) => (Scope::Sweep(sweep.to_owned()), idle(code), REMOVE.to_owned()),
@@ -81,8 +81,8 @@ fn note(entry: &Entry, found_elsewhere: bool) -> Finding {
     Finding { scope, at: entry.at.clone(), message, remedy, undisclosed: Vec::new() }
 }
 
-const REMOVE: &str = "remove it: an unneeded opt-out hides the next problem";
+const REMOVE: &str = "remove the entry: an unneeded opt-out hides the next problem";
 
 fn idle(code: LintCode) -> String {
-    format!("this allows {code}, but {code} finds nothing here")
+    format!("this entry allows {code}, but {code} finds nothing here")
 }

@@ -57,7 +57,7 @@ pub(crate) struct Finding {
     pub at: Vec<Step>,
     /// The problem, with its figures.
     pub message: String,
-    /// The remedy: the text to write in the plan.
+    /// The remedy, such as the text to write in the plan.
     pub remedy: String,
     /// Names of facts that are not disclosed; empty if the finding is about something else.
     pub(super) undisclosed: Vec<String>,

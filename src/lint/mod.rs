@@ -45,7 +45,7 @@ pub struct Lint {
     pub place: Option<Place>,
     /// The problem, with its figures.
     pub message: String,
-    /// The remedy: the text to write.
+    /// The remedy, such as the text to write in the plan.
     pub remedy: String,
     /// The aspect of the results that the lint puts in doubt.
     pub(crate) threatens: Threat,

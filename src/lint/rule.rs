@@ -37,9 +37,9 @@ impl Check {
 
 /// One rule.
 pub struct Rule {
-    /// Stable code.
+    /// Stable code of the rule.
     pub code: LintCode,
-    /// Name.
+    /// Name of the rule.
     pub name: &'static str,
     /// The aspect of the results that a finding puts in doubt.
     pub(crate) threatens: Threat,

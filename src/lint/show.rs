@@ -1,4 +1,4 @@
-//! Lints as text, grouped by threat. Each lint is one line with its place and remedy.
+//! Lints as text, grouped by threat. Each lint is one line with its place, followed by a line with the remedy.
 
 use std::fmt::Write;
 

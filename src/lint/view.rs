@@ -266,7 +266,7 @@ impl<'p> SweepView<'p> {
         (named(true), named(false))
     }
 
-    /// Whether requests of a scenario, or of a class of a mix, have this nonce mode in any cell. The nonce is
+    /// Whether requests of a scenario, or of a class of a mix, have this nonce mode in any cell. The nonce
     /// mode is set on the axis, or else in the scenario, or else in the plan.
     pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");

@@ -7,10 +7,10 @@
 //! ([`FailureCount`]), with each run weighted by its number of failures. The estimate *between runs* of
 //! an arm is Pearson's χ² over its degrees of freedom; it also captures differences between runs, such as
 //! a server that failed in one repeat of five. The difference divided by its standard error is compared
-//! with Student's t, with the degrees of freedom of the larger estimate. Inside runs, these are counted
-//! in batches (with several runs, at most three for each degree of freedom between runs); between runs,
-//! in runs. A single round provides only the estimate inside runs. The variation between runs is then
-//! unknown, and the result applies to these runs only.
+//! with Student's t, with the degrees of freedom of the larger estimate. Inside runs, degrees of freedom
+//! are counted in batches (with several runs, at most three for each degree of freedom between runs);
+//! between runs, in runs. A single round provides only the estimate inside runs. The variation between
+//! runs is then unknown, and the result applies to these runs only.
 //!
 //! The interval is by Newcombe (Interval estimation for the difference between independent proportions,
 //! 1998, method 10). It uses the limits of each arm by Korn and Graubard (1998), so the interval for

@@ -2,9 +2,9 @@
 //! regardless of the compared metrics.
 //!
 //! It is not part of the family of metrics, because an arm must not improve other metrics by failing
-//! requests unnoticed. The guardrails of one declaration form a separate family (Holm) that excludes
-//! cells in which nothing failed; otherwise ten cells with a few errors each would raise an alarm four
-//! times as often as one.
+//! requests unnoticed. The guardrails of one declaration form a separate family (Holm), because
+//! without an adjustment ten cells with a few errors each would raise an alarm four times as often as
+//! one. Cells in which nothing failed are not part of the family.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::analysis::paired::{holm::holm, power};
 /// Failed requests of an arm, all rounds together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Failing {
-    /// Requests of the windows.
+    /// Number of requests in the windows.
     pub requests: u64,
-    /// The requests that failed, including truncated ones.
+    /// Number of requests that failed, including truncated ones.
     pub failed: u64,
     /// The share of failed requests; null if there are no requests.
     pub share: Option<f64>,

@@ -77,8 +77,8 @@ impl Bracket {
         for rung in below {
             match rung.answer() {
                 None => found.unknown.push(rung.load),
-                // An undecided load below it does not matter, because light loads have the fewest
-                // requests.
+                // An undecided load below a load that holds does not matter, because light loads have the
+                // fewest requests.
                 Some(Answer::Holds) => {
                     found.holds = Some(rung.load);
                     found.holds_arrived_rate = rung.arrived_rate;

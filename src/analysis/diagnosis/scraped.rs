@@ -9,8 +9,8 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
-// Limits without a cited source are chosen, not measured: no run of a server with a known cause supports
-// them.
+// Limits without a cited source are chosen, not measured: no run of a server with a known problem
+// confirms them.
 
 /// A part of a latency counts as its cause if the part is at least the share `SHARE` of the latency and
 /// takes at least `LEAST_MS` milliseconds.
@@ -35,7 +35,7 @@ const AT_LIMIT: f64 = 0.95;
 /// A symptom in one run.
 struct Shown {
     is_there: bool,
-    /// Strength, used to find the load at which it is strongest.
+    /// Strength of the symptom, used to find the load at which the symptom is strongest.
     weight: f64,
     text: String,
 }

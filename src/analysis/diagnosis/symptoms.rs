@@ -244,7 +244,7 @@ pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
                 declared * 100.0
             )
         };
-        // "Equal" here means that it cannot be much slower.
+        // "Equal" here means that the cold run cannot be much slower than the warm one.
         let ruled_out = fast.ends.is_some_and(|[low, _]| slow.is_below(GROWN * low));
         let growth = match slow.value < EQUAL * fast.value {
             false => Growth::No,

@@ -46,7 +46,7 @@ pub(super) struct Clusters {
     turns: Turns,
     /// When the first request of each block was scheduled.
     starts: Vec<u64>,
-    /// Levels of the histogram: the first bucket above each, in rising order.
+    /// For each level of the histogram, in rising order: the first bucket above it.
     borders: Vec<usize>,
     /// Number of levels below each bucket.
     passed: Vec<u8>,

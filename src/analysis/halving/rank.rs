@@ -129,8 +129,8 @@ impl Ranked {
         self.others().any(|one| one.is_promising(self.best()))
     }
 
-    /// Returns the configurations that advance if `meant` of them should: the best one, others that may
-    /// be better, and all that are indistinguishable from the last of these.
+    /// Returns the configurations that advance if `meant` configurations should advance: the best one,
+    /// others that may be better, and all that are indistinguishable from the last of these.
     pub(super) fn going_on(&self, meant: usize) -> Vec<usize> {
         let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
         let best = self.best().map(|best| best.configuration);

@@ -1,4 +1,5 @@
-//! The evidence from the runs for each load, and the doubling from the lower end of the range.
+//! The bracket of a search, derived from the evidence of its runs, and the length of the doubling from
+//! the lower end of the range.
 
 use super::grid::Grid;
 use super::question::Probe;

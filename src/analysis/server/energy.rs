@@ -25,7 +25,7 @@ impl EnergyBy {
 /// Output tokens per joule, as measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PerJoule {
-    /// Output tokens.
+    /// Output tokens per joule.
     pub tokens: f64,
     /// How the energy was measured.
     pub by: EnergyBy,

@@ -32,7 +32,8 @@ fn ratio(
     }
 }
 
-/// Returns how much a counter grew over the whole run, on all pages that have it.
+/// Returns how much a counter grew over the whole run, on all pages that have it; `None` if no page has
+/// it.
 fn grown(scraped: &Scraped, name: &str) -> Option<Result<f64, String>> {
     let grown = scraped.values(name).map(|(page, points)| {
         let before = points.iter().rfind(|(at, _)| *at <= 0.0).map(|point| point.1);

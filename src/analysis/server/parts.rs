@@ -159,7 +159,7 @@ struct Members<'a> {
     ended: Vec<&'a Measured>,
     /// Requests whose first token arrived in the window.
     begun: Vec<&'a Measured>,
-    /// The exporters whose histograms the pages have.
+    /// The exporters whose histograms the scraped pages contain.
     exporters: Vec<&'a str>,
 }
 

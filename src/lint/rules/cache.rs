@@ -47,14 +47,14 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
 
 /// A scenario whose prompts should differ but repeat.
 struct Again {
-    /// Its name in messages; for a mix in which only some classes have a nonce, the classes without one
-    /// and the mix.
+    /// Its name in messages; for a mix in which only some classes have a nonce, the classes without a
+    /// nonce and the mix.
     told: String,
     /// The place where the nonce is turned off.
     at: Vec<Step>,
 }
 
-/// Returns a scenario if some of its requests should differ but have no nonce.
+/// Returns the scenario if some of its requests should differ but have no nonce; otherwise `None`.
 fn comes_again(plan: &Plan, sweep: &SweepView, name: &str, scenario: &Resolved) -> Option<Again> {
     let is_meant = |class: &Resolved| class.content.reuse != Reuse::SamePrompt;
     let again = |class: &Resolved| is_meant(class) && sweep.has_nonce(plan, class, NonceMode::Off);

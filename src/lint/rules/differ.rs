@@ -96,7 +96,7 @@ fn named(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     facts(endpoint).into_iter().map(|(name, value)| (first(name), value)).collect()
 }
 
-/// The quantization; `None` if there is none, or if the checkpoint determines it.
+/// Returns the quantization; `None` if there is none, or if the checkpoint determines it.
 fn quantized(value: Option<&str>) -> Option<String> {
     let value = value?.trim().to_lowercase();
     (!["none", "auto", "no", "false", "off"].contains(&value.as_str())).then_some(value)

@@ -1,4 +1,4 @@
-//! Ladders of rates that are meant to show the capacity of a server.
+//! Rules about ladders of rates that are meant to show the capacity of a server.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;

@@ -1,4 +1,4 @@
-//! Phases that are too short: warm-up and window.
+//! Rules about warm-ups and measure windows that are too short.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;

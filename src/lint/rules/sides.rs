@@ -13,8 +13,8 @@ use crate::plan::model::content::{Resolved, resolve};
 use crate::plan::{Extend, FieldValue, Plan, Scalar};
 use crate::units::Decimal;
 
-/// Limit of search steps on each side. It is far above the needs of any plan written by hand, and takes
-/// only a moment.
+/// Limit of search steps on each side. It is far above the needs of any plan written by hand, and this
+/// many steps take only a moment.
 const STEPS: u64 = 200_000;
 /// Maximum number of distinct cells kept for each side.
 const MOST: usize = 2_000;
@@ -80,7 +80,7 @@ struct Search<'p> {
     extends: Vec<(Rule<'p>, &'p Extend)>,
     /// The compared axis.
     by: usize,
-    /// Other fields that may depend on it.
+    /// Other fields that may depend on the compared axis.
     deciding: Vec<usize>,
     /// The values of a cell in fields that no axis sets.
     usual: Rest<'p>,

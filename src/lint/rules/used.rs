@@ -1,4 +1,4 @@
-//! Declarations that no sweep uses.
+//! Rules about declarations that no sweep uses.
 
 use std::collections::HashSet;
 

@@ -559,7 +559,7 @@ fn what_is_allowed_is_not_said() {
     let idle = one(&format!("allow: [{{ code: M006, {because} }}]\n"), "M021").unwrap();
     assert_eq!(
         (idle.message.as_str(), idle.severity),
-        ("this allows M006, but M006 finds nothing here", Severity::Note)
+        ("this entry allows M006, but M006 finds nothing here", Severity::Note)
     );
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
@@ -583,7 +583,7 @@ fn a_sweep_allows_for_itself() {
     // Only the plan can allow a finding about an endpoint.
     let of_endpoint = lints(&format!("{}{}", real(""), sweeps("M011")));
     let idle = of_endpoint.iter().find(|lint| lint.code == LintCode::IdleAllow).unwrap();
-    assert_eq!(idle.message, "this allows M011 for the sweep, but M011 is found outside it");
+    assert_eq!(idle.message, "this entry allows M011 for the sweep, but M011 is found outside the sweep");
 }
 
 #[test]
