@@ -1,4 +1,4 @@
-//! Metrics and verdicts of committed runs, computed on read.
+//! Metrics and verdicts of committed runs, computed each time a run is read.
 
 use std::collections::HashMap;
 
@@ -32,9 +32,9 @@ use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
 
-/// A run whose files were read.
+/// A committed run with the metrics and the verdict that were computed from its files.
 pub(crate) struct Answered {
-    /// The labels of the run; with a plan, the plan's names.
+    /// The labels of the run. If the run was looked up for a plan, they contain the plan's names.
     pub labels: RunLabels,
     /// The metrics of the run.
     pub metrics: RunMetrics,
@@ -44,14 +44,14 @@ pub(crate) struct Answered {
     pub(crate) plan_metrics: PlanMetrics,
     /// The plan's objective, limit by limit, tested on this run.
     pub slo: Vec<SloTest>,
-    /// The classes of a mix, in its order.
+    /// The metrics of each class of a mix, in the order of the mix.
     pub classes: Vec<OfClass>,
     /// Mean lengths of the run's requests, in tokens.
     pub tokens: MeanTokens,
     /// The load over time; `None` if nothing was sent.
     pub(crate) pulse: Option<Pulse>,
-    /// Whether the run's tokens cost no more than the objective allows; `None` if the objective sets no
-    /// limit.
+    /// Whether the cost of the run's output tokens is within the objective's limit; `None` if the objective
+    /// does not limit the cost.
     pub cost: Option<Answer>,
 }
 
@@ -80,7 +80,8 @@ impl Answered {
     }
 }
 
-/// Reads a committed run and computes its metrics and verdict, under `plan` or under the defaults of METRICS.
+/// Reads a committed run and computes its metrics and verdict with the thresholds of `plan`; without a
+/// plan, with the default thresholds of docs/METRICS.md.
 pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
     let (run, facts) = (store.read(record)?, &record.facts);
     let validity = plan.map_or_else(Validity::default, |plan| plan.validity);
@@ -104,7 +105,8 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// The server's own metrics during a run and how the time was spent, if they were scraped.
+/// Adds the server's own metrics during a run, and how the time of a request was spent, to `metrics`, if
+/// they were scraped.
 fn scraped(samples: &[Sample], facts: &Facts, run: &RunReader, metrics: &mut RunMetrics) -> Result<(), RowsError> {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
@@ -140,8 +142,8 @@ pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }
 
-/// Returns the committed run that corresponds to a planned run, under the plan's names; `None` if it is not
-/// committed. A damaged run is an error.
+/// Returns the committed run that corresponds to a planned run, with the plan's names; `None` if the
+/// planned run is not committed. A damaged run is an error.
 pub(super) fn answer(
     store: &Store,
     run: &PlannedRun,
@@ -154,7 +156,7 @@ pub(super) fn answer(
     let Some(record) = listed.record else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     answered.labels = as_planned(answered.labels, run);
-    // Classes of a mix are identified by their order, whatever names they had at the time.
+    // Classes of a mix are matched by position, because their names may have changed since the run.
     for (class, named) in answered.classes.iter_mut().zip(&run.spec.mix) {
         class.class = named.name.to_string();
     }
@@ -183,7 +185,8 @@ pub(super) fn headline(answered: &Answered) -> Headline {
     }
 }
 
-/// Returns a run's headline figures in one line, for the progress of a sweep; `None` if it could not be read.
+/// Returns a run's headline figures in one line, for the progress of a sweep; only `committed` if the run
+/// could not be read.
 pub(super) fn one_line(answered: Option<&Answered>) -> String {
     let Some(answered) = answered else { return "committed".to_owned() };
     let metrics = &answered.metrics;
@@ -203,8 +206,8 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
     parts.join(" · ")
 }
 
-/// States that a run does not decide the objective, and which window length would: the longest that any limit
-/// needs.
+/// Returns a note that a run does not decide the objective, with the window length that would decide it,
+/// which is the longest that any undecided limit needs; `None` if the run decides the objective.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
@@ -223,7 +226,8 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
 /// Maximum number of characters of a server's message in a run's line.
 const LONGEST_SAID: usize = 100;
 
-/// Returns how many requests failed and how, and the message of the most frequent failure.
+/// Returns how many requests failed and how, and the message of the most frequent failure; `None` if no
+/// request failed.
 fn errors(metrics: &RunMetrics) -> Option<String> {
     let counts = metrics.counts;
     let Failures(failures) = &metrics.failures;
@@ -242,7 +246,8 @@ fn errors(metrics: &RunMetrics) -> Option<String> {
     Some(format!("{failed}: {kinds}{said}"))
 }
 
-/// Returns the median of a latency and the highest percentile that its sample size supports.
+/// Returns the median of a latency and the highest percentile that the sample size supports; `None` if
+/// there are too few samples for a median.
 fn latency(name: &str, summary: &Summary) -> Option<String> {
     let median = value(summary.percentile(Percentile::P50).value()?);
     let highest = summary.highest().filter(|highest| *highest != Percentile::P50);
@@ -309,8 +314,8 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
     format!("\nno result; retried only with --redo given-up:\n{shown}{more}")
 }
 
-/// Returns the ids of the runs of each cell, by repeat. A run that is shared by sweeps belongs to a cell
-/// of each of them. Cells with the same runs are merged. `runs` are in plan order.
+/// Returns the ids of the runs of each cell, by repeat. A run that several sweeps share belongs to one cell
+/// of each of these sweeps. Cells with the same runs are merged. `runs` must be in plan order.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
     let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());
@@ -319,8 +324,8 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
-/// Returns the table of the committed runs among `runs`, plus a table that is aggregated over the runs of
-/// each cell, and the contents as data.
+/// Returns the table of the committed runs among `runs`, followed by a table that aggregates the repeats of
+/// each cell; and facts about the runs in the table.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     let (mut answers, mut shown, mut servers) = (Vec::new(), Shown::default(), Servers::default());
     let mut suspect = None;
@@ -365,7 +370,8 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
 pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
-    // If a profile changes the rate, the window's averages are lower than the peak load on the generator.
+    // If a rate profile changes the rate, averages over the window are lower than the peak load on the
+    // generator.
     let above =
         peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
@@ -378,7 +384,7 @@ pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> 
     })
 }
 
-/// Runs are listed in the order in which the plan lists their values, not in the shuffled order of
+/// Returns the runs in the order in which the plan lists their values, not in the shuffled order of
 /// execution.
 pub(crate) fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();

@@ -13,9 +13,10 @@ pub(super) struct AskedBy {
     sweep: String,
     /// The cell, without the load.
     cell: String,
-    /// The kind of path: search, ladder or optimize.
+    /// What requests the runs: search, ladder or optimize.
     chooses: &'static str,
-    /// The step that the run is part of, from 1; null if it is not part of any.
+    /// The number of the step that the run is part of, counted from 1; null if the run is not part of a
+    /// step.
     step: Option<usize>,
     /// What the run is for: up, closing_in, well_above, confirm, again, instead, bracketing or trial; null
     /// if it was not requested.
@@ -27,7 +28,8 @@ pub(super) struct AskedBy {
 }
 
 impl AskedBy {
-    /// Returns the search or ladder of a run of the plan; `None` if its sweep declares its loads.
+    /// Returns the search or ladder of a run of the plan; `None` if the run's sweep lists its runs in the
+    /// plan.
     pub(super) fn of(workspace: &Workspace, run: &PlannedRun) -> Option<AskedBy> {
         let mut pools = workspace.expansion.pools.iter().zip(&workspace.trails);
         let (load, trail) = pools.find_map(|(pool, trail)| {

@@ -1,5 +1,5 @@
-//! The server that a new plan is written for: the flags that specify it, and what it reports about
-//! itself.
+//! The server for which a new plan is written: the flags that specify the server, and the information that
+//! it reports about itself.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -14,17 +14,18 @@ use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
 
-/// This is long enough for a busy server to list its models.
+/// Time limit of each query to the server. It is long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
-/// The status of a missing page.
+/// The HTTP status of a missing page.
 const NOT_FOUND: u16 = 404;
 
 /// The flags that name a server, and the model that it serves.
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
-    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or its host and
-    /// port alone; its models and version are queried. Without it the plan measures the embedded mock
+    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or only its host
+    /// and port; the server is asked for its models and version. Without --url, the plan measures the
+    /// embedded mock
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
     /// The model's id; required if the server lists several models, or does not respond
@@ -52,7 +53,7 @@ pub(super) struct Asked {
 }
 
 impl AskedServer {
-    /// Queries the server, if there is one.
+    /// Queries the server, if --url names one, and returns the target of the new plan.
     pub(super) fn ask(&self) -> Result<Asked, Failure> {
         let described = self.url.as_ref().map(|url| found(self, url)).transpose()?;
         let (url, said) = described.unzip();
@@ -64,7 +65,7 @@ impl AskedServer {
     }
 }
 
-/// Engines with their own server.
+/// The inference engines that --engine accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
     /// vLLM.
@@ -83,10 +84,11 @@ enum EngineName {
     Mock,
 }
 
-/// Finds the address of the server's API and its self-description. If only a host and port are given, a
-/// scheme and `/v1` are added. If there is no list of models, the address with or without `/v1` is tried.
+/// Returns the address of the server's API, and the server's description of itself. If only a host and port
+/// are given, a scheme and `/v1` are added. If the address has no list of models, it is tried again with
+/// `/v1` added or removed.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
-    // The typed text is not repeated, because it may contain a key.
+    // The error does not repeat the typed text, which may contain a key.
     let is_no_url =
         |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
     let (url, had_secret) = api_base(typed).map_err(is_no_url)?;
@@ -108,7 +110,7 @@ fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failu
     Ok((url, said))
 }
 
-/// Queries the server. A server that does not respond is not an error if the model is known.
+/// Queries the server. A server that does not respond is not an error if --model names the model.
 fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     let question = Question {
         headers: Vec::new(),
@@ -148,7 +150,8 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
                 true => "if the server does not use TLS, write http://",
                 false => "start the server, or use --model ID to make the plan without it",
             };
-            // This kind of text ends with a question or with a statement.
+            // If the error ends with a question, the remedy becomes a sentence that starts with a capital
+            // letter.
             let remedy = match text.ends_with('?') {
                 true => format!(" {}{}", remedy[..1].to_uppercase(), &remedy[1..]),
                 false => format!("; {remedy}"),
@@ -158,7 +161,8 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     }
 }
 
-/// Reads the key from a variable. If a key was typed in place of the variable's name, it is not repeated.
+/// Reads the key from an environment variable. If the key itself was given in place of the variable's name,
+/// the error does not repeat it.
 fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(name) = variable else { return Ok(None) };
     if !is_variable(name) || looks_like_key(name) {
@@ -173,7 +177,8 @@ fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
     Ok(key)
 }
 
-/// Returns the model that was named, or the only model that the server lists.
+/// Returns the model that --model names, or the only model that the server lists; without a server, a
+/// default name.
 fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>) -> Result<String, Failure> {
     let (Some(url), Some(said)) = (url, described) else {
         return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));

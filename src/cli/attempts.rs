@@ -1,5 +1,4 @@
-//! Attempts at a run that were never committed, in JSON output. `preview`, `why` and `list` have the same
-//! fields.
+//! Uncommitted attempts at a run, as `preview`, `why` and `list` report them in JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +18,7 @@ pub(super) struct Tried {
     attempt: u32,
     /// How the last attempt ended.
     how: Ending,
-    /// The cause that spoiled the last attempt; null if none did.
+    /// The cause that spoiled the last attempt; null if the attempt was not spoiled.
     cause: Option<SpoilCause>,
     /// Why the last attempt failed, as text; null if it did not fail.
     detail: Option<String>,

@@ -1,9 +1,9 @@
-//! The budget of a plan: what all runs of the plan take by the rules of `preview`, and which optional
-//! sweeps are skipped to stay within the budget.
+//! The budget of a plan: how much all runs of the plan take, by the same estimate as in `preview`, and
+//! which optional sweeps are skipped to stay within the budget.
 //!
 //! Decisions use the worst case, so the skipped sweeps are known before anything is sent, and the remaining
-//! sweeps stay within the budget. The worst case shrinks as results come in: searches end, and repeats turn
-//! out to be unnecessary. A skipped sweep may then fit.
+//! sweeps stay within the budget. The worst case shrinks as results come in, because searches end and
+//! repeats turn out to be unnecessary. A skipped sweep may then fit within the budget.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ use crate::units::text::counted;
 /// A budget, and how much of it the plan takes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BudgetState {
-    /// The limited resource.
+    /// The limits of the budget, each with the amount that the plan takes.
     pub limits: Vec<LimitState>,
     /// Optional sweeps that are skipped, in the order in which they were skipped: the last declared sweep
     /// first.
@@ -35,7 +35,8 @@ pub(crate) struct BudgetState {
 /// One limit of a budget. Existing and future runs both count.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct LimitState {
-    /// `time`, in seconds; `tokens`, prompt and output; or `money`, in the currency of the plan.
+    /// The limited resource: `time`, in seconds; `tokens`, of prompts and outputs together; or `money`, in
+    /// the currency of the plan.
     pub of: &'static str,
     /// The limit for all runs together.
     pub budget: f64,
@@ -43,7 +44,7 @@ pub(crate) struct LimitState {
     pub expected: f64,
     /// The maximum amount.
     pub worst: f64,
-    /// Runs whose cost is unknown; these are not counted.
+    /// Number of runs whose cost is unknown; their cost is not included.
     pub runs_not_counted: usize,
     #[serde(skip)]
     currency: Option<Currency>,
@@ -91,8 +92,8 @@ impl BudgetState {
     }
 }
 
-/// The inputs of the decision: the plan, its runs, and the state of the parts that depend on
-/// results.
+/// The inputs of [`decide`]: the plan, its runs, and the state of its searches and repeats, which depends
+/// on results.
 pub(super) struct Asked<'a> {
     pub plan: &'a Plan,
     pub expansion: &'a Expansion,
@@ -150,7 +151,7 @@ fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     [time, tokens, money].into_iter().flatten().collect()
 }
 
-/// Returns what the runs of these sweeps cost if they run one after another.
+/// Returns the cost of the runs of these sweeps if they run one after another.
 fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let expansion = asked.expansion;
     let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();
@@ -171,8 +172,8 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
 }
 
-/// Returns the runs that a pool may still request in addition to those already among the plan's runs.
-/// These are the longest ones, because it is unknown which runs it will request.
+/// Returns the runs that a pool may still request in addition to those already among the plan's runs. The
+/// longest runs are assumed, because it is unknown which ones the pool will request.
 fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     if chosen.next.is_none() {
         return Vec::new();
@@ -203,8 +204,8 @@ impl TooLittle {
     }
 }
 
-/// Returns the error, with its place in the plan, with which `run` would reject the plan's budgets,
-/// whatever the results folder contains; `None` if it would accept them.
+/// Returns the error with which `run` would reject the plan's budgets whatever the results folder contains,
+/// with the error's place in the plan; `None` if `run` would accept the budgets.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
@@ -231,8 +232,8 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     Some(loaded.refuse(&["budget", of].map(Step::from), Code::OutOfRange, what, TooLittle::REMEDY))
 }
 
-/// Returns the first limit of a budget that does not allow even one run; `None` if all of them do, or if this
-/// is unknown.
+/// Returns the first limit of a budget that does not allow even one run; `None` if every limit allows one,
+/// or if the cost of the runs is unknown.
 pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
     let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
     let costs: Vec<Cost> =

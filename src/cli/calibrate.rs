@@ -1,5 +1,5 @@
-//! `sweepline calibrate [PLAN]` measures how large the generator's own error is on this machine, and
-//! up to which load it stays small.
+//! `sweepline calibrate [PLAN]` measures how large the load generator's own error is on this machine, and
+//! up to which load this error stays small.
 
 use std::path::{Path, PathBuf};
 
@@ -26,9 +26,9 @@ use crate::units::{Decimal, Nanos};
 
 /// Help heading for the flags that set a load without a plan.
 const WITHOUT_PLAN: &str = "The load, without a plan";
-/// The highest rate that is accepted, as in plans.
+/// The highest accepted rate, in requests per second; the same as in plans.
 const MOST_QPS: u32 = 1_000_000;
-/// The load without a plan and without flags, in requests in flight.
+/// The default load without a plan: the number of requests in flight.
 const BATCH_SIZE: u32 = 64;
 
 /// The arguments of `calibrate`.
@@ -47,7 +47,8 @@ pub struct CalibrateArgs {
     /// Time between tokens at the mock [default: the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Shortest window of a load; a window is up to three times as long if that yields a 99th percentile
+    /// Minimum length of each load's window; a window is up to three times as long if that yields enough
+    /// requests for a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
     /// Start no measurement that would end after this time; the heaviest load is always measured
@@ -78,7 +79,7 @@ pub(super) struct Document<'a> {
     not_known: &'a [String],
 }
 
-/// A load that is given without a plan.
+/// The flags that set a load without a plan.
 #[derive(Debug, Args)]
 struct LoadArgs {
     /// Requests in flight; may be given several times [default: 64, without --qps]
@@ -204,7 +205,7 @@ fn keep(
 }
 
 impl LoadArgs {
-    /// Returns the requested rates and concurrency, batch sizes first.
+    /// Returns the requested loads, batch sizes first.
     fn loads(&self, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
         let batches: &[u32] =
             if self.batch_size.is_empty() && self.qps.is_empty() { &[BATCH_SIZE] } else { &self.batch_size };

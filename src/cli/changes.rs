@@ -18,7 +18,7 @@ pub(crate) struct Changes {
     /// Let the plan use fragments outside its folder
     #[arg(long)]
     allow_outside: bool,
-    /// The number of processes that send the load together, for commands that send load.
+    /// The number of processes that send the load together; `None` if the command does not set it.
     #[arg(skip)]
     workers: Option<u32>,
 }
@@ -80,8 +80,8 @@ impl Changes {
         }
     }
 
-    /// Returns the changes as flags of a command line, each with a leading blank; `quoted` selects
-    /// quoting for the shell.
+    /// Returns the changes as flags of a command line, each with a leading blank. `quoted` quotes a value
+    /// for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
         set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()

@@ -1,5 +1,5 @@
 //! `sweepline check PLAN…` reports errors in plans, and methodology problems that make results misleading.
-//! Expands cells only to check them against budgets.
+//! Expands the cells of a plan only to check them against its budgets.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,8 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
-/// Returns the valid plans, their lints. The number of lints comes last.
+/// Returns the text about the valid plans: for each plan, the notes on its data sets and its lints; at the
+/// end, the number of lints.
 fn text(linted: &[Linted], colour: bool) -> String {
     let mut text = String::new();
     for (path, lints, notes) in linted {

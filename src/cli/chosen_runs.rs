@@ -24,8 +24,8 @@ use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
 use crate::sweep::endings::{CellStanding, Evidence, stand, tests};
 use crate::sweep::found::Findings;
 
-/// Decides from a results folder. Committed runs are read once and cached; a run without a result is looked
-/// up each time.
+/// Decides, from a results folder, which runs are requested. Committed runs are read once and cached; a run
+/// without a result is looked up each time.
 pub(super) struct Chooser<'a> {
     store: &'a Store,
     plan: &'a Plan,
@@ -53,7 +53,7 @@ impl<'a> Chooser<'a> {
         *self.given_up.borrow_mut() = GivenUpRuns::of(self.store, Some(self.plan), &LeftOut::default());
     }
 
-    /// Returns the state of a pool.
+    /// Returns the state of a pool: the runs that it has requested, and the run that it requests next.
     pub(super) fn choose(&self, pool: &Pool) -> Chosen {
         self.look_again();
         choose(pool, self)
@@ -70,7 +70,7 @@ impl<'a> Chooser<'a> {
         stand(series, tests(all, series), &Without { chooser: self, is_open })
     }
 
-    /// Applies a function to the finished runs of one load together.
+    /// Combines the finished runs of one load in a rung, and applies a function to it.
     pub(super) fn with_rung<T>(&self, runs: &[&PlannedRun], make: impl FnOnce(&Rung) -> T) -> T {
         let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
         let abandoned: Vec<_> =
@@ -119,7 +119,7 @@ impl Findings for Chooser<'_> {
                 let ends = figure.ends.map(|ends| [ends.low, ends.high]);
                 return Says::Measured { value: figure.value, ends, runs: count };
             }
-            // The percentile lies among failed requests.
+            // The percentile falls among failed requests, so only a lower bound is known.
             if let Some(bound) = rung.at_least(&ordinate) {
                 return Says::Measured { value: bound, ends: Some([bound, f64::INFINITY]), runs: count };
             }
@@ -214,15 +214,16 @@ impl Judge for Chooser<'_> {
     }
 }
 
-/// Returns the value for which the settings of a run's server are optimized, and its standard
-/// deviation; `None` if it is unknown.
+/// Returns the value for which the settings of a run's server are optimized, and the standard deviation of
+/// that value; `None` if the value is unknown.
 fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     let metrics = &answered.plan_metrics;
     match aim {
         Aim::Goodput => {
             let goodput = metrics.goodput.as_ref()?;
             let (missing, rate) = (goodput.missing, goodput.missing.n as f64 / answered.metrics.flow.seconds?);
-            // An observed share of 0 or 1 does not mean certainty.
+            // One request is added on either side, so that an observed share of 0 or 1 does not yield a
+            // deviation of 0.
             let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
             let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
             // In an open loop, the arrivals are the same for all settings; in a closed loop, the
@@ -261,7 +262,8 @@ fn unevenness(answered: &Answered) -> f64 {
     if whole > 0.0 { (variance / parts.len() as f64).sqrt() / whole } else { 0.0 }
 }
 
-/// Returns the highest percentile of an objective for which a run has too few requests.
+/// Returns the highest percentile of an objective for which a run has too few requests; `None` if the run
+/// has enough requests for each.
 fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
@@ -275,7 +277,8 @@ fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     limits.filter_map(of).max_by_key(|short| short.percentile)
 }
 
-/// Returns the largest ratio of an observed percentile to its limit, over the limits of an objective.
+/// Returns the largest ratio of an observed percentile to its limit, over the limits of an objective;
+/// `None` if no percentile is known.
 fn pressure(answered: &Answered, objective: Objective) -> Option<f64> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };

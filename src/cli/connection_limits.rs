@@ -1,5 +1,5 @@
-//! Whether this machine has room for the connections of the runs to do. If it does not, the sweep is
-//! rejected beforehand, with the remedy, so that the shortage does not show as failed requests an hour
+//! Checks whether this machine can open all connections that the runs need. If it cannot, the sweep is
+//! rejected before it starts, with the remedy; otherwise the shortage would show as failed requests an hour
 //! later.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ use super::workspace::Workspace;
 /// Number of file descriptors that the program itself uses for the results folder, the wake-ups of its
 /// threads, the terminal and the pipes of servers.
 const OWN_FILES: u64 = 64;
-/// The widest range of local ports that a system can be configured to use: 1024 to 65535.
+/// Number of ports in the widest range of local ports that a system can be configured to use, 1024 to
+/// 65535.
 const WIDEST: u64 = 64_512;
 
 /// The connections that one run needs.
@@ -29,8 +30,8 @@ struct Need {
     demand: Demand,
 }
 
-/// Returns the limits that prevent executing `runs` of the workspace with at most `jobs` of them at once;
-/// empty if no limit does.
+/// Returns a message for each system limit that prevents executing `runs` with at most `jobs` of them at
+/// once; empty if no limit does.
 pub(crate) fn obstacles<'a>(
     workspace: &Workspace,
     runs: impl Iterator<Item = &'a PlannedRun>,
@@ -58,8 +59,8 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     }
 }
 
-/// Returns the run with the most connections on each resource, and of these runs the `jobs` largest. This
-/// is the worst case of how many connections are open at once.
+/// Finds the largest run, by `size`, on each resource, and returns the `jobs` largest of these runs. They
+/// are the worst case of what is open at the same time.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -134,7 +135,7 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     })
 }
 
-/// Returns the command that makes more ports available.
+/// Returns the remedy for a lack of ports: a command that makes more ports available, or a lower load.
 fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
     match needed <= WIDEST && ports < WIDEST {
         true => format!(

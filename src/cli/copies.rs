@@ -1,4 +1,4 @@
-//! Distinguishes a copy of shared results from a results folder.
+//! Distinguishes a local copy of shared results from an ordinary results folder.
 
 use std::fs;
 use std::path::Path;

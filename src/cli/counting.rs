@@ -1,4 +1,5 @@
-//! `--explain`: prints the counting rules below an answer. `sweepline explain counting` prints the same text.
+//! `--explain`: prints the rules by which numbers are computed below an answer. `sweepline explain
+//! counting` prints the same rules.
 
 use clap::Args;
 
@@ -6,10 +7,10 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::explain::COUNTING;
 
-/// Whether the counting rules are printed below an answer.
+/// Whether the rules by which numbers are computed are printed below an answer.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
-    /// Also print how requests, errors, small samples, intervals, loads and costs are counted
+    /// Also print the rules for requests, errors, small samples, intervals, loads and costs
     #[arg(long)]
     explain: bool,
 }

@@ -1,5 +1,5 @@
-//! Checks, before a sweep, whether servers are still the ones on which the results were measured. Uses
-//! only GET requests, and only if results recorded the version on which they were measured.
+//! Checks, before a sweep, whether servers are still the ones on which the results were measured. Sends
+//! only GET requests, and only to servers whose version was recorded with results.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,12 +24,12 @@ pub(super) struct Looks {
     /// Self-descriptions of servers that sweepline does not launch, by endpoint; `None` for servers that
     /// did not respond.
     asked: IndexMap<String, Option<SelfDescription>>,
-    /// Servers that the sweep launched, which cannot be queried beforehand.
+    /// Self-descriptions of servers that the sweep launched, which cannot be queried beforehand.
     launched: Vec<LaunchedSaid>,
 }
 
-/// Returns a committed run whose result would stay, with the self-description that its server had
-/// at the time.
+/// Returns the committed runs whose results would be kept, each with its index and the self-description
+/// that its server had at the time. Runs without a recorded server version are skipped.
 fn settled<'w>(
     workspace: &'w Workspace,
     decisions: &'w [Option<Decision>],
@@ -43,7 +43,7 @@ fn settled<'w>(
 }
 
 impl Looks {
-    /// Queries the servers in parallel for the settled runs for which `wanted` returns true; queries none
+    /// Queries, in parallel, the servers of the settled runs whose endpoints `wanted` accepts; queries none
     /// if the plan sets `environment: ignore`. `folder` is the plan's folder.
     pub(super) fn take(
         workspace: &Workspace,
@@ -81,9 +81,9 @@ impl Looks {
         !self.asked.is_empty()
     }
 
-    /// Adds the self-descriptions of launched servers, if results from different servers are to be
-    /// measured again. If the plan pins its servers, the sweep itself has already refused a different
-    /// one.
+    /// Adds the self-descriptions of launched servers, if the plan requires that results from a different
+    /// server are measured again. If the plan pins its servers, the sweep itself has already refused a
+    /// different one.
     pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
         let counts = workspace.plan().environment == EnvironmentPolicy::Match;
         Looks { launched: if counts { launched } else { Vec::new() }, ..self }
@@ -108,8 +108,8 @@ impl Looks {
             }
         }
         differs.retain(|(_, _, changed)| !changed.is_empty());
-        // Settings whose servers were not started this time. If the server was started with another
-        // setting, their results belong to the same outdated server.
+        // The remaining runs have settings with which no server was started this time. If the same server
+        // was started with another setting and has changed, the results of these runs are outdated too.
         let spread = unasked.into_iter().filter_map(|(at, run, was)| {
             let is_of_the_same = |(_, other, changed): &&(usize, &PlannedRun, Vec<Changed>)| {
                 other.spec.endpoint.name == run.spec.endpoint.name && was.is_what_was(changed)
@@ -166,7 +166,7 @@ impl Looks {
         Ok(told)
     }
 
-    /// Returns the report on servers for the case that there is nothing to do.
+    /// Returns a line for each queried server, for the case that no run has to be executed.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
             None => format!("{endpoint}: its server did not respond, so its version was not compared"),
@@ -189,8 +189,8 @@ impl Looks {
     }
 }
 
-/// Returns the query to an endpoint's server; `None` if it needs a missing secret, or a secret that can be
-/// read only once.
+/// Returns the query to an endpoint's server; `None` if the query needs a missing secret, or a secret that
+/// can be read only once.
 fn to_ask(
     workspace: &Workspace,
     (endpoint, url): (&Endpoint, &str),
@@ -200,7 +200,7 @@ fn to_ask(
     let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
     let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
     let all = secrets.iter().chain(&endpoint.api_key);
-    // A pipe provides its secret only once, and the sweep needs it.
+    // A pipe provides its secret only once, and the sweep itself needs that secret.
     let is_lasting = |secret: &SecretRef| match secret {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),

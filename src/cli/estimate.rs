@@ -37,10 +37,10 @@ pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the du
 /// The cost of a group of runs that will be executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Cost {
-    /// Number of runs that will be executed; a run that sweeps share is counted in the first of
-    /// them.
+    /// Number of runs that will be executed; a run that several sweeps share is counted in the first of
+    /// these sweeps.
     pub runs: usize,
-    /// Total number of requests of the runs for which it is known.
+    /// Total number of requests, over the runs for which this number is known.
     pub requests: u64,
     /// Number of runs whose number of requests is unknown until they are measured; these are closed loops
     /// without an earlier result.
@@ -49,8 +49,7 @@ pub(crate) struct Cost {
     pub estimated_from: BTreeSet<String>,
     /// Number of prompt tokens in these requests, according to the scenarios.
     pub prompt_tokens: u64,
-    /// Number of output tokens that these requests ask for, according to the scenarios; this is an
-    /// upper limit.
+    /// Maximum number of output tokens that these requests allow, according to the scenarios.
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
@@ -69,7 +68,7 @@ pub(crate) struct Cost {
     pub without_price: BTreeSet<String>,
 }
 
-/// Estimates based on the earlier results in a folder.
+/// Estimates the cost of runs, based on the plan and on the earlier results in a folder.
 pub(crate) struct Estimator<'a> {
     plan: &'a Plan,
     expansion: &'a Expansion,
@@ -77,13 +76,13 @@ pub(crate) struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    /// Creates the estimates for a plan's runs and the results in a folder.
+    /// Creates an estimator for a plan's runs, based on the results in a folder.
     pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
         Estimator { plan, expansion, disk }
     }
 
-    /// Returns the cost of `runs` with at most `jobs` of them at once. Each id is counted once, and not at
-    /// all if it is in `seen`. The ids are added to `seen`.
+    /// Returns the cost of `runs` with at most `jobs` of them at once. Each run is counted once, and not at
+    /// all if its id is in `seen`. The ids of the counted runs are added to `seen`.
     pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
@@ -135,7 +134,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Returns the number of requests that a run will send up to the end of its window, and the result from
-    /// which the number was estimated.
+    /// which the number was estimated, if any; `None` if the number is unknown.
     pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         if spec.start {
             return Some((1, None));
@@ -155,7 +154,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// How long each resource is busy.
+/// How long each resource is busy, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Spans<'a> {
     on_resource: HashMap<&'a str, u64>,

@@ -9,8 +9,8 @@ use crate::explain::{self, Answer};
 /// The arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code like E012, a word that describes it, or `counting` for how numbers are counted; by default
-    /// all codes are listed
+    /// A code like E012, a word that describes it, or `counting` for the rules by which numbers are
+    /// computed; by default all codes are listed
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }

@@ -61,7 +61,7 @@ pub enum Failure {
     Usage(String),
     /// An error of the results folder.
     Store(StoreError),
-    /// A failure of results on object storage.
+    /// An error of results on object storage.
     Objects(ObjectError),
     /// Any other error.
     Unexpected(anyhow::Error),
@@ -124,8 +124,9 @@ impl Failure {
     }
 }
 
-/// Returns the remedy for the run of a damaged file. A sweep checks only `run.json` and file sizes, so
-/// other damage requires `--force`, restricted to that run.
+/// Returns the remedy for a damaged file, which is to measure its run again; empty if the file belongs to
+/// no run. A sweep checks only `run.json` and file sizes, so other damage requires `--force`, restricted to
+/// that run.
 fn mended_by(file: &Path) -> String {
     let run = file.ancestors().take(2).find_map(|dir| {
         let runs = dir.parent()?;
@@ -133,7 +134,7 @@ fn mended_by(file: &Path) -> String {
     });
     let Some((id, runs)) = run else { return String::new() };
     let results = runs.parent().unwrap_or(Path::new(""));
-    // A copy can be fetched again from the shared results.
+    // A run in a local copy can be fetched again from the shared results.
     if copy_of(results).is_some() {
         return format!(": remove {}, and it is fetched again", runs.join(id).display());
     }

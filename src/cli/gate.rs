@@ -28,13 +28,12 @@ use crate::sweep::event::planned_cell;
 pub(crate) struct Gate {
     /// Failures, one line for each.
     pub missed: Vec<String>,
-    /// Limits of the SLO that are undecided because of too few requests, and what would decide
-    /// them, one line for each.
+    /// Questions about the SLO that are undecided, and what would decide them, one line for each.
     pub undecided: Vec<String>,
     /// Repeats that do not count, one line for each cell.
     pub excluded: Vec<String>,
     /// Why the plan's comparison has no result: nothing could be tested, or results are not shown to be
-    /// within a margin.
+    /// within a margin; `None` if there is a result, or no comparison.
     pub(crate) untested: Option<String>,
     /// The plan's comparison; `None` if it declares none.
     pub(crate) comparison: Option<Comparison>,
@@ -62,9 +61,10 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
 
 /// Tests the cells of the committed runs among `runs` against the plan's SLO, each cell with all of its
 /// repeats, and the plan's arms against their baselines. Loads that a search or ladder chose are not
-/// tested, because these go up to a load that misses. Invalid runs do not count, unless they are invalid
-/// because the server failed so many requests. A run that was given up because the server does not sustain
-/// its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells are also included.
+/// tested, because searches and ladders go up to a load that misses. Invalid runs do not count, unless they
+/// are invalid because the server failed so many requests. A run that was given up because the server does
+/// not sustain its load counts as a miss. The gates of the sweeps of `runs` and of waiting cells are also
+/// included.
 pub(super) fn check(
     workspace: &Workspace,
     store: &Store,
@@ -94,7 +94,8 @@ pub(super) fn check(
     gate
 }
 
-/// One failed comparison: `load: llama · chat · 5 qps: sglang against vllm: ttft_p50 slower by 3.1 %`.
+/// Returns a failed comparison as text: `load: llama · chat · 5 qps: sglang against vllm: ttft_p50 slower
+/// by 3.1 %`.
 fn worse(Missed { sweep, cell, arm, baseline, what }: &Missed) -> String {
     let [sweep, cell, arm, baseline] = [sweep, cell, arm, baseline].map(|name| plain(name));
     format!("{sweep}: {cell}: {arm} against {baseline}: {what}")
@@ -109,8 +110,8 @@ struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Returns the cells of all `runs` without duplicates; a cell that sweeps share belongs to the
-    /// first of them.
+    /// Returns the cells of all `runs` without duplicates; a run that several sweeps share belongs to the
+    /// first of these sweeps.
     fn all(workspace: &Workspace, store: &Store, runs: &[&'a PlannedRun], left_out: &LeftOut) -> Vec<Cell<'a>> {
         let plan = workspace.plan();
         let known = GivenUpRuns::of(store, Some(plan), left_out);
@@ -142,7 +143,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Tests one cell against the SLO, as in curves and capacity, over its repeats.
+/// Tests one cell against the SLO over all of its repeats, as `curves` and `capacity` do.
 fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     let (rung, name) = (cell.rung(), &cell.name);
     let misses = |given_up: &GivenUp| format!("{name}: {given_up}: the server does not sustain the load");
@@ -196,7 +197,7 @@ fn why_nothing_counts(rung: &Rung) -> Option<String> {
     Some(if reasons.is_empty() { "no run has a result".to_owned() } else { reasons.join("; ") })
 }
 
-/// Tests the price of a cell's tokens against the SLO.
+/// Tests the cost of a cell's output tokens against the SLO, if the SLO limits the cost.
 fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
     let Some(limit) = plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64()) else {
         return;
@@ -244,8 +245,8 @@ impl Gate {
         format!("{head}{}{parts}", listed(&missed))
     }
 
-    /// Returns a line for each value of a plan's gate with this answer: `gate of \`release\`: limit: …: 24
-    /// qps, at least 20: yes`.
+    /// Returns a line for each value that has this answer in a gate of the plan's sweeps: `gate of
+    /// \`release\`: limit: …: 24 qps, at least 20: yes`.
     fn gates_that_say(&self, answer: GateAnswer) -> Vec<String> {
         let of = |gate: &GateState| {
             let values = gate.values.iter().filter(|value| value.answer == answer);

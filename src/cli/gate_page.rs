@@ -12,10 +12,10 @@ use crate::expand::{GateState, GateValue, Pending, Waits};
 use crate::report::comparison;
 use crate::report::format::escaped;
 
-/// The beginning of such a file.
+/// The first line of every file that `--markdown` writes.
 const HEAD: &str = "<!-- written by sweepline run --markdown -->";
 
-/// Fails if any other file would be overwritten.
+/// Fails if a file that `--markdown` did not write would be overwritten.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let is_free = std::fs::metadata(path).map_or(true, |found| !found.is_file() || found.len() == 0);
     if is_free || begins_with(path, |text| text.starts_with(HEAD)) {
@@ -80,7 +80,7 @@ fn gates(gates: &[GateState]) -> String {
     out
 }
 
-/// Returns the overall verdict, in the order of exit codes.
+/// Returns the overall verdict. Its conditions are tested in the order of the exit codes.
 fn verdict(gate: &Gate, waiting: &[Pending]) -> &'static str {
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     if !gate.missed.is_empty() || is_so(Waits::Stopped) {

@@ -22,8 +22,8 @@ pub(crate) struct GivenUpRuns {
 }
 
 impl GivenUpRuns {
-    /// Returns the given-up runs of a results folder, under a plan; attempts that cannot be read
-    /// are reported.
+    /// Returns the given-up runs of a results folder, with the numbers of retries that a plan allows;
+    /// attempts that cannot be read are reported.
     pub(super) fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
         let runs = left_out.take(store.given_up()).unwrap_or_default();
         let endpoints = plan.into_iter().flat_map(|plan| &plan.endpoints);
@@ -48,7 +48,7 @@ impl GivenUpRuns {
     }
 }
 
-/// Returns the labels of a run that was given up, under the plan's names.
+/// Returns the labels of a run that was given up, with its current names in the plan.
 pub(super) fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
     as_planned(found.labels(), run)
 }

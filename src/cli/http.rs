@@ -17,22 +17,22 @@ use tokio::sync::{Semaphore, watch};
 /// Maximum number of concurrent connections, enough for a few clients that stay connected.
 const MOST_CONNECTIONS: usize = 64;
 
-/// Time limit for receiving a request.
+/// Time limit for receiving the headers of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pause after a failed accept: if file descriptors have run out, an immediate retry would only burn CPU.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Responds to a request.
+/// A function that returns the response to a request.
 pub(super) type Answer = dyn Fn(&Request<Incoming>) -> Response<Full<Bytes>> + Send + Sync;
 
-/// Serves until `stop` becomes true.
+/// Serves until `stop` becomes true or its sender is dropped.
 pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            // An error means that the value can no longer be set.
+            // An error means that the sender was dropped.
             _ = stop.wait_for(|stop| *stop) => return,
         };
         let Ok((stream, _)) = accepted else {

@@ -17,8 +17,8 @@ pub struct ImportArgs {
     /// A configuration file of another tool, or a shell script or list of command lines; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     file: Option<PathBuf>,
-    /// A benchmark command of another tool; with a parameter file of `vllm bench sweep`, the command that
-    /// its parameters belong to
+    /// A benchmark command of another tool; if FILE is a parameter file of `vllm bench sweep`, the command
+    /// that its parameters apply to
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the plan to this file instead of stdout
@@ -27,7 +27,7 @@ pub struct ImportArgs {
     /// Overwrite the --output file
     #[arg(long, requires = "output")]
     force: bool,
-    /// Format of FILE; auto: detected from its contents
+    /// Format of FILE; `auto` detects it from the contents
     #[arg(long, value_parser = PossibleValuesParser::new(import::formats()), default_value = "auto")]
     format: String,
     /// Fail, and write no plan, if a setting has no counterpart
@@ -39,12 +39,12 @@ pub struct ImportArgs {
     /// The model, overriding the one in FILE
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// The server's base address, overriding the one in FILE; without a path it gets /v1
+    /// The server's base address, overriding the one in FILE; /v1 is appended if the address has no path
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Entry of FILE to import, if it has several: of an InferenceX master file (`*` matches any part of
-    /// a name), or a model of an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several
-    /// times
+    /// Entry to import, if FILE has several: the name of an entry in an InferenceX master file (`*` matches
+    /// any part of a name), or a model in an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given
+    /// several times
     #[arg(long, value_name = "NAME")]
     entry: Vec<String>,
 }
@@ -104,7 +104,8 @@ fn summary(Counts { mapped, missing }: Counts, lines: usize) -> String {
     match missing {
         0 => format!("import: {mapped} {settings} mapped, all of them"),
         missing if missing == lines => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
-        // Several fields with the same reason share a line, and one option may lose several parts.
+        // The numbers may differ, because several fields with the same reason share a line, and one option
+        // may lose several parts.
         missing => {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
             format!("import: {mapped} {settings} mapped, {missing} not ({lines} below)")
@@ -145,7 +146,8 @@ fn text(path: &Path) -> Result<String, String> {
     })
 }
 
-/// Returns the path of a file that another file names: relative to that file's folder, or to the current one.
+/// Returns the text of a file that another file names. The path is relative to the folder of that other
+/// file or, if nothing exists there, to the current folder.
 fn beside(file: Option<&Path>, path: &str) -> Result<String, String> {
     let folder = file.and_then(Path::parent).map(|folder| folder.join(path));
     let path = folder.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path));

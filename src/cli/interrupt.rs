@@ -6,10 +6,10 @@ use tokio::sync::watch;
 use crate::cli::failure::{Exit, Failure};
 use crate::report::progress;
 
-/// Becomes true at the first SIGINT, SIGTERM or SIGHUP. The sweep then stops and prints its final notes.
-/// The second SIGINT or SIGTERM ends the program at once. A closing terminal sends more than one SIGHUP,
-/// so a second SIGHUP has no such effect; SIGHUP is ignored if the program was started to outlive its
-/// terminal (`nohup`).
+/// Returns a receiver whose value becomes true at the first SIGINT, SIGTERM or SIGHUP. The sweep then stops
+/// and prints its final notes. The second SIGINT or SIGTERM ends the program at once. A closing terminal
+/// sends more than one SIGHUP, so a second SIGHUP has no such effect; SIGHUP is ignored if the program was
+/// started to outlive its terminal (`nohup`).
 pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -34,7 +34,7 @@ impl LeftOut {
         self.any.get()
     }
 
-    /// Fails if the exclusions leave no result.
+    /// For a command that has no result to show: fails if results were excluded.
     pub(crate) fn nothing_left(&self) -> Result<(), Failure> {
         if self.any() { Err(Failure::Said(Exit::Store)) } else { Ok(()) }
     }

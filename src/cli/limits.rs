@@ -25,12 +25,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Reads the limits , assuming that the process has raised its soft limits.
+    /// Reads the limits, assuming that the process has raised its soft limits.
     pub(super) fn read() -> Limits {
         let reuse: u64 = number("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or(0);
         let stamps = number("/proc/sys/net/ipv4/tcp_timestamps").unwrap_or(0) > 0;
-        // 1 means for all connections, 2 means only within this machine. This requires TCP
-        // timestamps.
+        // If tcp_tw_reuse is 1, all connections may reuse ports; if it is 2, only connections within this
+        // machine. Reuse requires TCP timestamps.
         let held = |reused: bool| if reused && stamps { REUSE_SECS } else { TIME_WAIT_SECS };
         Limits {
             files: highest(),

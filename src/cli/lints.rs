@@ -13,7 +13,8 @@ use crate::server::client_environment;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 use crate::units::text::{counted, quoted};
 
-/// Returns every lint of a plan. The results folder may contain an earlier calibration of this host.
+/// Returns every lint of a plan. The results folder may contain an earlier calibration of this host, which
+/// is taken into account.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     // A folder of calibrations that cannot be read has no influence on the lints.
     let store = folder.store().ok();

@@ -156,7 +156,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
             output::json(&Document { runs, attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
-            // For programs, there is one line for each run.
+            // Without a screen, the output is for programs, and each run is on one line.
             let fits = has_screen();
             let rows = store.survey(&|run| Some(row(&run)))?;
             output::print_fitted(&text(&args, &rows, (&attempts, &deleted, &tried), fits))?;
@@ -248,7 +248,7 @@ fn text(
     lines.join("\n")
 }
 
-/// Returns the cells of a run.
+/// Returns the table cells of a run.
 fn row(run: &Listed) -> [String; 9] {
     let (id, state) = (run.id.clone(), said(&run.state));
     match &run.record {
@@ -259,7 +259,7 @@ fn row(run: &Listed) -> [String; 9] {
         }
         Some(record) => {
             let spec = &record.spec;
-            // A start has no load.
+            // A run that measures a server start has no load.
             let (what, load, connections) = match spec.start {
                 true => ("start", String::new(), ""),
                 false => (&*spec.labels.scenario, load_name(&spec.load), spec.connections.name()),

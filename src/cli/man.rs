@@ -83,7 +83,7 @@ fn page(name: &str, command: Command) -> std::io::Result<Page> {
     Ok(Page { name: name.to_owned(), text: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// Returns the section on exit codes, which every command shares.
+/// Returns the section on exit codes, which is the same on every page.
 fn exit_codes() -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);

@@ -1,4 +1,4 @@
-//! Results without the texts that the plan requests to be recorded.
+//! Finds results without texts, although the plan requests that texts are recorded.
 
 use crate::sweep::resume::{Action, Decision};
 

@@ -1,5 +1,5 @@
-//! Results under one label that were measured on several servers. This is reported wherever their figures
-//! are shown together.
+//! Finds results of one endpoint and model that were measured on different servers. These are reported
+//! wherever their figures are shown together.
 
 use std::collections::HashSet;
 
@@ -58,7 +58,7 @@ impl Servers {
     }
 }
 
-/// Returns the notes on these results.
+/// Returns the notes on the servers of these results, see [`Servers::notes`].
 pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec<String> {
     let mut servers = Servers::default();
     records.into_iter().for_each(|record| servers.add(record));

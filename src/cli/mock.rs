@@ -14,7 +14,8 @@ use crate::cli::failure::Exit;
 use crate::mock::{Config, Ended, LISTENING, Server, WIRE};
 use crate::units::Decimal;
 
-/// Connections that may wait to be accepted; the kernel lowers the number to the host's limit.
+/// Maximum number of connections that may wait to be accepted; the kernel lowers the number to the host's
+/// limit.
 const BACKLOG: u32 = 65_535;
 
 /// The flags of `sweepline mock`.
@@ -35,7 +36,8 @@ pub struct MockArgs {
     /// Require the bearer key in this environment variable
     #[arg(help_heading = LISTENING, long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
-    /// Exit when standard input ends, so that the server ends with its parent, even if that was killed
+    /// Exit when standard input ends, so that the server ends with its parent process, even if the parent
+    /// was killed
     #[arg(help_heading = WIRE, long)]
     parent_pipe: bool,
 }
@@ -87,7 +89,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<Exit> {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
-                // The thread drops its end when standard input has ended.
+                // The thread drops its end of the channel when standard input has ended.
                 _ = async { orphaned?.await.ok() }, if parent_pipe => {}
             }
         };
@@ -104,8 +106,8 @@ fn listen(address: SocketAddr, reuse_port: bool) -> std::io::Result<TcpListener>
     socket.listen(BACKLOG)
 }
 
-/// Becomes ready when standard input has ended. A death signal is not used: Linux sends it when the
-/// thread that started this process ends.
+/// Returns a receiver that becomes ready when standard input has ended. A parent-death signal is not used,
+/// because Linux sends it as soon as the thread that started this process ends.
 fn watch_parent() -> anyhow::Result<oneshot::Receiver<()>> {
     let (ended, receiver) = oneshot::channel();
     std::thread::Builder::new().name("mock-parent".into()).spawn(move || {

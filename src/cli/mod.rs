@@ -4,7 +4,7 @@
 //!
 //! Only this file depends on all commands. Shared code is in separate files next to them, which do not
 //! depend on any command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A
-//! command may use the document or reader of another command if both show the same thing (`readings`,
+//! command may use the document or reader of another command if both show the same thing (`results`,
 //! `export/source`), but never the other command itself.
 
 mod answers;
@@ -97,8 +97,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Parses the command line. If it does not specify results, the ones specified in its plan are
-/// used.
+/// Parses the command line. If it does not specify results, the results that the plan specifies are used.
 pub fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let command = Cli::command();
     let matches = command.clone().try_get_matches_from(&typed)?;
@@ -138,7 +137,7 @@ pub enum Command {
     Import(import::ImportArgs),
     /// Check plans: show where each error is, then run the methodology lint
     Check(check::CheckArgs),
-    /// Explain a code of `check`, with examples, or how numbers are counted
+    /// Explain a code of `check` with examples, or the rules by which numbers are computed
     Explain(explain::ExplainArgs),
     /// Print the whole plan with all defaults, the origins of values and the ids of its runs
     Freeze(freeze::FreezeArgs),
@@ -192,7 +191,7 @@ pub enum Command {
     Man(man::ManArgs),
     /// Run an OpenAI-compatible mock server with a timing model and faults
     Mock(Box<mock::MockArgs>),
-    /// Sends a share of the load of a run; reads its order from a pipe
+    /// Sends a share of the load of a run; reads its instructions from a pipe
     #[command(hide = true)]
     Worker,
     /// Starts a server for a sweep and ends it with the sweep; reads the command from a pipe

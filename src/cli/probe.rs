@@ -53,7 +53,7 @@ pub(crate) struct ProbedEndpoint {
     pub server: Option<String>,
     /// The models that the server lists.
     pub models: Vec<String>,
-    /// The server's self-description; null if it is not ready, or was not queried.
+    /// The server's self-description; null if the server is not ready, or was not queried.
     pub fingerprint: Option<Fingerprint>,
     /// A suggested engine for the plan, if the server appears to use a different one; null
     /// otherwise.
@@ -68,7 +68,7 @@ pub(crate) struct ProbedEndpoint {
     /// The same data as `fingerprint`, for any model.
     #[serde(skip)]
     pub(crate) said: SelfDescription,
-    /// Whether the endpoint will not become ready by waiting.
+    /// Whether waiting does not help: the endpoint will not become ready without a change.
     #[serde(skip)]
     is_final: bool,
 }

@@ -17,9 +17,9 @@ pub(crate) struct Overwrite {
 }
 
 impl Overwrite {
-    /// Fails if the file at `path` must not be overwritten. It may be overwritten if it is empty, if it
-    /// `is_ours`, or if the user permits it. `ours` describes the command's output, such as "an export". A
-    /// special file, like a pipe, has no contents to lose.
+    /// Fails if the file at `path` must not be overwritten. It may be overwritten if it is empty, if
+    /// `is_ours` returns true for it, or if the user permits it. `ours` describes the command's output,
+    /// such as "an export". A special file, like a pipe, has no contents to lose.
     pub(super) fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
         let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
         if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {
@@ -30,7 +30,7 @@ impl Overwrite {
     }
 }
 
-/// Whether a text file, of which only the first bytes are read, begins with this text.
+/// Whether `is_so` returns true for the first 256 bytes of a file.
 pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
@@ -46,7 +46,8 @@ pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     begins_with(path, has_key)
 }
 
-/// Returns why a file, or stdout, could not be written. An invalid path is a usage error.
+/// Returns the failure for a file or for stdout that could not be written. An invalid path is a usage
+/// error.
 pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
     let text = format!("cannot write {what}: {error}");

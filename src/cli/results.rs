@@ -1,5 +1,5 @@
-//! The committed runs of a plan, each of which is read once. They are the input of all answers
-//! about several runs.
+//! The committed runs of a plan, each of which is read once. They are the input of all commands that answer
+//! questions about several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ pub(crate) struct RunResult {
 
 /// One run of the plan that was given up.
 pub(crate) struct Abandoned {
-    /// The number of runs with results that precede it in the plan.
+    /// The number of runs with results that precede this run in the plan.
     at: usize,
     sweep: String,
     labels: RunLabels,
@@ -80,7 +80,7 @@ pub(crate) struct Without {
     pub(super) labels: RunLabels,
     /// `not measured`, `given up` or `unreadable`.
     pub(super) state: &'static str,
-    /// Why.
+    /// Why the run has no result.
     pub(super) reason: String,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Readings {
     pub missing: usize,
     /// The command that measures the missing runs and retries those that were given up.
     retry: String,
-    /// Runs without a result by endpoint and scenario: name, number of missing runs, total number.
+    /// For each endpoint and scenario: the name, the number of missing runs, and the number of all runs.
     absent: Vec<(String, usize, usize)>,
     /// The decisions of the searches and ladders that requested any of these runs.
     pub trails: Vec<Trail>,
@@ -272,7 +272,7 @@ impl Readings {
         });
     }
 
-    /// Adds a run without a result; `of` is the index of the count for its endpoint and scenario.
+    /// Adds a run without a result; `of` is the index of the run's endpoint and scenario in `absent`.
     fn lack(&mut self, run: &PlannedRun, of: usize, unreadable: Option<String>) {
         self.missing += 1;
         self.absent[of].1 += 1;
@@ -367,7 +367,7 @@ impl Readings {
         mixed_servers::notes(self.runs.iter().map(|reading| &reading.record))
     }
 
-    /// Returns the index of the count for a name.
+    /// Returns the index of a name in `absent`; adds the name if it is missing.
     fn of(&mut self, name: &str) -> usize {
         self.absent.iter().position(|(other, ..)| other == name).unwrap_or_else(|| {
             self.absent.push((name.to_owned(), 0, 0));
@@ -376,13 +376,14 @@ impl Readings {
     }
 
     /// Returns the text about runs without a result (by endpoint and scenario), given-up runs and excluded
-    /// invalid runs.
+    /// invalid runs; `None` if there are no such runs.
     pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
         let parts = self.parts_missing(left_out, " (--include-invalid includes them)");
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 
-    /// Returns the same information as a list; `hint` follows the number of invalid runs.
+    /// Returns the same information as [`Readings::said_of_missing`], as a list; `hint` follows the number
+    /// of invalid runs.
     pub(super) fn parts_missing(&self, left_out: &[String], hint: &str) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();

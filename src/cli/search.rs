@@ -23,8 +23,8 @@ const FEWEST: u64 = 200;
 pub struct SearchArgs {
     #[command(flatten)]
     server: AskedServer,
-    /// The objective, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; several times, or separated by commas,
-    /// for several limits. Metrics: ttft, tpot, itl, e2e
+    /// The objective, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; for several limits, give it several
+    /// times, or separate them by commas. Metrics: ttft, tpot, itl, e2e
     #[arg(long, value_name = "LIMIT", required = true, value_delimiter = ',', value_parser = limit)]
     slo: Vec<Limit>,
     /// Which load to search: requests per second of an open loop, or requests in flight of a closed one
@@ -39,7 +39,7 @@ pub struct SearchArgs {
     /// The resolution of the answer
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     within: Share,
-    /// The shortest window of a run; it is prolonged until it holds enough requests to decide
+    /// The shortest window of a run; the window is prolonged until it contains enough requests to decide
     #[arg(long, value_name = "TIME", default_value = "30s")]
     measure: Nanos,
     /// The window of the run that confirms the answer; 0s disables it
@@ -109,7 +109,7 @@ fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {
         return ten;
     }
-    // A tenth more than expected on average, in whole minutes.
+    // A tenth more than the expected time, in whole minutes.
     let minutes = (1.1 * fewest as f64 / args.from.to_f64() / 60.0).ceil().min(1e6) as u64;
     ten.max(Nanos::from_secs(60 * minutes))
 }

@@ -19,7 +19,7 @@ use crate::store::RunRecord;
 use crate::units::Decimal;
 use crate::units::text::counted;
 
-/// The selection of runs.
+/// The flags that select runs.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
     /// Select only runs that match, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep,
@@ -45,8 +45,8 @@ pub(crate) struct Picked {
 }
 
 impl Picked {
-    /// Splits a list that contains the results of all runs, followed by those of each repeat of the
-    /// waiting cells.
+    /// Splits a list that states whether each run is selected and, after all runs, whether each repeat of
+    /// the waiting cells is selected.
     fn of(holds: &[bool], runs: usize, pending: &[Pending]) -> Picked {
         let (runs, mut rest) = holds.split_at(runs);
         let mut waiting = Vec::with_capacity(pending.len());
@@ -133,13 +133,13 @@ impl Selection {
 /// Maximum number of values of an axis listed when an expression selects nothing.
 const MOST_VALUES: usize = 12;
 
-/// Returns for each run of the plan whether it matches the expression `text`, passed as a separate
-/// command-line argument.
+/// Returns, for each run of the plan, whether it matches the expression `text`, which was not given with a
+/// flag.
 pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
     matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
 }
 
-/// Returns the same information for runs and for cells without runs (yet).
+/// Returns the same information as [`matching_runs`], also for cells without runs (yet).
 pub(super) fn matching_cells(
     text: &str,
     plan: &Plan,
@@ -160,7 +160,7 @@ fn nested(context: Context) -> Value {
     Value::from_pairs(others.into_iter().chain([("server", server)]))
 }
 
-/// The subject of an expression.
+/// The runs to which an expression applies, and the axes that it may name.
 struct Of<'a> {
     axes: HashSet<&'a str>,
     whole: &'static str,
@@ -196,7 +196,7 @@ impl<'a> Of<'a> {
 struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
-    /// The text of the expression in the call.
+    /// The expression with its flag, as it begins an error.
     what: String,
     /// The names in the expression.
     used: Vec<String>,
@@ -228,7 +228,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         Ok(Filter { environment, text, what, used, of })
     }
 
-    /// Returns the runs that the expression matches.
+    /// Returns, for each run, whether the expression matches it.
     fn matching(&self) -> Result<Vec<bool>, Failure> {
         let wrong = |error: minijinja::Error| Failure::Usage(format!("{}: {error}", self.what));
         let expression = self.environment.compile_expression(self.text).map_err(wrong)?;
@@ -241,7 +241,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         (self.of.runs)().map(holds).collect()
     }
 
-    /// Returns the runs that the expression matches; fails if there are none.
+    /// Returns, for each run, whether the expression matches it; fails if it matches none.
     fn matching_some(&self) -> Result<Vec<bool>, Failure> {
         let holds = self.matching()?;
         if holds.contains(&true) { Ok(holds) } else { Err(self.none()) }
@@ -261,10 +261,10 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         let told = there.iter().map(|(name, values)| {
             let mut shown: Vec<&str> = values.iter().take(MOST_VALUES).map(String::as_str).collect();
             shown.extend((values.len() > MOST_VALUES).then_some("…"));
-            format!("; {name} is {}", shown.join(", "))
+            format!("; the values of {name} are {}", shown.join(", "))
         });
         let told: String = told.collect();
-        Failure::Usage(format!("{}: no run of this {} is selected{told}", self.what, self.of.whole))
+        Failure::Usage(format!("{}: no run of this {} matches{told}", self.what, self.of.whole))
     }
 }
 
@@ -430,8 +430,8 @@ mod tests {
                 "`e` is a value, not an axis of this plan: put quotes around it, endpoint == 'e'",
             ),
             (Some("sweep == open"), None, "put quotes around it, sweep == 'open'"),
-            (Some("qps == 999"), None, "no run of this plan is selected; qps is "),
-            (Some("model == 'x' and id"), None, "selected; model is 'm'"),
+            (Some("qps == 999"), None, "no run of this plan matches; the values of qps are "),
+            (Some("model == 'x' and id"), None, "matches; the values of model are 'm'"),
             (None, Some("true"), "--skip \"true\" excludes all of the plan's runs"),
             (Some("qps"), Some("qps"), "--skip \"qps\" excludes all of the runs that --only selects"),
         ] {

@@ -34,7 +34,7 @@ pub(super) fn open(url: &str) -> Result<Store, Failure> {
 }
 
 /// If a command takes a plan and results but no results were given, returns the results that its plan
-/// names. If the plan cannot be read, the command reports it when it reads the plan.
+/// names. If the plan cannot be read, the command reports the error when it reads the plan itself.
 pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     let (name, matches) = matches.subcommand()?;
     let is_named = |id: &str| matches.ids().any(|known| known.as_str() == id);
@@ -47,7 +47,7 @@ pub(super) fn of_plan(matches: &ArgMatches) -> Option<String> {
     }
     let plan = matches.try_get_one::<PathBuf>("plan").ok()??;
     let has_key = |line: &str| line.trim_start_matches(['"', '\'']).starts_with("results");
-    // Most plans do not set it, and need to be read only once.
+    // Most plans do not set `results`; these are parsed only once, by the command itself.
     let text = fs::read_to_string(plan).ok().filter(|text| text.lines().any(has_key))?;
     drop(text);
     load(plan).ok()?.plan.results.clone()
@@ -59,7 +59,7 @@ fn copies() -> Result<PathBuf, Failure> {
     if let Some(dir) = set("SWEEPLINE_CACHE") {
         return Ok(dir);
     }
-    // The specification requires relative paths to be ignored.
+    // The XDG specification requires relative paths to be ignored.
     let cache = set("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("sweepline")).ok_or_else(|| {
         let why =

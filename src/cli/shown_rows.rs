@@ -1,10 +1,10 @@
-//! The contents of a printed table of runs, for the notes below it.
+//! Facts about the runs in a printed table, for the notes below the table.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sweep::calibrate::Loaded;
 
-/// The contents of a table of results.
+/// Facts about the runs in a table of results.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Shown {
     /// The id of the first run.

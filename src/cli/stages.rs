@@ -12,7 +12,7 @@ use crate::report::format::plain;
 use crate::sweep::resume::Decision;
 use crate::units::text::counted;
 
-/// The progress of an invocation.
+/// The progress of an invocation of `run` through its stages.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     /// Runs that a stage was to execute. Whatever their outcome was, they are not executed again in this
@@ -73,7 +73,7 @@ impl Stages {
         tried.map(|(run, _)| run.id).collect::<HashSet<RunId>>().len()
     }
 
-    /// Records the runs that a stage was to execute.
+    /// Records the runs that a stage was to execute, except those that were being measured `elsewhere`.
     pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>], elsewhere: &[RunId]) {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));

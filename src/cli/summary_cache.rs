@@ -23,7 +23,7 @@ use crate::server::own_program;
 use crate::store::{RUN_JSON, Store};
 use crate::units::text::hex;
 
-/// A table as it was printed, with its contents for the notes of `run`.
+/// A table as it was printed, with the facts that the notes of `run` need.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Remembered {
     /// The SHA-256 of the table's inputs.
@@ -32,7 +32,7 @@ pub(crate) struct Remembered {
     analysis: u32,
     /// The text of the table.
     pub text: String,
-    /// The contents of the table.
+    /// Facts about the runs in the table.
     pub shown: Shown,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Creates the file name and the key for the table of `runs`, in this order, with or without color.
-    /// `None` if the program file cannot be read.
+    /// Determines the file and the key for the table of `runs`, in this order, with or without color.
+    /// `None` if an input of the key cannot be read.
     pub(super) fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
         let mut hasher = Sha256::new();
         let mut put = |part: &str| {

@@ -1,4 +1,4 @@
-//! Names of a sweep of a plan, or of some of its cells: `limit`, `limit/vllm · chat`.
+//! Parses the name of a sweep of a plan, or of some cells of a sweep, like `limit` or `limit/vllm · chat`.
 
 use super::workspace::Workspace;
 use crate::cli::failure::Failure;
@@ -40,7 +40,7 @@ impl<'a> SweepCell<'a> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Returns the runs of the selected cells, if the sweep declares them.
+    /// Returns the runs of the selected cells that are among the runs of the plan.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()
@@ -74,8 +74,8 @@ impl<'a> SweepCell<'a> {
     }
 }
 
-/// Returns the display name of a run and its values; a load is returned both as `8` and as `batch
-/// 8`.
+/// Returns the values of a run, followed by the parts of its display name. A load occurs both as `8` and as
+/// `batch 8`.
 fn run_name(run: &PlannedRun) -> String {
     let values = run.cell.iter().map(|(_, value)| value.to_string());
     values.chain(planned_name(run).split(" · ").map(str::to_owned)).collect::<Vec<_>>().join(" · ")

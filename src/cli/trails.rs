@@ -8,7 +8,7 @@ use crate::plan::model::search::Objective;
 use crate::report::{StepGoal, Trail, TrailNext, TrailStep, TrailTrial, note, what_for};
 use crate::sweep::choose::{Became, Chosen, Ended, Judge, SettingRun, Settings};
 
-/// Returns the trail of a pool in this state.
+/// Returns the decisions of a pool that is in the state `chosen`.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     if let (Chooses::Optimize(_), Some(settings)) = (&pool.chooses, &chosen.settings) {
         return of_settings(chooser, pool, chosen, settings);
@@ -60,7 +60,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     }
 }
 
-/// Whether the end of the pool or any of its runs is known.
+/// Returns the state of a pool: done, pending (no run is finished yet) or searching.
 fn state(chosen: &Chosen) -> &'static str {
     match (chosen.next, chosen.finished.is_empty()) {
         (None, _) => "done",
@@ -69,7 +69,7 @@ fn state(chosen: &Chosen) -> &'static str {
     }
 }
 
-/// Returns the trail of a search for the best settings.
+/// Returns the decisions of a search for the best settings.
 fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Settings) -> Trail {
     let next = chosen.next.map(|at| {
         let member = &pool.members[at];
@@ -129,10 +129,10 @@ fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -
     }
 }
 
-/// The purposes of the runs of a search, derived from what earlier runs show about the objective in
-/// question.
+/// Derives the purpose of each run of a search from what earlier runs show about the objective for which
+/// the run is requested.
 struct Goals {
-    /// The observation for each objective in question; empty if no search needs it.
+    /// For each objective of the search: what the runs so far show about it. Empty for a ladder.
     seen: Vec<(Objective, Vec<Probe>)>,
 }
 
@@ -146,7 +146,8 @@ impl Goals {
         Goals { seen: asked.iter().map(|of| (*of, Vec::new())).collect() }
     }
 
-    /// Returns the purpose of a run for this objective. The loads of a ladder only increase.
+    /// Returns the purpose of a run that was requested for this objective. The loads of a ladder only
+    /// increase, so their purpose is always the same.
     fn goal(&self, member: &Member, of: Option<Objective>) -> StepGoal {
         let before = self.seen.iter().find(|(other, _)| Some(*other) == of).map(|(_, probes)| probes);
         let purpose = match before {

@@ -6,7 +6,7 @@ use crate::expand::{ExpandError, expand};
 use crate::plan::{Code, Loaded, PlanErrors, Step};
 
 /// Returns the error that `run` would report for the workers of a plan, with its place; `None` if `run`
-/// would accept them.
+/// would accept the workers.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     plan.sweeps.values().find(|sweep| workers(plan, sweep).is_some_and(|workers| workers.count > 1))?;

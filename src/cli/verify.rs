@@ -15,7 +15,8 @@ use crate::units::text::counted;
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Forget a run whose folder was deleted on purpose, by any unambiguous prefix of its id, and check nothing
+    /// Forget the run with this id (or unambiguous prefix) whose folder was deleted on purpose, without
+    /// checking any other run
     #[arg(long, value_name = "ID", conflicts_with = "format")]
     forget: Option<String>,
     #[command(flatten)]
@@ -37,8 +38,8 @@ pub(super) struct Document<'a> {
     deleted: Vec<OneDeleted<'a>>,
     /// The problem of the inventory as a whole; null if there is none.
     inventory: Option<&'a str>,
-    /// Results on object storage: packs (`packs/DIGEST.json`) whose content does not match their name. Readers
-    /// skip them.
+    /// For results on object storage: the packs (`packs/DIGEST.json`) whose content does not match their
+    /// name. Readers skip these packs.
     damaged_packs: &'a [String],
 }
 
@@ -107,7 +108,7 @@ impl<'a> OneDeleted<'a> {
 }
 
 fn not_covered(verified: &Verified) -> usize {
-    // A run that has lost its digest is damaged; it had been covered.
+    // A run that has lost its digest was covered, and counts as damaged instead.
     verified.runs.iter().filter(|report| report.is_whole() && report.covered == Some(false)).count()
 }
 

@@ -1,5 +1,5 @@
-//! Cells without runs (yet), as explained by `why`. Shows the findings that decide each cell, and the runs
-//! on which they are based.
+//! The explanations of `why` for cells without runs (yet): the findings that decide each cell, and the runs
+//! on which the findings are based.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -96,9 +96,9 @@ pub(super) struct ExplainedRun {
     id: String,
     #[serde(skip)]
     name: String,
-    /// The action for it under the plan, as in `preview`; orphan if it is not part of the plan; without a
-    /// plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips is pruned,
-    /// and a run that a search does not request is not_asked.
+    /// With a plan: the action for the run, as in `preview`, or orphan if the run is not part of the plan.
+    /// Without a plan: committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
+    /// is pruned, and a run that a search does not request is not_asked.
     state: &'static str,
     /// The reason.
     reason: String,
@@ -379,7 +379,7 @@ impl Attempts {
     }
 }
 
-/// Returns the outcome of one attempt, which may be the `last` one at its run.
+/// Returns the outcome of one attempt; `last` is set if it is the last attempt at its run.
 fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
     let number = attempt.number;
     let record = attempt.record.as_ref();
@@ -439,7 +439,7 @@ impl ExplainedRun {
     /// Returns the explanation as text: with the full identity if the run is `alone`, and in a few
     /// lines if there are others.
     fn text(&self, alone: bool) -> String {
-        // The reason of a given-up run begins with these words, too.
+        // The reason of a given-up run already begins with its state.
         let state = match self.state {
             GIVEN_UP => format!("{}\n", plain(&self.reason)),
             state => format!("{state}: {}\n", plain(&self.reason)),

@@ -31,7 +31,7 @@ pub(crate) struct Workspace {
     pub store: Store,
     /// The contents of the results folder.
     pub disk: OnDisk,
-    /// The known results of sweeps that others depend on.
+    /// The known results of sweeps on which other sweeps depend.
     pub(crate) known: Known,
     /// The state of each search and ladder.
     pub(crate) chosen: Vec<Chosen>,
@@ -144,15 +144,16 @@ impl Workspace {
         if let Some(why) = self.expansion.why_left_out(run).filter(|_| decision.action.is_work()) {
             return Decision::pruned(why);
         }
-        // A user who repeats all runs also wants new decisions.
+        // With --force, unneeded repeats are executed too, because the results that made them unnecessary
+        // are measured again.
         match self.expansion.why_pruned(run).filter(|_| decision.action == Action::New && !wishes.force) {
             Some(why) => Decision::pruned(why),
             None => decision,
         }
     }
 
-    /// Some repeats were not needed because of results that will be measured again; these may be
-    /// needed after all.
+    /// Decides again on repeats that are not needed because of results that will be measured again. These
+    /// repeats may be needed after all.
     pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
         let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
         let runs = || self.expansion.runs.iter().zip(decisions.iter());
@@ -232,7 +233,7 @@ fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<C
     standing
 }
 
-/// Warns that the inventory's path is occupied by something else; the runs still exist.
+/// Warns if the path of the inventory is occupied by something else; the runs can still be used.
 pub(crate) fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
         stderr::complain(&format!("warning: {}", plain(&error.to_string())));

@@ -29,8 +29,8 @@ pages![
     "M032", "M033",
 ];
 
-/// The page about how numbers are counted. It does not describe a code, but the rules that `--explain`
-/// prints.
+/// The page with the rules by which numbers are computed. It does not describe a code; `--explain` prints
+/// the same rules.
 pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str!("../../docs/COUNTING.md") };
 
 /// The result of a lookup.
@@ -59,7 +59,7 @@ pub fn find(asked: &str) -> Answer {
     let digits = code.get(1..).unwrap_or("none");
     let is_code = code.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let near = |page: &&Page| match is_code {
-        // First, the same digits with another letter; otherwise, one wrong digit or two swapped digits.
+        // A similar code has the same digits with another letter, one wrong digit, or two swapped digits.
         true => &page.code[1..] == digits || strsim::damerau_levenshtein(page.code, &code) <= 1,
         false => page.title().to_lowercase().contains(&asked.to_lowercase()),
     };
@@ -88,7 +88,7 @@ impl Page {
         first.split_once(": ").map_or(first, |(_, title)| title)
     }
 
-    /// Whether the prose of the page contains all requested words; the end of a word may be missing.
+    /// Whether the prose of the page contains all requested words; a requested word may lack its end.
     fn tells_of(&self, asked: &str) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let prose = self.markdown.split("```").step_by(2);

@@ -12,7 +12,7 @@ pub struct ScaleMark {
 }
 
 impl ScaleMark {
-    /// `near 1: smooth`.
+    /// Returns the mark as text: `near 1 smooth`.
     pub fn said(&self) -> String {
         format!("{} {}", self.near, self.word)
     }

@@ -1,9 +1,9 @@
 //! The metrics of a run. Each is defined once, with its name, unit, better direction, averaging and test
-//! method, required number of requests, definition, and when it is null.
+//! method, required number of requests, definition, and the conditions under which it is null.
 //!
 //! Plans use these names. `analysis` defines how each metric is read from a run (`analysis/metric.rs`), and
-//! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add its
-//! entry in `table.rs` and its reading.
+//! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add an
+//! entry to `table.rs`, and to `analysis/metric.rs` how it is read.
 
 mod jitter;
 mod table;
@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The suffix of a column's name; empty if the key already contains it.
+    /// The suffix of a column's name; empty if the key alone is clear about the unit.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",
@@ -51,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// Its name in the documentation of a column; empty for a ratio.
+    /// The unit's name in the documentation of a column; empty for a ratio.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -91,7 +91,8 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Converts a value to the scale; `None` if it has no logarithm.
+    /// Converts a value to the scale; `None` if the value is not finite, or has no logarithm on a
+    /// logarithmic scale.
     pub fn enter(self, value: f64) -> Option<f64> {
         match self {
             Scale::Plain => value.is_finite().then_some(value),
@@ -129,7 +130,7 @@ pub enum Kind {
     OfPlan,
     /// Many values, with percentiles.
     Distribution {
-        /// The items that it covers.
+        /// The items that the distribution covers.
         of: Of,
         /// Minimum number of requests for percentiles, in addition to their own minimum sample size.
         fewest_requests: u64,
@@ -148,28 +149,28 @@ impl Kind {
 /// One metric of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Its key in all formats.
+    /// The key of the metric in all formats.
     pub key: &'static str,
-    /// Its title in reports.
+    /// The title of the metric in reports.
     pub title: &'static str,
-    /// Its unit.
+    /// The unit of the metric.
     pub unit: Unit,
     /// The better direction. For metrics where higher is better, percentiles count from the lower side: p99
     /// is the value that 99 % reached or exceeded.
     pub better: Better,
-    /// How it is averaged and tested over runs.
+    /// How the metric is averaged and tested over runs.
     pub scale: Scale,
     /// How many values a run has.
     pub kind: Kind,
-    /// Its definition, in the words of METRICS.
+    /// The definition, worded as in METRICS.md.
     pub definition: &'static str,
     /// When a run has no value; empty if it always has one.
     pub null_when: &'static str,
 }
 
 impl Metric {
-    /// Whether it is a distribution of rates: a failed request is below all others, and a percentile is the
-    /// value that the given share of requests reached or exceeded.
+    /// Whether the metric is a distribution of rates: a failed request is below all others, and a
+    /// percentile is the value that the given share of requests reached or exceeded.
     pub fn is_rate(&self) -> bool {
         self.kind.is_distribution() && self.better == Better::Higher
     }
@@ -180,7 +181,7 @@ impl Metric {
     }
 }
 
-/// Finds the metric with this key.
+/// Finds the metric with this key; `None` if there is no such metric.
 pub fn find(key: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.key == key)
 }

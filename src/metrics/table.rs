@@ -6,10 +6,10 @@ use super::Unit::{self, Millis, Money, Ratio, Requests, RequestsPerSecond, Share
 use super::jitter::DEFINITION;
 use super::{Kind, Metric, Of};
 
-/// Minimum number of requests for their gaps to be representative of other requests (METRICS).
+/// Minimum number of requests whose gaps together are representative of other requests (METRICS.md).
 const FEWEST_REQUESTS_OF_GAPS: u64 = 30;
 
-/// Key, title, definition, and when it is null.
+/// The key, title and definition of a metric, and when the metric is null.
 type MetricText = [&'static str; 4];
 
 const fn metric(kind: Kind, words: MetricText, unit: Unit, better: Better, scale: Scale) -> Metric {
@@ -41,7 +41,7 @@ const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
     metric(kind, words, TokensPerSecond, Higher, Log)
 }
 
-/// The metric of the gaps of all requests.
+/// A metric that covers the gaps of all requests.
 const fn gaps(words: MetricText) -> Metric {
     let null_of_request = "a request has one per gap";
     let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };

@@ -4,12 +4,12 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// `14:43` for a time today, `2026-11-21 14:43` for another day.
+/// Formats a time: `14:43` if it is today, otherwise `2026-11-21 14:43`.
 pub fn time_of(at: Timestamp) -> String {
     time_seen(&at.to_zoned(TimeZone::system()), &Zoned::now())
 }
 
-/// The current time: `14:43:05`.
+/// Returns the current time, like `14:43:05`.
 pub fn time_now() -> String {
     Zoned::now().strftime("%H:%M:%S").to_string()
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::UnitError;
 
-/// An exact decimal number: `mantissa × 10^-scale`, normalised (no trailing zero). Identity never involves
-/// floats.
+/// An exact decimal number: `mantissa × 10^-scale`, normalized (no trailing zero). The identity of a run
+/// never involves floats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,
@@ -22,7 +22,7 @@ pub struct Decimal {
 const MOST_SCALE: u8 = 30;
 
 impl Decimal {
-    /// `mantissa × 10^-scale`, normalised.
+    /// Returns `mantissa × 10^-scale`, normalized.
     pub const fn new(mut mantissa: i64, mut scale: u8) -> Decimal {
         while scale > 0 && mantissa % 10 == 0 {
             mantissa /= 10;
@@ -46,13 +46,13 @@ impl Decimal {
         self.mantissa > 0
     }
 
-    /// `self + other`, if the result fits.
+    /// Returns `self + other`; `None` if the result cannot be represented.
     pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);
         Decimal::fitting(self.widened(scale)?.checked_add(other.widened(scale)?)?, scale)
     }
 
-    /// `self × other`, if the result fits.
+    /// Returns `self × other`; `None` if the result cannot be represented.
     pub fn checked_mul(self, other: Decimal) -> Option<Decimal> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(other.mantissa))?;
         Decimal::fitting(product, self.scale.checked_add(other.scale)?)
@@ -82,12 +82,12 @@ impl Decimal {
         u128::try_from(way.checked_div(step.widened(scale)?)?).ok()
     }
 
-    /// The mantissa of this number at a larger `scale`.
+    /// The mantissa of this number at a larger `scale`; `None` on overflow.
     fn widened(self, scale: u8) -> Option<i128> {
         i128::from(self.mantissa).checked_mul(10i128.checked_pow(u32::from(scale - self.scale))?)
     }
 
-    /// `mantissa × 10^-scale`, normalised, if that is a representable decimal.
+    /// Returns `mantissa × 10^-scale`, normalized; `None` if that cannot be represented.
     fn fitting(mut mantissa: i128, mut scale: u8) -> Option<Decimal> {
         while scale > 0 && mantissa % 10 == 0 {
             mantissa /= 10;
@@ -97,7 +97,7 @@ impl Decimal {
         i64::try_from(mantissa).ok().map(|mantissa| Decimal { mantissa, scale })
     }
 
-    /// `self × factor`, if this is a whole, non-negative number that fits.
+    /// Returns `self × factor`; `None` if this is not a whole, non-negative number that fits.
     pub(super) fn scaled(self, factor: u64) -> Option<u64> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(factor))?;
         let divisor = 10i128.checked_pow(u32::from(self.scale))?;

@@ -75,7 +75,8 @@ impl From<std::time::Duration> for Nanos {
     }
 }
 
-/// Suggests the correct form of `2 minutes`, `30 sec` and `10S`.
+/// Suggests the correct form of a duration like `2 minutes`, `30 sec` or `10S`; `None` if the unit is not
+/// recognized.
 fn meant(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);

@@ -12,7 +12,7 @@ use serde_with::SerializeDisplay;
 use super::text::hex;
 use super::{Forms, UnitError};
 
-/// Its size in bytes.
+/// Size of a nonce seed, in bytes.
 const BYTES: usize = 16;
 
 /// 128 random bits from which all nonces of an attempt at a run are derived. No two attempts share these

@@ -1,4 +1,4 @@
-//! How long a server may be silent before it is checked.
+//! The time limit for checks of a server's availability.
 
 use super::Nanos;
 

@@ -26,7 +26,8 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
-/// Words that occur next to `token` in the names of measures and of a model's special tokens.
+/// Words that occur next to `token` in the names of measures and of a model's special tokens, which are not
+/// secrets.
 const OF_TEXT: [&str; 18] = [
     "bos",
     "budget",
@@ -51,7 +52,7 @@ const OF_TEXT: [&str; 18] = [
 const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
 /// Prefixes of the keys of well-known services.
 const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
-/// Possible first words of the value of `Authorization`.
+/// Possible first words of the value of an `Authorization` header.
 pub const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key"];
 
 /// The words of a name, in lower case.
@@ -78,7 +79,7 @@ pub fn names_secret(name: &str) -> bool {
     words(name).any(|word| is_word(&word) && !(is_of_text && word == "token"))
 }
 
-/// Whether a word is an authorization scheme, which is followed by a key.
+/// Whether a word is an authorization scheme that a key follows: `bearer` or `basic`.
 pub fn is_scheme(word: &str) -> bool {
     SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
 }
@@ -88,7 +89,7 @@ pub fn looks_like_key(word: &str) -> bool {
     word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
 }
 
-/// The positions of keys of well-known services in a text, in bytes.
+/// Returns the byte ranges of the keys of well-known services in a text.
 pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let mut start = 0;
@@ -112,8 +113,8 @@ pub fn holds_key(text: &str) -> bool {
     (is_header && is_behind_a_scheme) || keys_in(text).next().is_some()
 }
 
-/// Whether an address contains a secret: a user or password, a pair whose name indicates a secret, or a key
-/// of a well-known service.
+/// Whether an address contains a secret: a user or password, a name-value pair whose name indicates a
+/// secret, or a key of a well-known service.
 pub fn carries_secret(url: &reqwest::Url) -> bool {
     let is_secret_pair =
         |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
@@ -168,9 +169,10 @@ pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = 
     forms.iter().fold(text.to_owned(), |text, form| without_secret(&text, form, mark))
 }
 
-/// The end of `wanted`, if its characters are the first visible characters of `text`. Characters after an
-/// escape character are visible if only the escape character is removed, and invisible if a terminal
-/// interprets the sequence.
+/// Returns the byte offset in `text` after `wanted`, if the characters of `wanted` are the first visible
+/// characters of `text`; otherwise `None`. Two cases are tried, because the characters after an escape
+/// character are visible if only the escape character is removed, and invisible if a terminal interprets
+/// the sequence.
 fn end_of(wanted: &[char], text: &str) -> Option<usize> {
     [false, true].into_iter().find_map(|obeyed| {
         let mut seen = seen(text, obeyed);

@@ -16,7 +16,7 @@ use super::{Decimal, Forms, UnitError};
 pub struct Share(pub Decimal);
 
 impl Share {
-    /// The reader's description of the expected form.
+    /// The description of the expected form in errors.
     pub const EXPECTED: &str = "a share in percent, like 1%";
 
     /// A share of `percent` hundredths.

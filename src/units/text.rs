@@ -1,9 +1,9 @@
-//! Foreign text that is printed to a terminal. Characters that a terminal would interpret or hide are
+//! Makes foreign text safe to print to a terminal. Characters that a terminal would interpret or hide are
 //! shown as `�`, and secrets are found despite such characters.
 
 use std::fmt::Display;
 
-/// Replaces a character that would move the cursor, change the text direction or be invisible.
+/// The replacement for a character that would move the cursor, change the text direction or be invisible.
 const INSTEAD: char = '\u{fffd}';
 
 /// Whether a terminal draws nothing for a character that nevertheless changes the text: controls, marks
@@ -23,9 +23,8 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
 }
 
-/// Makes a whole page safe for a terminal: line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
-/// text goes through [`plain`] before it is inserted into a page; this function is only the last
-/// safeguard.
+/// Makes a whole page safe for a terminal: line ends, tabs and colors (`ESC [ … m`) are kept. Foreign text
+/// goes through [`plain`] before it is inserted into a page; this function is only the last safeguard.
 pub fn page(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,8 +42,8 @@ pub fn page(text: &str) -> String {
     out
 }
 
-/// Formats three significant digits, and whole numbers in full up to a billion: `0.123`, `1.23`,
-/// `12.3`, `1234`, `1.23e9`.
+/// Formats a number with three significant digits, and whole numbers in full up to a billion: `0.123`,
+/// `1.23`, `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
     if value.abs() >= 1e9 {
         return format!("{value:.2e}");
@@ -87,15 +86,15 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// The length in bytes of a colour sequence at the start of a text.
+/// The length in bytes of a color sequence at the start of a text; 0 if there is none.
 fn colour(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
     if rest[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
-/// The visible characters, each with the byte offset of its end. If sequences are `obeyed`, they are
-/// skipped as a whole.
+/// Returns the visible characters of a text, each with the byte offset of its end. If `obeyed` is true,
+/// sequences that a terminal interprets are skipped as a whole.
 pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, char)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -502,9 +502,9 @@ fn only_and_skip_choose_runs() {
         ("qps | nofilter", "unknown filter"),
         ("qps = 40", "; write == to compare"),
         ("scenario == s", "put quotes around it, scenario == 's'"),
-        ("qps == 999", "no run of this plan is selected; qps is "),
+        ("qps == 999", "no run of this plan matches; the values of qps are "),
         // A run that does not have the axis matches neither the expression nor its negation.
-        ("not qps > 1", "no run of this plan is selected; qps is "),
+        ("not qps > 1", "no run of this plan matches; the values of qps are "),
     ] {
         for command in ["preview", "run"] {
             let ended = lab.run(&[command, "plan.yaml", "--only", text]);

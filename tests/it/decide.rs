@@ -105,7 +105,7 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
         refused(&lab, &["decide", "plan.yaml", "--accept", "true", "--because", "x"], "selects 2 configurations");
     assert!(several.stderr.contains("\n  --accept \"endpoint == 'slow'\"\n"), "{}", several.stderr);
     let none = ["decide", "plan.yaml", "--accept", "endpoint == 'nobody'", "--because", "x"];
-    refused(&lab, &none, "--accept \"endpoint == 'nobody'\": no run of this plan is selected; endpoint is ");
+    refused(&lab, &none, "--accept \"endpoint == 'nobody'\": no run of this plan matches; the values of endpoint are ");
     let text = accepted(&lab);
 
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();

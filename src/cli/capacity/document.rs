@@ -28,10 +28,10 @@ pub(crate) struct Document {
     slo: Slo,
     /// The load to be served; null without --target-qps.
     target: Option<Target>,
-    /// Loads that failed because of errors, with a sentence for each; these loads count as above
-    /// every limit.
+    /// Loads that failed because of errors, described in a sentence each; these loads count as above every
+    /// limit.
     failed: Vec<String>,
-    /// Every curve of the plan, ordered by its first run in the plan.
+    /// The configurations, one for each curve of the plan, ordered by their first runs in the plan.
     configurations: Vec<OneConfiguration>,
 }
 
@@ -40,19 +40,18 @@ pub(crate) struct Document {
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// Whether this is the cheapest configuration among those that serve the same (model, scenario and
-    /// other axes), meet the objective and have a price. They are compared by money per month at the
-    /// target, or by money per token without a target. Several configurations are the cheapest if they cost
-    /// the same.
+    /// Whether this is the cheapest configuration among those that serve the same requests (that is, agree
+    /// in model, scenario and other axes), meet the objective and have a price. They are compared by money
+    /// per month at the target, or by money per token without a target. If several of them cost the same,
+    /// each is the cheapest.
     cheapest: bool,
-    /// Why the configuration is not counted, in a sentence; null if it is counted, and in closed
-    /// loops.
+    /// Why the configuration was rejected, in a sentence; null if it was not rejected, and in closed loops.
     rejected: Option<String>,
-    /// The two numbers of requests in flight between which the limit of a closed loop lies; null in open
+    /// The two numbers of requests in flight between which the capacity of a closed loop lies; null in open
     /// loops.
     closed_loop: Option<Bracket>,
-    /// The two rates of arrivals per second between which the limit of one instance lies; null if the
-    /// configuration is not counted, and in closed loops.
+    /// The two rates, in arrivals per second, between which the capacity of one instance lies; null if the
+    /// configuration was rejected, and in closed loops.
     max_qps: Option<Bracket>,
     /// Figures and cost of one instance at the highest load that meets the objective; null if
     /// `max_qps` is null.
@@ -74,13 +73,13 @@ pub(crate) struct Instance {
     serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,
-    /// Lower end of the 95 % interval of `output_tokens_per_second`; null with one run.
+    /// Lower end of the 95 % interval of `output_throughput_tokens_per_s`; null with one run.
     output_throughput_low: Option<f64>,
-    /// Upper end of its 95 % interval, in tokens per second; null with one run.
+    /// Upper end of the 95 % interval of `output_throughput_tokens_per_s`; null with one run.
     output_throughput_high: Option<f64>,
     /// How the interval is computed; null with one run.
     interval: Option<&'static str>,
-    /// Accelerators; null if the plan does not declare them.
+    /// Number of accelerators; null if the plan does not declare it.
     gpus: Option<u32>,
     /// Money per hour, in the plan's currency; null if the plan declares neither a price nor owned hardware.
     price_per_hour: Option<f64>,
@@ -92,13 +91,13 @@ pub(crate) struct Instance {
     tokens_per_unit_of_money: Option<f64>,
     /// Output tokens per joule, by the declared power; null without watts.
     tokens_per_joule: Option<f64>,
-    /// Output tokens per joule of the GPUs, as measured by `telemetry` over all runs of that load; null if
-    /// it is unknown for any of them.
+    /// Output tokens per joule of the GPUs, as measured by `telemetry` over all runs of the load; null if
+    /// the energy of any of these runs is unknown.
     measured_tokens_per_joule: Option<f64>,
     /// The source of the energy: `counter`, the GPUs' own counter, or `power`, the integral of the power
-    /// they drew; null if the energy is null.
+    /// that the GPUs drew; null if `measured_tokens_per_joule` is null.
     energy_by: Option<&'static str>,
-    /// Average number of output tokens per completed request; null if no count is available.
+    /// Average number of output tokens per completed request; null if the output tokens were not counted.
     output_tokens_per_request: Option<f64>,
 }
 

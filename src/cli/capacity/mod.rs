@@ -24,8 +24,8 @@ use crate::units::Share;
 pub struct CapacityArgs {
     #[command(flatten)]
     asked: ResultsArgs,
-    /// Requests per second to be served by all instances together; without it, the load that one instance
-    /// sustains is shown
+    /// Target load of all instances together, in requests per second; without it, the load that one
+    /// instance sustains is shown
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
     /// Headroom on top of the target, like 20%
@@ -68,12 +68,12 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns the answer of every curve.
+/// Returns every curve with the capacity of the configuration that it belongs to.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
-/// Returns the capacity of one instance that a curve shows, or why it does not show any.
+/// Returns the capacity of one instance according to its curve, or why the curve shows no capacity.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));
@@ -106,7 +106,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
 }
 
 /// Returns the findings of searches. Searches fit a curve through all of their runs, so their findings may
-/// say more about a load than its own runs do.
+/// be more precise than the runs of a single load.
 fn of_searches(trails: &[Trail]) -> String {
     let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
     let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
@@ -121,7 +121,7 @@ fn of_searches(trails: &[Trail]) -> String {
     }
 }
 
-/// Returns why nothing is known at any load.
+/// Returns why no run of a curve counts.
 fn why_no_run_counts(curve: &Curve) -> String {
     let mut reasons: Vec<String> = curve.rungs.iter().filter_map(Rung::why_given_up).collect();
     reasons.dedup();

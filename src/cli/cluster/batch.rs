@@ -49,7 +49,8 @@ pub(crate) struct Document {
 /// An element with open runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct OneElement {
-    /// The name of the element: the part, and its sweeps if the part has several elements.
+    /// The name of the element: the name of its part, followed by the element's sweeps if the part has
+    /// several elements.
     pub(super) name: String,
     /// Number of open runs.
     pub(super) runs: usize,
@@ -66,9 +67,9 @@ pub(super) struct OneElement {
 pub(super) struct OneFile {
     /// The name of the script or manifest.
     pub(super) name: String,
-    /// The elements that it runs.
+    /// The elements that this script or manifest runs.
     pub(super) elements: Vec<String>,
-    /// The command for its submission.
+    /// The command that submits this script or manifest.
     pub(super) command: String,
     /// The content of the script or manifest.
     pub(super) text: String,
@@ -80,11 +81,12 @@ pub(super) struct Batch<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) elements: Vec<Element>,
     pub(super) work: Vec<Work>,
-    /// For each element, its job, if a job in the queue covers all open runs.
+    /// For each element, the queued job that covers all of its open runs; `None` if there is no such job.
     pub(super) queued: Vec<Option<String>>,
-    /// For each element, the queued jobs of its part that cover other runs.
+    /// For each element, the pending and running jobs of its part, which must end before a new job of the
+    /// element starts.
     pub(super) behind: Vec<Vec<String>>,
-    /// The job name.
+    /// The name that all jobs of the plan have in the queue.
     pub(super) job_name: String,
 }
 
@@ -99,7 +101,7 @@ impl Batch<'_> {
         Submission::new(whole(&self.args.plan), self.args.on, self.job_name.clone())
     }
 
-    /// Returns the elements with open runs, with their jobs.
+    /// Returns the elements that have open runs, each with its job.
     pub(super) fn told(&self, job: impl Fn(usize) -> Option<String>) -> Vec<OneElement> {
         let told = |(at, element): (usize, &Element)| OneElement {
             name: element.name(),

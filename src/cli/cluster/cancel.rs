@@ -35,7 +35,7 @@ pub(crate) struct Document {
     cancelled: Vec<String>,
 }
 
-/// Cancels all pending and running jobs.
+/// Cancels all pending and running jobs of a plan.
 pub(crate) fn run(args: CancelArgs) -> Result<Exit, Failure> {
     let store = Store::open(&args.folder.results);
     let submissions = submitted(&store, &args.plan)?;

@@ -27,7 +27,7 @@ impl Job {
         self.state.as_ref().is_some_and(JobState::is_live)
     }
 
-    /// Returns the exit code written by the job's script.
+    /// Returns the exit code that the job's script wrote; `None` if it has not written one.
     pub(super) fn code(&self) -> Option<u8> {
         fs::read_to_string(self.element.exit.as_ref()?).ok()?.trim().parse().ok()
     }

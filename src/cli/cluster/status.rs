@@ -28,7 +28,7 @@ pub struct StatusArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// Kubernetes: submit the jobs whose dependencies have all ended
+    /// On Kubernetes, submit the jobs whose dependencies have all ended
     #[arg(long)]
     advance: bool,
     #[command(flatten)]
@@ -50,14 +50,15 @@ pub(crate) struct Document {
 /// The state of an element.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneElement {
-    /// The name of the element: the part, and its sweeps if the part has several elements.
+    /// The name of the element: the name of its part, followed by the element's sweeps if the part has
+    /// several elements.
     name: String,
     /// The state of the element.
     state: State,
-    /// Number of its runs for which nothing remains to be done.
+    /// Number of the element's runs for which nothing remains to be done.
     done: usize,
-    /// Total number of its runs; runs that depend on an earlier sweep are counted under the assumed
-    /// result of that sweep.
+    /// Total number of the element's runs. Runs that depend on the result of an earlier sweep are counted
+    /// with the result that is assumed for that sweep.
     all: usize,
     /// The job of the element: the pending or running one, otherwise the last one; null if none was
     /// submitted.
@@ -69,7 +70,7 @@ struct OneElement {
     node: Option<String>,
     /// The exit code of the last attempt; null if none has ended.
     exit_code: Option<u8>,
-    /// The file with the output of the job.
+    /// The file with the output of the job; null if there is no such file.
     log: Option<PathBuf>,
     /// The next step; null if there is none.
     next: Option<String>,
@@ -81,7 +82,7 @@ struct OneElement {
 enum State {
     /// All runs are done.
     Done,
-    /// A job is measuring its runs.
+    /// A job is measuring the runs of the element.
     Running,
     /// A job is waiting for resources, or for its turn.
     Queued,

@@ -1,4 +1,5 @@
-//! `submit --on kubernetes`: writes manifests, applies those without dependencies, and later the others.
+//! `submit --on kubernetes`: writes manifests and applies those without dependencies; `status --advance`
+//! applies the others later.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ fn hand_over(record: &mut Submission, folder: &Path) -> Result<(), Failure> {
     record.write(folder).map_err(unexpected)
 }
 
-/// Returns six digits of the digest of the ids of all open runs.
+/// Returns six hexadecimal digits of the digest of the ids of all open runs.
 fn digest(batch: &Batch) -> String {
     let mut digest = Sha256::new();
     batch.work.iter().flat_map(|work| &work.todo).for_each(|id| digest.update(id.as_bytes()));
@@ -88,7 +89,8 @@ fn spelled_out(plan: &Plan) -> Plan {
     all
 }
 
-/// Returns the plan with all values spelled out, because a pod reads no other file.
+/// Returns the text of the plan with all values spelled out, because a pod has no other file. A plan that
+/// refers to another file is an error.
 fn text_of_plan(batch: &Batch, plan: &Plan) -> Result<String, Failure> {
     let mut elsewhere = plan.clone();
     let alone = tempfile::tempdir().map_err(unexpected)?;
@@ -100,7 +102,7 @@ fn text_of_plan(batch: &Batch, plan: &Plan) -> Result<String, Failure> {
     Ok(lock::text(&batch.workspace.loaded, plan, &batch.workspace.expansion))
 }
 
-/// Returns the ConfigMap with the plan, and a Job for each of these elements.
+/// Returns the manifests: a ConfigMap with the plan, and a Job for each of the `wanted` elements.
 fn manifests(batch: &Batch, shared: &Shared, wanted: &[usize], plan: &str) -> Result<Vec<OneFile>, Failure> {
     let one = |name: String, elements: Vec<String>, text: String| {
         let command = format!("kubectl apply -f {name}");
@@ -156,8 +158,8 @@ pub(super) fn advance(submissions: &mut [(PathBuf, Submission)], jobs: &[Job]) -
                 kubectl::apply(&element.file).map_err(Failure::Usage)?;
                 element.is_handed_over = true;
             } else {
-                // As with Slurm, the next `submit` creates a new job, which depends on a new job for the
-                // result that it needs.
+                // As with Slurm, the next `submit` creates a new job, and another new job for the result on
+                // which that job depends.
                 element.is_cancelled = true;
             }
             any = true;

@@ -34,7 +34,8 @@ impl Work {
         }
         let cells = workspace.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending);
         let waiting = cells.filter(|cell| element.has_cell(cell)).map(|cell| cell.repeats as usize).sum();
-        // A skipped sweep requests only runs that another sweep also requests.
+        // A run that is open for one sweep is not done, even if a skipped sweep that shares the run does
+        // not need it.
         done.retain(|id| !todo.contains(id));
         Work { todo, done: done.len(), waiting }
     }

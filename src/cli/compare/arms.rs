@@ -1,5 +1,5 @@
-//! Which runs are compared: cells that differ only in one axis, or a cell now and in earlier
-//! results.
+//! Selects the runs that are compared: cells that differ only in one axis, or the same cell now and in
+//! earlier results.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,15 +19,15 @@ use super::samples::{Absent, Earlier, Sample};
 /// One declared comparison.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
-    /// The axis; `None` when comparing with earlier results.
+    /// The axis whose values are compared; `None` if results are compared with earlier ones.
     pub by: Option<String>,
-    /// The value with which others are compared, or the place of the earlier results.
+    /// The value of the axis with which the other values are compared, or the path of the earlier results.
     pub baseline: String,
     /// The declared metrics.
     pub metrics: Vec<MetricName>,
     /// The sweeps, by name.
     pub sweeps: Vec<String>,
-    /// The margin by which an arm may be worse.
+    /// The margin by which an arm may be worse; `None` if no margin is declared.
     pub margin: Option<Share>,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Arms {
     pub bound: Vec<String>,
     /// Whether the load of the cell is an open loop.
     pub open: bool,
-    /// Maximum number of rounds, if the plan lets rounds stop early. Such comparisons are judged
-    /// sequentially, whichever command reports them.
+    /// Maximum number of rounds, if the plan lets rounds stop early; otherwise `None`. Comparisons with a
+    /// maximum are judged sequentially, whichever command reports them.
     pub at_most: Option<u32>,
     /// The names of the arms, the baseline first.
     pub names: [String; 2],
@@ -181,14 +181,14 @@ fn by_time(
 }
 
 impl Arms {
-    /// Returns a cell described by the values that both of its arms share.
+    /// Returns arms without results, described by the axis values that both arms of the cell share.
     fn empty(plan: &Plan, (_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
         let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         let is_start = runs[0].spec.start;
         let name: Vec<String> = shared
             .iter()
             .filter_map(|(axis, value)| match *axis {
-                // A start has no load.
+                // A run that measures a server start has no load.
                 "batch_size" | "qps" if is_start => None,
                 "scenario" if is_start => Some("start".to_owned()),
                 "endpoint" | "model" | "scenario" => Some(value.to_string()),

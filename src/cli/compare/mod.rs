@@ -53,7 +53,7 @@ pub struct CompareArgs {
     /// The value of that axis that all others are compared with
     #[arg(long, value_name = "VALUE", requires = "by")]
     baseline: Option<String>,
-    /// Metrics, by the names in docs/METRICS.md: ttft_p99,output_throughput
+    /// Metrics to compare, by their names in docs/METRICS.md, like ttft_p99,output_throughput
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metrics: Vec<MetricName>,
     /// Compare the results with earlier ones instead: a results folder, or a file written by --write-baseline
@@ -71,8 +71,8 @@ pub struct CompareArgs {
     /// if every arm is shown to be within it, with 4 if one is shown to be outside, else with 2
     #[arg(long)]
     gate: bool,
-    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: detects more, but on average 5 %
-    /// of the findings are false. Not for gates
+    /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more
+    /// differences, but on average 5 % of those found are false. Not for gates
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
     /// Compare invalid runs too
@@ -106,8 +106,8 @@ fn percent(text: &str) -> Result<f64, String> {
     number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
 }
 
-/// Parses a margin in the form used in plans. The percent sign is required, because 0.02 could mean 2
-/// % or 0.02 %.
+/// Parses a margin in the same form as in plans. The percent sign is required, because without it 0.02
+/// could mean 2 % or 0.02 %.
 fn margin(text: &str) -> Result<Share, String> {
     let share: Option<Share> = match text.trim().ends_with('%') {
         // The remedy is the same for text that is not a number and for values outside 0 to 100 %.
@@ -206,7 +206,7 @@ fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> 
     Earlier::open(path)
 }
 
-/// Returns the lint message about endpoints that were not treated alike.
+/// Returns the message of a lint about endpoints that were not treated alike; `None` for other lints.
 fn unequal(lint: &Lint) -> Option<String> {
     let code = lint.code.to_string();
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
@@ -222,7 +222,7 @@ struct ComparisonRequest<'a> {
     adjusted: Adjusted,
 }
 
-/// Returns the comparison that the plan declares, for `run --gate`.
+/// Returns the comparison that the plan declares, for `run --gate`; `None` if the plan declares none.
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
@@ -234,8 +234,8 @@ pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_o
     Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
 }
 
-/// Returns the comparison that the plan declares, from results that were already read, for `report`.
-/// `picked` are the selected runs.
+/// Returns the comparison that the plan declares, from results that were already read, for `report`; `None`
+/// if the plan declares none. `picked` marks the selected runs.
 pub(super) fn of_readings(
     workspace: &Workspace,
     picked: &[bool],
@@ -256,7 +256,8 @@ pub(super) fn of_readings(
     Some(comparison)
 }
 
-/// Adds a note with the lint message about endpoints that were not treated alike.
+/// Adds the messages of lints about endpoints that were not treated alike to the notes of comparisons by
+/// endpoint.
 fn note_unequal(comparison: &mut Comparison, lints: &[Lint]) {
     for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
         family.notes.extend(lints.iter().filter_map(unequal));
@@ -291,7 +292,7 @@ fn compare(
     }
 }
 
-/// Returns the note on a sequential comparison.
+/// The note on a sequential comparison.
 const SEQUENTIAL: &str = "group-sequential: the p-values and intervals of changes hold over all looks, whenever the \
                           rounds stopped; in a cell that stopped early, the change itself is overestimated on average";
 
@@ -337,7 +338,7 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
     CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
 }
 
-/// Returns the failures of both arms, including runs that are invalid only because of their errors.
+/// Compares the failed requests of both arms, including runs that are invalid only because of their errors.
 fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     let side = |side: usize| {
         let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
@@ -346,8 +347,8 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// Returns the comparisons that the plan declares: either one for all sweeps, or those of single
-/// sweeps.
+/// Returns the comparisons that the plan declares: those of single sweeps, and one for all sweeps without
+/// their own.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {

@@ -8,7 +8,7 @@ use crate::analysis::comparison::LeftOut;
 use super::arms::Arms;
 use super::samples::{Absent, Sample};
 
-/// Circumstances that differ by nature when endpoints are compared.
+/// Circumstances that are expected to differ when endpoints are compared.
 const OF_ENDPOINTS: [&str; 8] = [
     "engine",
     "server address",
@@ -56,7 +56,7 @@ pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     [0, 1].into_iter().filter_map(note).collect()
 }
 
-/// Returns what else differs between the two arms, and what changed within one of them.
+/// Returns notes on what else differs between the two arms, and what changed within one arm.
 pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
@@ -122,7 +122,7 @@ fn counted(values: &BTreeMap<&str, usize>) -> String {
     values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Moves notes that are the same for every cell out of the cells.
+/// Removes the notes that all cells have in common from the cells, and returns them.
 pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
     let shared: Vec<String> =

@@ -67,7 +67,7 @@ pub(crate) struct Sample {
     pub suspect: Option<String>,
     /// Digest of the requests that the generator sent, without nonces.
     pub sent: String,
-    /// The circumstances of the measurement, by name.
+    /// The circumstances of the measurement by name, like `client host`.
     pub circumstances: BTreeMap<String, String>,
     /// All metrics of the run, by name.
     pub readings: BTreeMap<String, RunValue>,
@@ -153,11 +153,11 @@ impl Default for Absent {
     }
 }
 
-/// The reason for a run about which nothing is known.
+/// The text of [`Absent::reason`] for a run that was neither measured nor given up.
 const NOT_MEASURED: &str = "not measured";
 
 impl Absent {
-    /// Creates the reason from a run that was given up.
+    /// Creates the reason for a run that was given up.
     pub(crate) fn of(given_up: &GivenUp) -> Absent {
         Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
     }
@@ -168,7 +168,7 @@ impl Absent {
     }
 }
 
-/// A run of a baseline without a result.
+/// A run without a result, as recorded in a baseline file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lacking {
     /// The full RunId.
@@ -186,13 +186,14 @@ impl Lacking {
     }
 }
 
-/// Returns the circumstances of a run. Those of the server are declared; all others are observed.
+/// Returns the circumstances of a run: the properties of the endpoint and model that the plan declares, and
+/// the observed properties of the server, the client and sweepline.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
     let Environment {
         host,
         server,
         models,
-        // This differs in every measurement.
+        // Connection times differ in every measurement.
         connect_ns: _,
         tls_ns: _,
         round_trip_ns: _,
@@ -247,7 +248,7 @@ pub(crate) enum Earlier {
         /// The runs that were given up.
         given_up: Vec<GivenUpRun>,
     },
-    /// A file of samples.
+    /// A baseline file.
     File {
         /// The runs with results.
         samples: Vec<Sample>,
@@ -256,7 +257,7 @@ pub(crate) enum Earlier {
     },
 }
 
-/// A file of samples.
+/// The contents of a baseline file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Baseline {
     /// Version of the format.
@@ -266,7 +267,7 @@ struct Baseline {
     analysis: u32,
     plan: String,
     runs: Vec<Sample>,
-    /// Runs that were given up; files of earlier versions do not list any.
+    /// Runs that were given up; files of earlier versions do not list them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     given_up: Vec<Lacking>,
 }
@@ -274,7 +275,7 @@ struct Baseline {
 /// Version of the file format.
 const FORMAT: u32 = 1;
 
-/// The first key of every such file.
+/// The first key of every baseline file.
 pub(crate) const BASELINE: &str = "sweepline_baseline";
 
 fn first_analysis() -> u32 {
@@ -282,7 +283,7 @@ fn first_analysis() -> u32 {
 }
 
 impl Earlier {
-    /// Opens a results folder or a file.
+    /// Opens a results folder or a baseline file.
     pub(crate) fn open(path: &Path) -> Result<Earlier, Failure> {
         let shown = path.display();
         let of_folder = Folder { results: path.to_owned() };

@@ -18,10 +18,10 @@ pub(crate) struct Document {
     plan: String,
     /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in its order.
+    /// The plan's runs that were given up, in plan order.
     given_up: Vec<Entry>,
-    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null for all
-    /// requests. Saturation and objective always cover all requests.
+    /// The class of a mix. Figures, knees and fronts cover only the requests of this class; null if they
+    /// cover all requests. Saturation and the objective always cover all requests.
     class: Option<String>,
     /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
     /// results of each endpoint come from one.
@@ -68,7 +68,7 @@ pub(crate) struct OneRung {
     /// Full ids of runs that were given up; these have no figures.
     given_up: Vec<String>,
     /// Why runs of this load were given up, like `429 (3 of 3)`; null if none was given up. If `runs` is
-    /// empty, this is why `figures` is null.
+    /// empty, this is why all `figures` are null.
     given_up_reason: Option<String>,
     /// Whether the server is saturated: more requests arrived than were served.
     saturated: bool,
@@ -86,8 +86,8 @@ pub(crate) struct OneRung {
     /// The limits of the objective, each decided over `runs`; empty if `runs` is empty, or if the plan
     /// limits no latency.
     limits: Vec<OneLimit>,
-    /// The figures of this load by name, with the unit at the end of each name; null if any of the
-    /// runs has no figures.
+    /// The figures of this load by name, with the unit at the end of each name. A figure is null if the
+    /// runs do not provide it.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
     /// Lower bounds of percentiles that fall among failed requests in at least one run, by their names
@@ -96,11 +96,11 @@ pub(crate) struct OneRung {
     /// Output tokens per joule of the GPUs, over the windows of `runs`; null if the energy of any of these
     /// runs is unknown, or if it was measured in different ways.
     tokens_per_joule: Option<f64>,
-    /// The source of the energy: counter, or power (the integral of the power); null if
-    /// `output_tokens_per_joule` is null.
+    /// The source of the energy: counter, or power (the integral of the power); null if `tokens_per_joule`
+    /// is null.
     energy_by: Option<&'static str>,
-    /// The fronts on which it lies: no other rung that serves the same requests is as good in both figures
-    /// and better in one.
+    /// The fronts on which this rung lies: no other rung that serves the same requests is as good in both
+    /// figures of the front and better in one of them.
     pareto: Pareto,
 }
 
@@ -155,7 +155,7 @@ struct Figure {
     few_samples: bool,
 }
 
-/// The fronts that docs/CAPACITY.md describes.
+/// Whether a rung lies on each of the fronts that docs/CAPACITY.md describes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Pareto {
     /// Output tokens per second per user against output tokens per second per accelerator.
@@ -174,7 +174,7 @@ struct Pareto {
 enum Knee {
     /// A knee was found.
     At {
-        /// The load.
+        /// The load at the knee.
         load: f64,
         /// The two neighboring loads of the ladder.
         between: [f64; 2],
@@ -184,37 +184,37 @@ enum Knee {
         high: Option<f64>,
         /// How the interval is computed: t over repeats (95 %), or the neighboring loads if a load has one run.
         interval: &'static str,
-        /// The rule.
+        /// The rule that determines the knee.
         method: &'static str,
     },
-    /// The curve falls from the first load.
+    /// The curve falls from the lightest load on.
     AtOrBelow {
         /// The lightest load.
         load: f64,
-        /// The rule.
+        /// The rule that determines the knee.
         method: &'static str,
     },
     /// The curve still rises at its heaviest load.
     NotReached {
         /// The share by which throughput rose from the second-heaviest load to the heaviest: 0.1 for a tenth.
         rise: f64,
-        /// The rule.
+        /// The rule that determines the knee.
         method: &'static str,
     },
     /// The bounds for few and for many requests in flight meet above the heaviest load, where nothing was measured.
     AboveMeasured {
-        /// The load at which they meet, in requests in flight.
+        /// The load at which the two bounds meet, in requests in flight.
         meet: f64,
         /// The heaviest load.
         heaviest: f64,
-        /// The rule.
+        /// The rule that determines the knee.
         method: &'static str,
     },
     /// Fewer than three loads have the required figures.
     TooFewLoads {
         /// Number of loads that have the required figures.
         loads: usize,
-        /// The rule.
+        /// The rule that determines the knee.
         method: &'static str,
     },
 }
@@ -254,7 +254,7 @@ fn figures(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The unit of a figure is the same in open and closed loops.
+/// Returns the name of a figure with its unit at the end. The unit is the same in open and closed loops.
 fn figure_name(reading: &curve::Ordinate) -> String {
     format!("{}{}", reading.name, reading.metric(true).unit.suffix())
 }

@@ -1,4 +1,4 @@
-//! `sweepline dataset convert` writes any readable file in sweepline's own format.
+//! `sweepline dataset convert` converts a data set or trace to sweepline's own format.
 
 use clap::Args;
 
@@ -16,7 +16,7 @@ pub(crate) struct ConvertArgs {
     output: Output,
 }
 
-/// Writes the file.
+/// Converts the file.
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let mut dataset = args.source.open()?;
     args.output.write(|write| {

@@ -28,7 +28,7 @@ pub(crate) struct InspectArgs {
 pub(crate) struct Inspection {
     /// The file, as named on the command line.
     file: String,
-    /// The format of its entries, like sharegpt.
+    /// The format of the file's entries, like sharegpt.
     format: String,
     /// The container format, like `JSON lines`.
     container: &'static str,
@@ -83,7 +83,7 @@ fn text(inspection: &Inspection) -> String {
     out
 }
 
-/// Properties that only some files have.
+/// Returns the lines about properties that only some files have.
 fn further(summary: &Summary) -> String {
     let mut out = String::new();
     if let Some(seconds) = summary.span_s {
@@ -106,7 +106,7 @@ fn further(summary: &Summary) -> String {
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
-/// Returns one line for each quantity.
+/// Returns a table with one line for each quantity, like prompt tokens.
 fn figures(summary: &Summary) -> String {
     let mut table = grid(["", "records", "min", "p50", "mean", "p90", "p99", "max", ""]);
     let rows = [

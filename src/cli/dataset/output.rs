@@ -1,4 +1,4 @@
-//! The output file of records.
+//! The file to which records are written.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes the records that `fill` supplies. An existing file stays until all records are written.
+    /// Writes the records that `fill` supplies. An existing file is replaced only after all records have
+    /// been written.
     pub(crate) fn write(
         &self,
         fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,

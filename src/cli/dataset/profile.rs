@@ -1,4 +1,5 @@
-//! `sweepline dataset profile` describes traffic without its texts, names and dates.
+//! `sweepline dataset profile` writes an anonymous profile of a log or trace, without texts, names and
+//! dates.
 
 use std::path::PathBuf;
 
@@ -15,7 +16,8 @@ use crate::dataset::profile::Profiler;
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
     source: Source,
-    /// Minimum number of requests behind every range of the profile; rarer ones are merged, or skipped and counted
+    /// Minimum number of requests behind every range of the profile; ranges with fewer requests are merged,
+    /// or skipped and counted
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     k: u32,
     /// Write the profile to this file instead of stdout

@@ -11,13 +11,13 @@ use crate::dataset::{
 };
 use crate::report::format::plain;
 
-/// A file, and how to read it.
+/// The flags that select the input file of a command, and how the file is read.
 #[derive(Debug, Args)]
 pub(crate) struct Source {
     /// A data set, log or trace: JSON, JSON lines, CSV or Parquet, detected by content
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Format of the entries; without it, detected from the first one
+    /// Format of the entries; by default detected from the first entry
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     shape: Option<Shape>,
     /// The meaning of columns, like prompt=question,output=reply; a dot selects a field of an object.
@@ -53,7 +53,7 @@ struct Kept {
     /// Keep conversations with this many requests
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     turns: Option<Range>,
-    /// Keep these languages, as declared by the file; nothing is guessed
+    /// Keep records in these languages, as declared by the file; an undeclared language is not guessed
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', help_heading = "Filters")]
     language: Vec<String>,
 }
@@ -90,14 +90,14 @@ enum Unit {
     Ns,
 }
 
-/// Parses `prompt=question`.
+/// Parses a mapping like `prompt=question`.
 fn column(text: &str) -> Result<(Field, String), String> {
     let wrong = || format!("`{text}` is not a mapping: write FIELD=COLUMN, like prompt=question");
     let (field, column) = text.split_once('=').filter(|(_, column)| !column.is_empty()).ok_or_else(wrong)?;
     Ok((field.trim().parse().map_err(|error| format!("{error}"))?, column.to_owned()))
 }
 
-/// Parses `10MB`, `64MiB` or a number of bytes.
+/// Parses a size like `10MB`, `64MiB` or a plain number of bytes. Returns the size in bytes.
 fn bytes(text: &str) -> Result<usize, String> {
     let wrong = || format!("`{text}` is not a size: write it like 10MB, 64MiB or 5000000");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -188,7 +188,7 @@ pub(crate) fn tell_left_out(dataset: &Dataset) {
     }
 }
 
-/// Converts an error. A file that cannot be read counts as a usage error, whatever the cause.
+/// Converts an error of a data set. A file that cannot be read counts as a usage error, whatever the cause.
 pub(super) fn failure(error: DatasetError) -> Failure {
     Failure::Usage(error.to_string())
 }

@@ -8,11 +8,12 @@ use crate::plan::Plan;
 use crate::report::decision::{Chosen, Evidence};
 use crate::units::text::quoted;
 
-/// Maximum number of candidates listed.
+/// Maximum number of candidates that an error lists.
 const MOST: usize = 20;
 
-/// Returns the one curve that contains all runs selected by an expression. Also returns the load if the
-/// expression selects only one of the curve's loads.
+/// Returns the index of the one curve that contains all runs selected by an expression, and the accepted
+/// configuration. The configuration includes a load if the expression selects only one of the curve's
+/// loads.
 pub(super) fn chosen(
     text: &str,
     (plan, runs): (&Plan, &[PlannedRun]),
@@ -72,7 +73,7 @@ pub(super) fn chosen(
     }
 }
 
-/// Returns the configuration that an earlier call accepted.
+/// Returns the index of the curve whose configuration an earlier call accepted.
 pub(super) fn again(chosen: &Chosen, name: &str, evidence: &Evidence) -> Result<usize, Failure> {
     evidence.curves.iter().position(|curve| chosen.is(curve)).ok_or_else(|| {
         let list = listed(evidence, 0..evidence.curves.len());
@@ -97,7 +98,8 @@ fn typed(expression: &str) -> String {
     }
 }
 
-/// Returns the shortest expression that selects one curve, using only the names in which curves differ.
+/// Returns the shortest expression that selects one curve, using only the names in which it differs from
+/// other curves.
 fn expression(curve: &Curve, all: &[Curve]) -> String {
     let own = names(curve);
     let differs = |(name, value): &&(String, String)| {

@@ -18,7 +18,7 @@ use crate::report::format::plain;
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// The record's file.
+    /// The file of the decision record.
     record: String,
     /// Whether the record agrees with the current plan and results; null without --check.
     current: Option<bool>,
@@ -40,7 +40,7 @@ pub(crate) struct Document {
 /// One decision.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneDecision {
-    /// The accepted configuration's name at the time.
+    /// The name that the accepted configuration had at the time of the decision.
     accepted: String,
     /// The load that was accepted; null if the configuration is accepted up to the highest load that
     /// meets the objective.
@@ -68,8 +68,8 @@ struct OneConfiguration {
     outcome: Outcome,
     /// The reason for the outcome, in a sentence.
     why: String,
-    /// The two loads between which the configuration's limit lies; null if there is no objective, or if
-    /// nothing is known at any load.
+    /// The two loads between which the configuration stops meeting the objective; null if there is no
+    /// objective, or if nothing is known at any load.
     limit: Option<Bracket>,
     /// The load to which the figures belong, as in `curves`: the accepted load if one was named,
     /// otherwise the highest that meets the objective, otherwise the lightest that was measured (without

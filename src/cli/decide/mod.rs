@@ -30,7 +30,7 @@ pub struct DecideArgs {
     #[command(flatten)]
     runs: PlanRuns,
     /// The configuration to accept, as an expression like that of --only: "endpoint == 'vllm' and sweep ==
-    /// 'rates'", with a load (qps == 20) to accept a single load; by default the configuration that the
+    /// 'rates'"; add a load (qps == 20) to accept only that load; by default the configuration that the
     /// record accepts
     #[arg(long, value_name = "EXPR", conflicts_with = "check")]
     accept: Option<String>,
@@ -40,7 +40,7 @@ pub struct DecideArgs {
     /// Name of the person who decides
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     by: Option<String>,
-    /// The record; by default the plan's name with the suffix .decision.md
+    /// The file of the record; by default the plan's name with the suffix .decision.md
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write nothing; exit with 4 if the record differs from the current results
@@ -153,8 +153,8 @@ fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure>
     Ok(None)
 }
 
-/// Changes the reason for the current decision, or the person who decided. This counts as a new decision,
-/// and the earlier one is kept.
+/// If the flags give another reason for the current decision, or name another person who decided, adds a
+/// new decision and keeps the earlier one.
 fn restate(decisions: &mut Vec<Decided>, args: &DecideArgs, (evidence, accepted): (&Evidence, usize)) {
     let Some(last) = decisions.last() else { return };
     let because = args.because.as_ref().unwrap_or(&last.because);
@@ -205,13 +205,13 @@ fn measured(readings: &Readings) -> Vec<MeasuredRun<'_>> {
     of.map(|run| MeasuredRun { sweep: &run.sweep, record: &run.record, verdict: &run.answered.verdict }).collect()
 }
 
-/// Returns the message of a lint, with its subject.
+/// Returns the message of a lint, with the lint's code and the parts of the plan that it concerns.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     format!("{} ({}): {}", lint.code, about.join(", "), lint.message)
 }
 
-/// Maximum number of lines that are shown of an outdated record.
+/// Maximum number of differences that are shown if a record is outdated.
 const MOST: usize = 5;
 
 fn said_of(path: &Path, stale: &[Stale]) -> String {

@@ -18,7 +18,7 @@ const MARK: &str = "<!-- sweepline:";
 pub(super) struct Record {
     text: String,
     blocks: Vec<Block>,
-    /// The line that stores the decisions.
+    /// The byte range of the line that stores the decisions.
     state: Range<usize>,
     /// The decisions, the current one last.
     pub(super) decisions: Vec<Decided>,
@@ -28,13 +28,13 @@ pub(super) struct Record {
 struct Block {
     /// The index of the part in [`PARTS`].
     part: usize,
-    /// The range of the part, including markers.
+    /// The byte range of the part, including its markers.
     whole: Range<usize>,
-    /// The range of the part's text.
+    /// The byte range of the text between the markers.
     inside: Range<usize>,
-    /// The line of the first marker, from 1.
+    /// The line number of the first marker, counted from 1.
     line: usize,
-    /// The digest in the marker.
+    /// The digest in the marker; `None` if the marker has none.
     digest: Option<String>,
     /// The line ending of the part.
     ending: &'static str,
@@ -42,15 +42,15 @@ struct Block {
 
 /// A difference between a record and its updated version.
 pub(super) struct Stale {
-    /// The line of the record, from 1.
+    /// The line number in the record, counted from 1.
     pub(super) line: usize,
-    /// The current text; empty if there is none.
+    /// The line as it is in the record; empty if the record lacks it.
     pub(super) written: String,
-    /// The updated text.
+    /// The line as it would be in the updated record; empty if it would be removed.
     pub(super) now: String,
 }
 
-/// A marker, or another line.
+/// A line of a record: a marker, or any other line.
 enum Line<'t> {
     Begin(&'t str, Option<&'t str>),
     End(&'t str),
@@ -189,7 +189,8 @@ impl Record {
         )))
     }
 
-    /// Returns the record with these parts, in the order of [`PARTS`], and these decisions.
+    /// Returns the text of the record with these parts, which are in the order of [`PARTS`], and these
+    /// decisions.
     pub(super) fn with(&self, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
         let mut pieces: Vec<(Range<usize>, String)> = Vec::new();
         for block in &self.blocks {
@@ -208,7 +209,7 @@ impl Record {
         Ok(out)
     }
 
-    /// Returns the differences from these parts.
+    /// Returns the first line of each part in which the record differs from `parts`.
     pub(super) fn stale(&self, parts: &[String; 7]) -> Vec<Stale> {
         let mut all = Vec::new();
         for block in &self.blocks {
@@ -232,7 +233,7 @@ impl Record {
     }
 }
 
-/// Returns a new record, with room for prose between its parts.
+/// Returns the text of a new record, with places for prose between its parts.
 pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
     let [decision, contract, configurations, outcome, not_known, stopped, history] =
         std::array::from_fn(|part| whole(part, &parts[part]));
@@ -274,7 +275,7 @@ fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes())[..8])
 }
 
-/// Returns the line that stores the decisions, as JSON without any text that would end a comment.
+/// Returns the line that stores the decisions, as JSON without any text that would end the HTML comment.
 fn state(decisions: &[Decided]) -> Result<String, Failure> {
     let json = serde_json::to_string(decisions).map_err(|error| Failure::Unexpected(error.into()))?;
     Ok(format!("{MARK}state {} -->\n", json.replace('<', "\\u003c").replace('>', "\\u003e")))

@@ -20,7 +20,7 @@ pub(crate) struct Document {
     /// Notes on endpoints whose results come from several engines, releases or served models; empty if the
     /// results of each endpoint come from one.
     mixed_servers: Vec<String>,
-    /// The runs for which the plan declares enough, each of them compared with its bound.
+    /// The runs for which the plan declares enough to compute the bound, each compared with its bound.
     predictions: Vec<Prediction>,
     /// The reasons why other runs have no bound, each listed once.
     not_predicted: Vec<String>,
@@ -51,11 +51,11 @@ struct Prediction {
     /// The same bound including the KV cache of all streams; null if the model has no `shape`, or if the
     /// context is unknown.
     with_kv_tokens_per_s: Option<f64>,
-    /// Measured value divided by the lower of the two bounds: 1 is the most that bandwidth allows. Null if
-    /// nothing was measured.
+    /// `measured_tokens_per_s` divided by the lower of the two bounds; 1 is the most that memory bandwidth
+    /// allows. Null if `measured_tokens_per_s` is null.
     measured_over_predicted: Option<f64>,
-    /// Share of the window in which the GPU's memory moved data, by its own counter; null if no
-    /// `telemetry` provides it.
+    /// Share of the window in which the GPU's memory moved data, by the GPU's own counter; null if
+    /// `telemetry` does not provide it.
     memory_busy_share: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ struct Prediction {
 struct OneDiagnosis {
     /// The name of the symptom, like ttft_tail_spikes.
     symptom: &'static str,
-    /// The observation.
+    /// The observation in words.
     title: &'static str,
     /// seen, not_seen, or not_checked if the required data was not measured.
     found: &'static str,

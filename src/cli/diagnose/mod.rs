@@ -45,13 +45,13 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// The findings.
+/// The findings of `diagnose`.
 pub(super) struct Looked<'a> {
-    /// The runs for which the plan declares enough, compared with their bounds.
+    /// The runs for which the plan declares enough to compute the bound, compared with their bounds.
     pub(super) predicted: Vec<Predicted<'a>>,
     /// The reasons why other runs have no bound, each listed once.
     pub(super) unpredicted: Vec<String>,
-    /// Every symptom.
+    /// Every symptom, found or not.
     pub(super) diagnoses: Vec<Diagnosis>,
     /// The figures that were not measured.
     pub(super) not_measured: String,
@@ -86,14 +86,15 @@ pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Cur
     Looked { predicted, unpredicted, diagnoses, not_measured }
 }
 
-/// Returns the lowest limit of the objective on the time per token, in milliseconds.
+/// Returns the lowest limit of the objective on the time per token, in milliseconds; `None` if there is no
+/// such limit.
 fn token_limit(plan: &Plan) -> Option<f64> {
     let slo = plan.slo.as_ref()?;
     slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
 }
 
-/// Returns the maximum number of requests that a run's server processes at once, if the plan declares
-/// it under the engine's name for it.
+/// Returns the maximum number of requests that a run's server processes at once; `None` if the plan does
+/// not declare it under one of the names that engines use.
 fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     const NAMES: [&str; 5] = ["max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "slots"];
     let endpoint = plan.endpoints.get(&run.labels.endpoint)?;
@@ -106,7 +107,7 @@ fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     NAMES.iter().find_map(|name| number(format!("flags.{name}")).or_else(|| number((*name).to_owned())))
 }
 
-/// Returns a run's bound set by bandwidth, or which figure is missing in the plan.
+/// Returns the bound that memory bandwidth sets for a run, or which value is missing in the plan.
 fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
     let (endpoint_name, model_name) = (&run.labels.endpoint, &run.labels.model);
     let endpoint =

@@ -17,11 +17,11 @@ use super::source::Side;
 
 /// Runs that were added and removed by the same edits.
 pub(crate) struct Group<'a> {
-    /// The edits, all of which affect each of the runs.
+    /// The edits, each of which affects all runs of the group.
     pub edits: Vec<Edit>,
-    /// Runs of the new plan.
+    /// The added runs, from the new plan.
     pub come: Vec<&'a PlannedRun>,
-    /// Runs of the old plan.
+    /// The removed runs, from the old plan.
     pub go: Vec<&'a PlannedRun>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Compared<'a> {
     pub stay: Vec<&'a PlannedRun>,
     /// The other runs, by the edits that cause them.
     pub groups: Vec<Group<'a>>,
-    /// Edits that add or remove no known run, but affect which runs are made, or at which loads.
+    /// Edits that add or remove no known run, but affect which runs are executed, or at which loads.
     pub deciding: Vec<Edit>,
     /// Edits without effect.
     pub without_effect: Vec<Edit>,
@@ -87,7 +87,7 @@ fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     runs
 }
 
-/// The names of a run in the plan.
+/// The identity of a run in its plan, which does not depend on the run's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     sweep: String,
@@ -95,7 +95,7 @@ struct Key {
     repeat: u32,
 }
 
-/// For each sweep and axis, the new values and the old values that they replace.
+/// For each sweep and axis: the new values, each with the old value that it replaces.
 type Replaced = HashMap<(String, String), HashMap<String, String>>;
 
 impl Key {
@@ -117,7 +117,7 @@ impl Key {
     }
 }
 
-/// The values on each axis of each sweep, and how often each cell is run.
+/// For each sweep of a plan: the values on each axis, and the number of repeats.
 struct Axes {
     sweeps: IndexMap<String, IndexMap<String, IndexSet<String>>>,
     repeats: HashMap<String, u32>,
@@ -182,8 +182,8 @@ fn replaced(old: &Axes, new: &Axes) -> Replaced {
     replaced
 }
 
-/// Returns why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan,
-/// and `there` those of the other plan.
+/// Returns the edits because of which a run of one plan has no counterpart in the other plan. `here` are
+/// the axes of the run's plan, and `there` those of the other plan.
 fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
     let sweep = &*run.sweep;
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];
@@ -199,7 +199,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         path.extend(other.contains_key(axis).then_some(at).flatten().map(Step::Index));
         edits.push(both.one_sided(kind, &path, Some(value)));
     }
-    // Loads of another search have their own repeats.
+    // If the search of the sweep was edited, its loads and their repeats follow from that edit.
     if let Some(search) = both.of_search(sweep).filter(|_| edits.is_empty()) {
         return vec![search];
     }

@@ -1,6 +1,6 @@
-//! The cost of two plans before they are measured, by the rules of `preview`: requests, tokens sent and
-//! received, time, and money if prices are declared. The cost of shared runs cancels out, so a difference
-//! may be known even if the sums are not.
+//! The cost of two plans before they are measured, estimated by the same rules as in `preview`: requests,
+//! tokens sent and received, time, and money if prices are declared. The cost of shared runs cancels out,
+//! so a difference may be known even if the sums are not.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -61,19 +61,19 @@ struct Change {
 /// The rule for each figure.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Rules {
-    /// Requests.
+    /// The rule for requests.
     requests: &'static str,
-    /// Tokens.
+    /// The rule for tokens.
     tokens: &'static str,
-    /// Time.
+    /// The rule for time.
     time: &'static str,
-    /// Money.
+    /// The rule for money.
     money: &'static str,
 }
 
 impl Costs {
-    /// Computes the costs of two plans. The requests of closed loops are taken from earlier results, if
-    /// there is a folder.
+    /// Computes the costs of two plans. If a results folder is given, the number of requests of closed
+    /// loops is estimated from its results.
     pub(super) fn of(a: &Side, b: &Side, compared: &Compared, folder: Option<&Folder>) -> Result<Costs, Failure> {
         let before = SideCost::all(a, folder)?;
         let after = SideCost::all(b, folder)?;
@@ -167,7 +167,7 @@ impl Costs {
         ]
     }
 
-    /// Notes without which the table would mislead.
+    /// Returns the notes without which the table would be misleading.
     fn notes(&self) -> Vec<String> {
         let [before, after] = [&self.before.cost, &self.after.cost];
         let mut notes = Vec::new();
@@ -216,7 +216,7 @@ impl SideCost {
         Ok(all)
     }
 
-    /// Returns the money of all runs; `None` if any of them has no price or an unknown length.
+    /// Returns the money of all runs; `None` if any run has no price or an unknown length.
     fn money(&self) -> Option<f64> {
         let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
         self.cost.money.filter(|_| is_whole)

@@ -34,9 +34,11 @@ pub(crate) struct Edit {
     pub old: Option<String>,
     /// The new value; null if there is none, or if it is a table.
     pub new: Option<String>,
-    /// Place of the old value or its nearest parent, as file:line:column.
+    /// Place of the old value or its nearest parent, as file:line:column; null if the old plan has no such
+    /// place.
     pub(crate) old_place: Option<String>,
-    /// Place of the new value or its nearest parent, as file:line:column.
+    /// Place of the new value or its nearest parent, as file:line:column; null if the new plan has no such
+    /// place.
     pub place: Option<String>,
 }
 
@@ -47,7 +49,8 @@ impl Values {
     /// Returns the values of a plan. Secrets appear only as references.
     pub(crate) fn of(side: &Side) -> Values {
         let mut plan = serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null);
-        // The loads of a search are listed alongside the range from which they are made.
+        // The loaded plan also lists the loads of each search, which follow from the range of the search.
+        // They are removed, so that only the range is compared.
         for sweep in
             plan.get_mut("sweeps").and_then(Value::as_object_mut).into_iter().flat_map(|sweeps| sweeps.values_mut())
         {
@@ -62,7 +65,8 @@ impl Values {
         Values(plan)
     }
 
-    /// Returns the value at `path`; a single value may represent a list with one item.
+    /// Returns the value at `path`; `None` if there is none. A single value may represent a list with one
+    /// item.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&Value> {
         path.iter().try_fold(&self.0, |value, step| match (step, value) {
             (Step::Key(key), value) => value.get(key),
@@ -156,8 +160,8 @@ impl Both<'_> {
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
     }
 
-    /// Returns the edit of a search, if the path is that of one of its loads. These loads are not written
-    /// in the plan, only the range from which they are made.
+    /// If `path` leads to a load of a search, returns the edit of the search; otherwise `None`. Such loads
+    /// are not written in the plan, only the range from which they follow.
     fn searched(&self, path: &[Step]) -> Option<Edit> {
         let [Step::Key(sweeps), Step::Key(sweep), Step::Key(matrix), Step::Key(axis), ..] = path else { return None };
         if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
@@ -186,8 +190,8 @@ impl Both<'_> {
         Some(Edit { kind, path: dotted(path), old: old.map(shown), new: new.map(shown), old_place, place })
     }
 
-    /// Whether an edit that adds or removes no known run still has an effect, either on which of the
-    /// known runs are made or on cells whose loads have yet to be found.
+    /// Whether an edit that adds or removes no known run still has an effect, either on which of the known
+    /// runs are executed, or on cells whose loads have yet to be found.
     pub(crate) fn decides(&self, edit: &Edit) -> bool {
         let sides = [self.a, self.b];
         let mut keys = edit.path.split(['.', '[']);
@@ -212,8 +216,8 @@ impl Both<'_> {
         }
     }
 
-    /// Returns the edits that add or remove no run. These are all changed values except those in
-    /// `told` and their parents and children.
+    /// Returns the edits that add or remove no run. These are all changed values except the values of the
+    /// edits in `told`, their parents and their children.
     pub(crate) fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
         let (old, new) = (self.old.leaves(), self.new.leaves());
         let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();

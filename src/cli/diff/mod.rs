@@ -28,7 +28,8 @@ pub struct DiffArgs {
     /// The old plan: a file, or FILE@REV for the file at a git revision
     #[arg(value_name = "A")]
     a: String,
-    /// The new plan, in the same notation; by default the current file of A@REV, or A with the values of --set
+    /// The new plan, in the same notation; by default the current file if A is FILE@REV, otherwise A with
+    /// the values of --set
     #[arg(value_name = "B")]
     b: Option<String>,
     #[command(flatten)]

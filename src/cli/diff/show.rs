@@ -27,7 +27,7 @@ const INDENT: usize = 22;
 pub(crate) struct Diff {
     /// The old plan, as file or file@revision.
     pub a: String,
-    /// The new plan.
+    /// The new plan, as file or file@revision.
     pub b: String,
     /// Runs of the new plan that the old plan lacks.
     pub come: Vec<Run>,
@@ -35,7 +35,7 @@ pub(crate) struct Diff {
     pub go: Vec<Run>,
     /// Runs of both plans.
     pub stay: Vec<Run>,
-    /// The added and removed runs, grouped by the edits that cause this.
+    /// The added and removed runs, grouped by the edits that add or remove them.
     pub edits: Vec<Part>,
     /// Edits that add or remove none of these runs but affect what is executed: which of the possible
     /// runs searches and ladders request, or cells that wait for the result of an earlier sweep.
@@ -46,8 +46,8 @@ pub(crate) struct Diff {
     /// resource in sequence and resources in parallel. Runs that searches and ladders may request are not
     /// counted.
     pub seconds: f64,
-    /// Whether one of the plans has a search or a ladder. In that case all runs that it may request are
-    /// listed, but only a few are executed.
+    /// Whether one of the plans has a search or a ladder. In that case, all runs that the search or ladder
+    /// may request are listed, but only a few are executed.
     pub choose_runs: bool,
     /// The cost of all runs of each plan, and the difference.
     cost: Costs,
@@ -62,7 +62,7 @@ pub(crate) struct Run {
     pub sweep: String,
     /// The run's value for each axis.
     pub cell: Map<String, Value>,
-    /// The number of the repeat of the cell, from 0.
+    /// The number of the repeat within the cell, counted from 0.
     pub repeat: u32,
     #[serde(skip)]
     name: String,
@@ -71,7 +71,7 @@ pub(crate) struct Run {
 /// Runs that are added and removed by the same edits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Part {
-    /// The edits, all of which affect each of the runs.
+    /// The edits, each of which affects all runs of the group.
     pub edits: Vec<Edit>,
     /// Ids of added runs.
     pub come: Vec<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
-/// Whether a plan contains a run independently of any result.
+/// Whether a plan executes a run whatever the results are.
 fn is_certain(side: &Side, run: &PlannedRun) -> bool {
     side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
 }
@@ -232,7 +232,7 @@ impl Edit {
         }
     }
 
-    /// Returns the places: `(old.yaml:4:50 → new.yaml:4:50)`, or the only one.
+    /// Returns the places: `(old.yaml:4:50 → new.yaml:4:50)`, or the only place.
     fn places(&self) -> String {
         match (&self.old_place, &self.place) {
             (Some(old), Some(new)) => format!("({old} → {new})"),
@@ -261,7 +261,7 @@ impl Edit {
     }
 }
 
-/// Returns the first names of a list.
+/// Returns the first names of a list, and the number of the remaining ones.
 fn some(names: &[String]) -> String {
     let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
     if names.len() > MOST_NAMES {

@@ -57,7 +57,7 @@ impl Side {
 }
 
 impl Source {
-    /// Returns the current file.
+    /// Returns a source that stands for the current file.
     pub(crate) fn file(path: &Path) -> Source {
         Source { path: path.to_owned(), revision: None }
     }
@@ -121,7 +121,7 @@ impl<'a> Revision<'a> {
         Ok(Revision { revision })
     }
 
-    /// Reads the plan at `path`; `name` is its name in errors.
+    /// Reads the plan at `path`; `name` is the plan's name in errors.
     fn load(&self, path: &Path, name: &str, changes: &Changes) -> Result<Loaded, Failure> {
         let Some(format) = Format::of(path) else {
             return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
@@ -131,7 +131,7 @@ impl<'a> Revision<'a> {
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
         changes.parse(path, &text, format, self).map_err(|errors| {
-            // Places in the plan use the current name of the file.
+            // The errors name the places in the plan by file, without the revision.
             stderr::complain(&format!("{name} has errors:"));
             errors.into()
         })

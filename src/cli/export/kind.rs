@@ -8,7 +8,7 @@ use clap::ValueEnum;
 pub(crate) enum Rows {
     /// A run.
     Runs,
-    /// A class of a run over a mix.
+    /// A class of a mix in one run.
     Classes,
     /// A bucket of prompt or output lengths in a run whose requests differ in length.
     Lengths,
@@ -27,7 +27,7 @@ impl Rows {
     pub(crate) const ALL: [Rows; 7] =
         [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
-    /// Returns the name on the command line, and of the sheet.
+    /// Returns the name of the kind on the command line, which is also the name of its sheet.
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }

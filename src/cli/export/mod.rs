@@ -36,25 +36,27 @@ use crate::units::text::quoted;
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Export only this plan's runs, with its names, thresholds and prices; without it, every run of the folder
+    /// Export only this plan's runs, with its names, thresholds and prices; by default every run of the
+    /// results folder
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
-    /// The output format; by default from the ending of the file's name, else CSV
+    /// The output format; by default the format of the file's extension, or CSV
     #[arg(long, value_enum)]
     format: Option<Written>,
-    /// The kind of row; a workbook may have several, and by default has all that apply
+    /// The kind of rows; a workbook may contain several kinds, and by default contains all that apply
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Rows>,
-    /// These columns, in this order; `*` matches any characters: `endpoint,ttft_*_ms`; `all` selects all
-    /// columns. By default CSV, XLSX and Markdown have about thirty columns and those that distinguish the
-    /// runs, JSON and Parquet have all
+    /// The columns to write, in this order, like `endpoint,ttft_*_ms`; `*` matches any characters, and
+    /// `all` selects all columns. By default, CSV, XLSX and Markdown have about thirty columns and those
+    /// that distinguish the runs, and JSON and Parquet have all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// A pivot for spreadsheets: a row for each metric of a cell and repeat, a column for each load
+    /// Write a pivot table for spreadsheets: one row for each metric of a cell and repeat, and one column
+    /// for each load
     #[arg(long)]
     wide: bool,
     /// The file to write; by default the table goes to stdout (Parquet of runs: to runs.parquet in the
@@ -96,8 +98,8 @@ impl Written {
         ("parquet", Written::Parquet),
     ];
 
-    /// Returns the format requested by the call, or by the ending of the file's name; CSV if neither
-    /// specifies one. An ending that contradicts the call, or that is unknown, is refused.
+    /// Returns the format that `--format` or the file's extension specifies; CSV if neither does. An
+    /// extension is rejected if it contradicts `--format`, or if it is unknown and `--format` is missing.
     fn of(args: &ExportArgs) -> Result<Written, Failure> {
         let Some(path) = args.output.as_deref() else { return Ok(args.format.unwrap_or(Written::Csv)) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
@@ -125,7 +127,7 @@ impl Written {
     }
 }
 
-/// Writes a table.
+/// Writes the requested tables.
 pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let written = Written::of(&args)?;
@@ -196,7 +198,7 @@ fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
     args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
-/// Returns the table and the number of rows that were written.
+/// Returns the table, and a counter of the rows that have been written.
 fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let seen = Rc::clone(&count);
@@ -263,7 +265,7 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
 fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit, Failure> {
     let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
     let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
-    // A user who names columns wants only these columns.
+    // A user who names columns wants only these columns, so charts are omitted.
     let has_charts = kinds.contains(&Rows::Curves) && (columns.patterns.is_empty() || columns.has_all());
     columns.known(source, &kinds)?;
     may_write(args, &[])?;
@@ -300,7 +302,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
 
 fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {
     let written = match path {
-        // For people, not for programs: control characters must not move the cursor.
+        // A table on a terminal is for people: control characters in its values must not move the cursor.
         None if std::io::stdout().is_terminal() => {
             let mut bytes = Vec::new();
             let written = format.write(sheet, &mut bytes);

@@ -5,10 +5,10 @@ use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
 use crate::export::{Column, NoPivot, Sheet, fits, marked, matching, wide};
 
-/// The columns of a table.
+/// The requested columns of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// Names, as given by the call.
+    /// Column names with `*` for any characters, as given by `--columns`.
     pub(crate) patterns: &'a [String],
     /// Whether the table is a pivot.
     pub wide: bool,
@@ -25,17 +25,17 @@ const ALL: &str = "all";
 pub(crate) struct Chosen<'s> {
     /// The table.
     pub table: Sheet<'s>,
-    /// All possible columns, if some are not included.
+    /// All possible columns, if the table omits some; otherwise `None`.
     pub all: Option<Vec<Column>>,
 }
 
 impl Columns<'_> {
-    /// Returns the table of one kind of rows with its columns; rejects an unknown name.
+    /// Returns the table of one kind of rows with the requested columns; rejects an unknown column name.
     pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
         Ok(self.chosen(source, rows)?.table)
     }
 
-    /// Returns the same table, together with the columns that it omits.
+    /// Returns the same table, together with all possible columns if the table omits some.
     fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
             let patterns = if self.has_all() { &[] } else { self.patterns };
@@ -59,7 +59,7 @@ impl Columns<'_> {
         Ok(Chosen { table: table.keep(kept), all: Some(all) })
     }
 
-    /// Whether all columns are selected.
+    /// Whether the pattern `all` selects all columns.
     pub(crate) fn has_all(self) -> bool {
         self.patterns.iter().any(|pattern| pattern == ALL)
     }
@@ -98,7 +98,7 @@ fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));
     let near = near.filter(|name| strsim::damerau_levenshtein(wrong, name) <= 1 + wrong.len() / 3);
-    // The load of a curve always has a column, whatever its unit is.
+    // In a table of curves, the load is always in the column `load`, whatever its unit is.
     let load = (kinds == [Rows::Curves] && ["qps", "batch_size"].contains(&wrong)).then_some("load");
     let remedy = match load.or(near) {
         Some(near) => format!("did you mean `{near}`?"),

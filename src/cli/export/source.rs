@@ -36,8 +36,8 @@ use crate::store::{self, Listed, RunRecord, ShortId, State, Store, StoreError};
 /// sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run with the names under which it is exported. The run's record is read together with its
-/// rows.
+/// A committed run with the names under which it is exported. The run's record is read later, together with
+/// its rows.
 struct Chosen {
     sweep: Option<String>,
     /// The full id.
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
                 (telling, Some(Values::of(self.table(rows))))
             }
             Rows::Curves => (Vec::new(), Some(Values::of(self.table(rows)))),
-            // Their rows are created while they are written.
+            // The rows of these kinds are created only while they are written.
             Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
         };
         let limited = shown::limited(self.plan.and_then(|plan| plan.slo.as_ref()));
@@ -171,7 +171,7 @@ impl<'a> Source<'a> {
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// Whether a workbook includes such rows by default.
+    /// Whether a workbook includes rows of this kind by default.
     pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
@@ -233,7 +233,7 @@ impl<'a> Source<'a> {
         Charts::of(&self.curves(), self.objective())
     }
 
-    /// Returns the plan's objective; `None` if it has no limit.
+    /// Returns the plan's objective; `None` if there is none, or if it has no limit.
     fn objective(&self) -> Option<&Slo> {
         self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo))
     }
@@ -253,7 +253,7 @@ impl<'a> Source<'a> {
                     let record = run.record(self.store)?;
                     let rows = self.store.stream_requests(&record)?.map_while(|row| self.row(row));
                     let events = self.store.stream_events(&record)?.map_while(|row| self.row(row));
-                    // Both files are sealed from one journal and have the same order.
+                    // Both files are written from the same journal, so their rows have the same order.
                     let rows = rows.zip(events).map(|(row, events)| (row, events.gaps_ns));
                     Ok((run.named(), record.facts, rows))
                 }),
@@ -269,7 +269,7 @@ impl<'a> Source<'a> {
         breakdown::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
     }
 
-    /// Applies `read` to each run that can be read.
+    /// Applies `read` to each run, and returns the results of those that could be read.
     fn of_each<'s, T>(
         &'s self,
         read: impl Fn(&'s Chosen) -> Result<T, StoreError> + 's,
@@ -284,7 +284,8 @@ impl<'a> Source<'a> {
         Ok((run.named(), measure(&read, &record.facts)?))
     }
 
-    /// Unwraps a row that was read from a file with a correct digest.
+    /// Returns a row that was read from a file with a correct digest; `None` if the row cannot be read, in
+    /// which case nothing more is written.
     fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         let row = self.left_out.take(read);
         self.broke_off.set(self.broke_off.get() || row.is_none());
@@ -397,7 +398,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     listed.record.as_ref()
 }
 
-/// Returns the rows of the classes of a run that was read; the verdict is the run's.
+/// Returns the rows of the classes of a run that was read. Their verdict is the verdict of the whole run.
 pub(crate) fn class_rows(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,

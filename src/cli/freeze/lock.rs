@@ -24,7 +24,7 @@ const PENDING: &str = "# pending ";
 pub(crate) struct Lock {
     /// The plan in the lock.
     pub loaded: Loaded,
-    /// The ids that the lock lists.
+    /// The ids of the runs that the lock lists.
     pub ids: BTreeSet<RunId>,
     /// The listed runs whose load will be found by an earlier sweep.
     pub pending: BTreeSet<String>,
@@ -101,7 +101,7 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
     text
 }
 
-/// Returns the origin of a value.
+/// Returns the origin of a value: its place in the plan's files, or `default`.
 fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
     let of = |place: &plan::Place| match place.file.to_str() {
         Some("--set") => format!("--set:{}", place.line),

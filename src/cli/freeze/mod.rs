@@ -32,7 +32,7 @@ pub struct FreezeArgs {
     overwrite: Overwrite,
 }
 
-/// Prints a plan with every default resolved.
+/// Prints or writes a plan with every default resolved.
 pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     args.output.as_deref().map_or(Ok(()), is_yaml)?;
     let loaded = args.changes.load(&args.plan)?;
@@ -76,7 +76,7 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The lock with which a plan must agree.
+/// The lock file that a plan must match.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Frozen {
     /// Refuse to run if the plan's runs differ from those of this file, written by `freeze`
@@ -85,8 +85,8 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Rejects a plan whose runs differ from those in the lock, and lists the edits that cause
-    /// this.
+    /// Rejects a plan whose runs differ from those in the lock, and lists the edits that cause the
+    /// difference.
     pub(super) fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
         let lock = lock::Lock::read(path, workspace.allow_outside)?;
@@ -101,7 +101,7 @@ impl Frozen {
             )));
         }
         // Results of earlier sweeps add runs that no lock lists, and gates skip runs that a lock lists.
-        // Neither of these is an edit.
+        // Neither is an edit of the plan, so the plan is expanded without results.
         let asked_for = expand(&workspace.loaded.plan)?;
         if lock.ids == lock::ids(&asked_for) && lock.pending == lock::pending(&asked_for) {
             return Ok(());

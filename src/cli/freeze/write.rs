@@ -63,7 +63,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Returns a text in the form that YAML reads back unchanged, and not as a template.
+/// Returns a string in a form that is read back unchanged, neither as another YAML type nor as a template.
 fn text(text: &str) -> String {
     const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "~"];
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '%' | '-');

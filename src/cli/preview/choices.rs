@@ -29,8 +29,8 @@ pub(crate) struct ChoiceState {
     pub from: Option<f64>,
     /// The heaviest load that may be run; null if settings are chosen.
     pub to: Option<f64>,
-    /// The unit of loads, or what settings are optimized for: `qps`, `conversations per second`, `in
-    /// flight`, or `users` of conversations.
+    /// The unit of the loads or, if settings are chosen, of the optimized figure: `qps`, `conversations per
+    /// second`, `in flight`, or `users` of conversations.
     pub unit: &'static str,
     /// Maximum number of runs, including existing ones.
     pub most_runs: usize,
@@ -57,12 +57,13 @@ pub(crate) struct ChoiceState {
     about: About,
 }
 
-/// Notes for the user before any run.
+/// The part of the summary that does not depend on results.
 #[derive(Debug)]
 enum About {
-    /// Loads, and the confirmation window.
+    /// Loads are chosen. Contains the window of the confirmation runs; `None` if there are none.
     Loads(Option<String>),
-    /// Settings: the windows of their runs, the time limit, and what they are optimized for.
+    /// Settings are chosen. Contains the windows of the runs, the time limit, and the figure that is
+    /// optimized.
     Settings { windows: String, budget: String, aim: &'static str },
 }
 
@@ -71,7 +72,7 @@ enum About {
 pub(crate) struct SettingState {
     /// The values on `server` axes: `max_num_seqs=64`.
     pub settings: String,
-    /// Number of its finished runs.
+    /// Number of finished runs with these settings.
     pub runs: usize,
     /// The mean of the optimized figure, weighted by the precision of the runs; null if there is no run,
     /// or if the settings cannot be chosen.
@@ -105,14 +106,14 @@ pub(crate) struct AnswerState {
     /// `slo`, all latency limits together; `ttft`, `itl`, `tpot` or `e2e`, the limits on that latency
     /// alone; or `cost_per_million`.
     pub objective: &'static str,
-    /// Whether `meets` lists the objective. If not, it has no answer, only the results of runs for
-    /// other objectives.
+    /// Whether `meets` lists the objective. If not, the objective has no answer, only the results of runs
+    /// for other objectives.
     pub asked: bool,
     /// The highest load that meets the objective; for `cost_per_million`, the lowest load that
     /// meets it. Null if there is no answer.
     pub found: Option<f64>,
-    /// The lightest load above `found` that missed the objective; for `cost_per_million`, the heaviest
-    /// below `found`. Null if there is none.
+    /// The lightest load above `found` that missed the objective; for `cost_per_million`, the heaviest load
+    /// below `found` that missed it. Null if there is no such load.
     pub misses: Option<f64>,
     /// How the search for the objective ended; null while it is running, or if the objective is not
     /// requested. For `cost_per_million`, `below_range` means that the lightest load meets it,
@@ -121,8 +122,8 @@ pub(crate) struct AnswerState {
     /// The highest load that met the objective below all loads that did not, as far as the runs
     /// show; for `cost_per_million`, the highest load that did not meet it.
     pub low: Option<f64>,
-    /// The lowest load above that one that missed the objective; for `cost_per_million`, the lowest
-    /// load that met it.
+    /// The lowest load above `low` that missed the objective; for `cost_per_million`, the lowest load that
+    /// met it.
     pub high: Option<f64>,
 }
 
@@ -144,8 +145,8 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
-/// Returns the maximum time that the runs of a pool take. This assumes as many of the longest runs as the
-/// pool may request; a search may make only a limited number of long runs.
+/// Returns the maximum time that the runs of a pool take, in seconds. This assumes as many of the longest
+/// runs as the pool may request; the number of long confirmation runs of a search is limited.
 fn most_seconds(pool: &Pool) -> f64 {
     let objectives = match &pool.chooses {
         Chooses::Search(search) => search.meets.len(),
@@ -203,7 +204,8 @@ impl ChoiceState {
         }
     }
 
-    /// Returns the summary for users, for the time before and after the runs.
+    /// Returns the summary in one line: the range and the maximum cost, and the state so far; once the
+    /// search or ladder has ended, its result.
     pub(super) fn words(&self) -> String {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);

@@ -20,7 +20,8 @@ pub(crate) struct DataUse {
     #[serde(flatten)]
     pub note: DataNote,
     /// How often a run sends each record: the maximum over the selected runs. Absent if this is unknown
-    /// before the runs are measured, and for lengths, because lengths are not used up.
+    /// before the runs are measured, and for data sets that only provide lengths, because lengths are not
+    /// used up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<f64>,
 }
@@ -65,7 +66,7 @@ pub(crate) fn uses<'r>(
     notes.into_iter().map(used).collect()
 }
 
-/// Returns the classes of a run, by their share of the requests.
+/// Returns the classes of a run, each with its share of the requests.
 fn classes(spec: &RunSpec) -> Vec<(f64, &Content)> {
     if spec.mix.is_empty() {
         return vec![(1.0, &spec.scenario)];

@@ -56,7 +56,7 @@ pub(crate) struct Preview {
     pub runs: Vec<Entry>,
     /// The sweeps in the plan's order.
     pub sweeps: Vec<Part>,
-    /// The totals.
+    /// The totals over all entries.
     pub totals: Totals,
     /// The searches and ladders of the plan, which request one run after another; absent if it has
     /// none.
@@ -105,14 +105,14 @@ pub(crate) struct Entry {
     pub sweep: String,
     /// The run's value for each axis.
     pub cell: Map<String, Value>,
-    /// The number of the repeat of the cell, from 0.
+    /// The number of the repeat within the cell, counted from 0.
     pub repeat: u32,
     /// The action that `run` would take.
     pub state: Action,
     /// The reason, in words.
     pub reason: String,
-    /// The place in the plan that caused this action, as file:line:column; for a run that no edit
-    /// explains, the beginning of its sweep.
+    /// The place in the plan that caused this action, as file:line:column; for a run that no edit explains,
+    /// the beginning of its sweep. Null for an orphan.
     pub place: Option<String>,
     /// The fields in which a new run differs from the closest result.
     pub changed: Vec<Changed>,
@@ -142,12 +142,12 @@ pub(crate) struct Part {
     /// Number of processes that together send the load of each run of the sweep; null if one
     /// process sends it.
     pub workers: Option<u32>,
-    /// The runs of the sweep.
+    /// The number of the sweep's runs in each state, and the cost of the runs to do.
     #[serde(flatten)]
     pub totals: Totals,
 }
 
-/// The precision of this number of repeats with regard to a margin.
+/// How much rounds may differ if the repeats of a sweep are to show a margin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MarginCost {
     /// The margin by which an arm may be worse (0.02 means 2 %).
@@ -181,7 +181,7 @@ pub(crate) struct Totals {
 /// Number of entries in each state.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Counts {
-    /// Runs without a result.
+    /// Runs without a result that would be measured.
     pub new: usize,
     /// Runs to be measured again.
     pub redo: usize,
@@ -218,7 +218,7 @@ pub(crate) struct Rules {
     pub given_up: &'static str,
 }
 
-/// The selected runs, and the actions for them.
+/// The runs and cells that a preview covers, and the user's options.
 pub(crate) struct Seen<'a> {
     /// For each run of the expansion, whether it is selected.
     pub(crate) picked: &'a [bool],
@@ -305,7 +305,7 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result to keep, is needed, and is not given up.
+    /// Whether any run has no result to keep, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)

@@ -31,8 +31,8 @@ pub(crate) struct Differs {
     pub runs: usize,
 }
 
-/// Returns the differences between the `asked` servers and this machine on the one side, and the results
-/// of the plan (`records`) on the other.
+/// Returns how the queried servers (`asked`) and this machine differ from those on which the results of the
+/// plan (`records`) were measured.
 pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
@@ -58,8 +58,8 @@ pub(crate) fn differing(asked: &[ProbedEndpoint], records: impl Iterator<Item = 
         .collect()
 }
 
-/// Changes the decision to keep a run's result into a repetition if its server was queried and now reports
-/// something different although the plan requires a match, as `run` does.
+/// As `run` does, changes the decision to keep a run's result into a repetition of the run if the plan
+/// requires a match, and the run's server was queried and now reports something different.
 pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
     let plan = workspace.plan();
     if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {

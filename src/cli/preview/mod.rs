@@ -1,5 +1,5 @@
-//! `sweepline preview PLAN` shows what `run` would do, why, and at what cost. Sends no requests unless it
-//! is told to query the servers.
+//! `sweepline preview PLAN` shows what `run` would do, why, and at what cost. Sends no requests, unless
+//! `--probe` queries the servers.
 
 pub(super) mod choices;
 mod data;
@@ -47,7 +47,7 @@ pub struct PreviewArgs {
     selection: Selection,
     #[command(flatten)]
     again: Again,
-    /// Show each run on its own line instead of groups with one reason
+    /// Show each run on its own line instead of grouping runs by reason
     #[arg(long)]
     all: bool,
     /// Query the servers too, like `probe`, and show which differ from those that were measured
@@ -72,7 +72,7 @@ pub(crate) struct View {
     pub format: TextOrJson,
     /// Whether each run has its own line.
     pub all: bool,
-    /// The servers' reports, if they were queried.
+    /// The servers' reports; `None` if no server was queried.
     pub asked: Option<Vec<probe::ProbedEndpoint>>,
     /// Maximum number of concurrent runs.
     pub jobs: u16,

@@ -15,7 +15,7 @@ pub(crate) struct PendingCell {
     /// The cell's value for each axis; an unknown load is shown as its formula, `0.8 ×
     /// limit.max_qps_under_slo`.
     pub cell: Map<String, Value>,
-    /// The number of repeats that it would have.
+    /// The number of repeats that the cell would have.
     pub repeats: u32,
     /// `pending`: an earlier sweep has no answer yet; `blocked`: the earlier sweep ended without an answer,
     /// so that there is no load; `pruned`: `skip_if` skips the cell; `left_out`: the budget skips the cell;

@@ -39,7 +39,7 @@ impl<'a> Places<'a> {
         Places { workspace, known: RefCell::default() }
     }
 
-    /// Returns the place of the value of `field` of `run`.
+    /// Returns the place in the plan that sets `field` of `run`; `None` if it is unknown.
     pub(crate) fn of_field(&self, run: &PlannedRun, field: &str) -> Option<String> {
         self.at(origin(self.workspace.plan(), run, field))
     }

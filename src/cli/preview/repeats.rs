@@ -19,14 +19,14 @@ pub(crate) struct RepeatsState {
     pub sweep: String,
     /// The cell's display name.
     pub cell: String,
-    /// The condition that ends it: `known`, its means are known precisely enough; or `shown`, every metric of
-    /// a comparison is decided.
+    /// The condition that ends the repeats of the cell: `known`, the cell's means are known precisely
+    /// enough; or `shown`, every metric of a comparison is decided.
     pub ends: &'static str,
     /// For `known`: the maximum half-width of the interval of a mean, as a share of the mean (0.02 means
     /// 2 %); null for `shown`.
     pub within: Option<f64>,
-    /// The metrics that are considered, by name; for `shown`, these are the metrics that the plan
-    /// names.
+    /// The names of the metrics that the condition considers; for `shown`, these are the metrics that the
+    /// plan names.
     pub metrics: Vec<String>,
     /// Number of repeats that count: the finished ones up to the first unfinished one.
     pub finished: u32,
@@ -34,7 +34,7 @@ pub(crate) struct RepeatsState {
     pub at_least: u32,
     /// The maximum number of repeats.
     pub at_most: u32,
-    /// For `known`: half of the widest interval so far, as a share; null before three repeats.
+    /// For `known`: half of the widest interval so far, as a share of the mean; null before three repeats.
     pub half: Option<f64>,
     /// The expected number of repeats, based on the deviation of the cell's runs so far; null if
     /// unknown.
@@ -88,8 +88,8 @@ impl RepeatsState {
     }
 }
 
-/// Returns the summary of the repeats of one sweep, for the time before and after it runs; `None` if
-/// the number of repeats is fixed.
+/// Returns the summary of the repeats of one sweep: the condition, the number of runs, and how many cells
+/// have ended; `None` if the number of repeats is fixed.
 pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -> Option<String> {
     let first = cells.clone().next()?;
     let rule = match first.within {

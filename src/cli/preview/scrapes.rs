@@ -15,7 +15,8 @@ use super::super::workspace::Workspace;
 pub(crate) struct Scrapes {
     /// The endpoint.
     pub endpoint: String,
-    /// The pages; for the endpoint's own page, a description if it has no address yet.
+    /// The addresses of the pages; a description in place of the address of the endpoint's own page, if
+    /// that is not known yet.
     pub pages: Vec<String>,
     /// The tool that also reads the GPUs of this machine; null if none is used.
     pub gpus: Option<&'static str>,

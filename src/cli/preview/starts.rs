@@ -18,12 +18,13 @@ use super::super::workspace::Workspace;
 pub(crate) struct Starts {
     /// The endpoint.
     pub endpoint: String,
-    /// How often one of its servers is started for the runs to do.
+    /// How often a server of the endpoint is started for the runs to do.
     pub starts: usize,
-    /// Number of distinct servers among these. This many starts would be enough without the rounds of
-    /// comparisons and without sweeps that wait for others.
+    /// Number of distinct servers among these starts. This many starts would be enough without the rounds
+    /// of comparisons and without sweeps that wait for others.
     pub servers: usize,
-    /// The median duration of a start in earlier results of the endpoint, in seconds; null if there are none.
+    /// The median duration of a start in earlier results of the endpoint, in seconds; null if there are no
+    /// earlier results.
     pub seconds_each: Option<f64>,
     /// The number of earlier starts on which the median is based.
     pub earlier: usize,
@@ -37,7 +38,7 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     if !todo.iter().any(is_launched) {
         return Vec::new();
     }
-    // `run` rejects a plan without a graph with its own message.
+    // If the graph cannot be built, `run` rejects the plan with its own message.
     let Ok(graph) = build(expansion, &|at| todo.contains(&at)) else { return Vec::new() };
     let mut counts: IndexMap<&str, usize> = IndexMap::new();
     for endpoint in graph.launches(expansion) {
@@ -61,7 +62,7 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     counts.into_iter().map(of_endpoint).collect()
 }
 
-/// Returns seconds, with decimals if the number is small.
+/// Formats a time in seconds, with decimals if it is below 10 seconds.
 fn time_of(seconds: f64) -> String {
     if seconds < 10.0 { format!("{} s", digits(seconds)) } else { duration(seconds.ceil() as u64) }
 }

@@ -86,8 +86,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     out
 }
 
-/// Returns the precision that repeats allow for a margin: `5 repeats show 2 % where rounds of arms that
-/// are alike differ by less than 1.5 %`.
+/// Returns the precision that repeats allow for a margin: `5 repeats show 2 % in 4 of 5 cases if rounds of
+/// equal arms differ by less than 1.5 %`.
 fn shown(margin: &MarginCost) -> String {
     let (repeats, share) = (margin.repeats, allowed(margin.margin));
     let differ = percent(margin.rounds_may_differ_by);
@@ -124,7 +124,7 @@ fn labelled(label: &str, words: &str) -> String {
     fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
 }
 
-/// Returns a line for each state and reason, with the first of the runs that share them.
+/// Returns a line for each state and reason, with the names of the first runs that share them.
 fn groups(entries: &[&Entry]) -> String {
     let mut groups: IndexMap<(Action, &str), Vec<&Entry>> = IndexMap::new();
     for entry in entries {
@@ -142,7 +142,8 @@ fn groups(entries: &[&Entry]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// Returns a line for each state and reason of cells that have no runs (yet), with the first of them.
+/// Returns a line for each state and reason of cells that have no runs (yet), with the names of the first
+/// cells.
 fn pending_groups(waiting: &[&PendingCell]) -> String {
     let mut groups: IndexMap<(Waits, &str), Vec<&PendingCell>> = IndexMap::new();
     for cell in waiting {

@@ -1,4 +1,4 @@
-//! The plan of a report.
+//! The input of a report.
 
 use crate::cli::options::Folder;
 use crate::cli::results::PlanRuns;
@@ -7,6 +7,6 @@ use crate::cli::results::PlanRuns;
 pub(super) struct Asked {
     /// The plan and its runs.
     pub(super) runs: PlanRuns,
-    /// The location of their results.
+    /// The location of the results.
     pub(super) folder: Folder,
 }

@@ -1,5 +1,4 @@
-//! The available information about the client that measured: the applicable calibration for each machine
-//! that appears in the runs.
+//! Finds the calibrations that apply to the machines on which the runs were measured.
 
 use crate::cli::answers::loaded;
 use crate::cli::results::{Readings, RunResult};
@@ -8,8 +7,8 @@ use crate::rows::Environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Known, known};
 
-/// Returns the available information about each client, that is, the machine and program that measured,
-/// not the ones that write the report.
+/// Returns the calibration that applies to each client. A client is a machine and program version that
+/// measured runs, not the one that writes the report.
 pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     let mut clients: Vec<(&Environment, Vec<&RunResult>)> = Vec::new();
     for run in &readings.runs {
@@ -28,7 +27,7 @@ pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     clients.into_iter().map(of).collect()
 }
 
-/// Whether the same calibration applies to both.
+/// Whether the same calibration applies to both environments.
 fn is_same(a: &Environment, b: &Environment) -> bool {
     let of = |one: &Environment| {
         let Environment { client_host, sweepline, client_cpu, client_cores, client_os, .. } = one.clone();

@@ -82,7 +82,7 @@ fn unexpected(error: PageError) -> Failure {
     Failure::Unexpected(error.into())
 }
 
-/// Reads results and creates their report; `before` is the state of the previous read.
+/// Reads results and creates their report; `before` is the state of the previous read, if any.
 fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
@@ -160,7 +160,7 @@ fn notes(readings: &Readings, curves: &[curve::Curve]) -> Vec<String> {
     readings.parts_missing(&left_out(curves), "")
 }
 
-/// Returns the message of a lint, with its subject.
+/// Returns the message of a lint, with the lint's code and the parts of the plan that it concerns.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };

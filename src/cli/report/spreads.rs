@@ -15,7 +15,7 @@ use crate::store::Store;
 /// Maximum number of runs whose requests are read.
 const MOST_RUNS: usize = 36;
 
-/// Maximum number of repeats of one load.
+/// Maximum number of repeats of one load whose requests are read.
 const MOST_REPEATS: usize = 3;
 
 /// The latency distributions of a plan's results.
@@ -27,14 +27,16 @@ pub(super) struct Spreads {
 }
 
 impl Spreads {
-    /// Reads the chosen loads of all curves, those that meet the objective first, because they are the
-    /// answer. A run that cannot be read is excluded and reported.
+    /// Reads the runs of the chosen loads of all curves. Loads that meet the objective are read first,
+    /// because they are the most important and the number of runs is limited. A run that cannot be read is
+    /// excluded and reported.
     pub(super) fn of(store: &Store, readings: &Readings, curves: &[Curve]) -> Spreads {
         let (mut drawn, mut left, mut room) = (Vec::new(), 0, MOST_RUNS);
         for chosen in Chosen::iter() {
             for (at, curve) in curves.iter().enumerate() {
                 let Some(rung) = rung_of(curve, chosen) else { continue };
-                // The single request after a start contains no information about latencies.
+                // A run that measures a server start has a single request, which contains no information
+                // about latencies.
                 let loaded: Vec<_> = rung.runs.iter().filter(|run| run.metrics.start.is_none()).collect();
                 let count = loaded.len().min(MOST_REPEATS).min(room);
                 left += loaded.len() - count;
@@ -54,8 +56,9 @@ impl Spreads {
     }
 }
 
-/// Returns the load of a curve that is chosen for this reason; `None` if it was already chosen for an
-/// earlier reason, or if it has no runs that count.
+/// Returns the load of a curve that `chosen` describes: the highest that meets the objective, the first
+/// that misses it, or the heaviest. `None` if no such load has runs that count, or if the heaviest load is
+/// also the highest that meets the objective or the first that misses it.
 fn rung_of<'c, 'a>(curve: &'c Curve<'a>, chosen: Chosen) -> Option<&'c Rung<'a>> {
     let Bracket { holds, misses, .. } = curve.bracket().unwrap_or_default();
     let with_runs = || curve.rungs.iter().filter(|rung| !rung.runs.is_empty());
@@ -97,7 +100,8 @@ impl Load {
     }
 }
 
-/// Returns the latencies of curves on this axis. In open loops they are measured from the schedule.
+/// Returns the latencies of curves on this axis. In open loops, TTFT and E2E latency are measured from the
+/// scheduled time.
 fn latencies(axis: Axis) -> [Metric; 3] {
     match axis {
         Axis::Qps => [Metric::TtftFromSchedule, Metric::Tpot, Metric::E2eFromSchedule],

@@ -22,7 +22,7 @@ const MOST_LISTED: usize = 20;
 pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
     let screen = args.screen().with_times();
     let mut seen = HashSet::new();
-    // A run that sweeps share is counted once.
+    // A run that several sweeps share is counted once.
     let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
     let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
     let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);

@@ -28,8 +28,8 @@ pub struct RunArgs {
     pub(super) frozen: Frozen,
     #[command(flatten)]
     pub(super) selection: Selection,
-    /// Run only this part of the plan; other processes may measure its other parts into the same results
-    /// folder. The jobs of `submit` use this
+    /// Run only this part of the plan; other processes may run the other parts and write to the same
+    /// results folder. The jobs of `submit` use this option
     #[arg(long, value_name = "NAME")]
     pub(super) part: Option<String>,
     #[command(flatten)]
@@ -37,14 +37,14 @@ pub struct RunArgs {
     /// Maximum number of concurrent runs; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: u16,
-    /// Processes that send the load of each run together, instead of the plan's `engine.workers`
+    /// Number of processes that together send the load of each run, overriding the plan's `engine.workers`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(super) workers: Option<u32>,
     /// Stop at the first run that fails
     #[arg(long)]
     pub(super) fail_fast: bool,
-    /// Exit with 4 if a cell misses the plan's `slo` or its `compare` shows a regression, with 2 if that is
-    /// undecided
+    /// Exit with 4 if a cell misses the plan's `slo` or the plan's `compare` shows a regression, with 2 if
+    /// either is undecided
     #[arg(long)]
     pub(super) gate: bool,
     /// Also write the findings, decisions based on them and the gate's verdict as Markdown, for a pull request

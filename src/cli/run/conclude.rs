@@ -50,7 +50,7 @@ pub(super) fn conclude(
     others::not_shown(all.len() - runs.len()).iter().for_each(|line| screen.line(line));
     others::told(summary).iter().for_each(|line| screen.line(line));
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
-    // A run that sweeps share is counted once.
+    // A run that several sweeps share is counted once.
     let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
     let before: BTreeSet<String> = picked().filter(is_given_up).map(|(run, _)| run.id.to_string()).collect();
     let given_up = before.len() + summary.given_up;
@@ -132,7 +132,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
     invalid.iter().filter_map(line).collect()
 }
 
-/// Returns the short ids of the runs in `work` whose result was not replaced, or that have no
+/// Returns the shortened ids of the runs in `work` whose result was not replaced, or that still have no
 /// result.
 fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
     let is_left = |run: &&PlannedRun| {
@@ -200,17 +200,18 @@ fn as_typed(args: &RunArgs) -> (String, String, String) {
 
 /// The conditions for the suggested commands.
 struct Hints {
-    /// Some run is not valid.
+    /// Whether any run is not valid.
     doubtful: bool,
-    /// At least one run is invalid, and stays invalid until it is executed again.
+    /// Whether at least one run is invalid, and stays invalid until it is executed again.
     invalid: bool,
-    /// There is a sweep that chose its runs; contains the first one.
+    /// The first sweep that chose its runs; `None` if there is no such sweep.
     chosen: Option<String>,
-    /// No calibration shows the generator's own error.
+    /// Whether no calibration shows the generator's own error.
     calibrate: bool,
 }
 
-/// The commands are at the ends of lines, so that they can be copied, however long they are.
+/// Suggests the next commands. Each command is at the end of its line, so that it can be copied however
+/// long it is.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let (program, plan, folder) = as_typed(args);
     let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };

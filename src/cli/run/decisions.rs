@@ -17,7 +17,7 @@ pub(super) fn is_to_do(decision: &Option<Decision>) -> bool {
     decision.as_ref().is_some_and(|decision| decision.action.is_work())
 }
 
-/// Returns the decision for each run; `None` if it is not selected.
+/// Returns the decision for each run; `None` if the run is not selected.
 pub(super) fn decide(
     workspace: &Workspace,
     selection: &Selection,
@@ -41,8 +41,8 @@ pub(super) fn any_work(decisions: &[Option<Decision>]) -> bool {
     decisions.iter().flatten().any(|decision| decision.action.is_work())
 }
 
-/// Returns the number of selected runs that are not to be executed; a run that sweeps share is counted
-/// once.
+/// Returns the number of selected runs that are not to be executed; a run that several sweeps share is
+/// counted once.
 pub(super) fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
     let settled = decided(workspace, decisions).filter(|(_, decision)| !decision.action.is_work());
     settled.map(|(run, _)| run.id).collect::<HashSet<_>>().len()

@@ -1,5 +1,5 @@
-//! Executes the work: stage after stage, then runs whose server changed, then sweeps that fit the
-//! budget after all.
+//! Executes the runs to do: stage after stage, each followed by the runs whose server turned out to have
+//! changed; then optional sweeps that fit the budget after all.
 
 use indexmap::IndexSet;
 use tokio::sync::watch;
@@ -29,7 +29,7 @@ pub(super) struct Means<'a> {
     pub(super) writer: &'a Writer,
     /// Becomes true when the sweep has to stop.
     pub(super) stop: &'a watch::Receiver<bool>,
-    /// Other receivers of events.
+    /// The outputs other than the screen, which receive events.
     pub(super) outlets: &'a Outlets,
 }
 
@@ -71,8 +71,9 @@ pub(super) fn execute_stages(
     spend_the_rest(args, workspace, &stage.looks, means, all)
 }
 
-/// Compares servers that could not be queried before the sweep but have been running since, including
-/// launched ones, and measures the runs of changed servers again. This happens once per invocation.
+/// After a stage, compares the servers that could not be queried before it but have been running since,
+/// including launched ones, with those of earlier results, and measures the runs of changed servers again.
+/// Each stage is compared only once.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -136,8 +137,8 @@ fn spend_the_rest(
     }
 }
 
-/// Executes the runs to do. The numbers of runs continue after earlier runs that are no longer in
-/// `decisions`.
+/// Executes the runs to do. The numbers of runs continue after the `behind` earlier runs that are no longer
+/// in `decisions`.
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
@@ -184,7 +185,7 @@ fn execute(
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
     let pace = side_by_side as f64 / in_turn.max(1) as f64;
     let screen = args.screen().with_times().at_pace(pace);
-    // Several parts would write the same file.
+    // With `--part`, several processes would write the same live.json.
     let live = writer.store().layout().live();
     let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, pace));
     outlets.begin(pace);

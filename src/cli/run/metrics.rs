@@ -31,7 +31,7 @@ pub(super) struct MetricsServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Parses `PORT`, which means on loopback, or `ADDRESS:PORT`.
+/// Parses `ADDRESS:PORT`, or `PORT`, which is a port on loopback.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
     match port.parse() {

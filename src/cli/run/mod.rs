@@ -88,8 +88,9 @@ pub(super) fn run(mut args: RunArgs) -> Result<Exit, Failure> {
     conclude(&args, &workspace, &stage.decisions, &summary)
 }
 
-/// Locks the results folder if there is something to write, such as runs, the end of abandoned
-/// servers, or the inventory. The decisions for the first stage are made again under the lock.
+/// Locks the results folder if there is something to do under the lock: execute runs, end abandoned
+/// servers, send results, or update the inventory. Returns `None` if there is nothing to do. The decisions
+/// for the first stage are made again under the lock.
 fn lock(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -119,7 +120,7 @@ fn lock(
     Ok(is_wanted.then(|| part::lock(workspace, part).ok()).flatten())
 }
 
-/// Other notes before the first stage: missing texts, and lint findings.
+/// Prints the other notes before the first stage: missing texts, and lint findings.
 fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     let lints = || lints::one_line(&workspace.loaded, &args.folder, (&args.plan, &args.changes));
     let lints = any_work(&stage.decisions).then(lints).flatten();
@@ -127,7 +128,7 @@ fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     notes.for_each(|line| args.screen().with_times().line(&line));
 }
 
-/// Whether results decide which runs there are.
+/// Whether results decide which runs are executed.
 fn follows_from_results(workspace: &Workspace) -> bool {
     let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
     is_chosen || Stages::are_several(workspace) || workspace.budget.is_some()

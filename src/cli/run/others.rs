@@ -1,4 +1,4 @@
-//! Runs that other workers are measuring if results are shared.
+//! Handles the runs that other workers measure, if results are shared.
 
 use std::thread;
 use std::time::{Duration, Instant};

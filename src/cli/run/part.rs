@@ -10,7 +10,8 @@ use crate::cli::options;
 use crate::store::{self, Writer};
 use crate::submit::{Part, parts};
 
-/// Returns the part named by the call and restricts the selection to its runs.
+/// Returns the part that `--part` names, and restricts the selection to the runs of that part; `None`
+/// without `--part`.
 pub(super) fn select(args: &mut RunArgs, workspace: &Workspace) -> Result<Option<Part>, Failure> {
     let Some(name) = &args.part else { return Ok(None) };
     let mut parts = parts(workspace.plan(), &workspace.expansion);

@@ -11,9 +11,9 @@ use crate::sweep::resume::{Decision, Wishes};
 
 /// The work of a stage.
 pub(super) struct Stage {
-    /// The decision for each run; `None` if it is not part of this stage.
+    /// The decision for each run; `None` if the run is not part of this stage.
     pub(super) decisions: Vec<Option<Decision>>,
-    /// The reports of servers.
+    /// The self-descriptions of the servers.
     pub(super) looks: Looks,
     /// A line for each server that has changed.
     changes: Vec<String>,

@@ -61,8 +61,8 @@ struct Limit {
     above: u64,
     /// Number of tested samples.
     n: u64,
-    /// The number of samples that would show that the limit holds, with the same dependence and none above
-    /// the limit.
+    /// The number of samples that would show that the limit holds, if the samples depended on each other as
+    /// now and none were above the limit.
     need: u64,
     /// The equivalent number of independent samples. Requests that wait for each other count less.
     worth: f64,
@@ -96,7 +96,8 @@ struct Sum {
     requests: u64,
     /// The mean, in milliseconds.
     mean_ms: f64,
-    /// The share of the parts that are neither unassigned nor unknown; null if the parts exceed the whole.
+    /// The share of the mean that belongs to parts other than unassigned and unknown ones; null if the
+    /// parts exceed the mean.
     assigned_share: Option<f64>,
     /// The parts of the mean.
     parts: Vec<Part>,
@@ -125,14 +126,14 @@ struct Saturation {
     arrived_rate: f64,
     /// Requests per second that were completed in the window: arrivals minus the growth of the number in flight.
     completion_rate: f64,
-    /// Lower end of the 95 % interval of `served_per_second`.
+    /// Lower end of the 95 % interval of `completion_rate`.
     completion_rate_low: f64,
-    /// Upper end of the 95 % interval of `served_per_second`.
+    /// Upper end of the 95 % interval of `completion_rate`.
     completion_rate_high: f64,
     /// Requests in flight or waiting at the end of the window minus those at its beginning.
     growth: f64,
-    /// Length of a window, in seconds, that would be enough to show whether the server kept up, if
-    /// known; null unless the state is not_shown, and null if no request arrived.
+    /// Length of a window, in seconds, that would be enough to show whether the server kept up, null unless
+    /// the state is not_shown, and null if no request arrived.
     would_do_s: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ pub struct ShowArgs {
     /// A run: any unambiguous prefix of its id (`list` shows ids)
     #[arg(value_name = "RUN")]
     run: String,
-    /// Judge the run under this plan: by its thresholds, objectives and prices
+    /// Judge the run by the thresholds, objective and prices of this plan
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) struct TransferArgs {
     /// file:///folder. Credentials come from the environment (AWS_…, GOOGLE_…, AZURE_…)
     #[arg(value_name = "URL")]
     url: String,
-    /// Only the runs of this plan; for its searches, all runs that they may have requested
+    /// Transfer only the runs of this plan, including all runs that its searches may have requested
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct TransferArgs {
 }
 
 impl TransferArgs {
-    /// The short ids of the plan's runs; `None` if there is no plan.
+    /// Returns the short ids of the plan's runs; `None` if there is no plan.
     fn of_plan(&self) -> Result<Option<HashSet<String>>, Failure> {
         let Some(plan) = &self.plan else { return Ok(None) };
         Ok(Some(ids(&Workspace::open(plan, &self.changes, &self.folder)?.expansion)))

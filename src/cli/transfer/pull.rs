@@ -16,7 +16,7 @@ pub struct PullArgs {
     transfer: TransferArgs,
 }
 
-/// Fetches the runs that are not here yet, and prints the result for each.
+/// Fetches the runs that are not in the folder yet, and prints the result for each run.
 pub(crate) fn run(args: PullArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
     args.folder.must_be_own("--results is the destination of the fetched runs")?;

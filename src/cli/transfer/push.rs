@@ -16,7 +16,7 @@ pub struct PushArgs {
     transfer: TransferArgs,
 }
 
-/// Sends the runs that are not there yet, and prints the result for each.
+/// Sends the runs that are not on object storage yet, and prints the result for each run.
 pub(crate) fn run(args: PushArgs) -> Result<Exit, Failure> {
     let args = args.transfer;
     args.folder.must_be_own("--results is the source of the runs")?;

@@ -1,6 +1,6 @@
-//! `sweepline report --watch PLAN` serves the page of a running or finished sweep on loopback and
-//! updates it as runs are committed. The page ends with its command and writes nothing. It runs at the
-//! lowest priority, because this may be the machine that measures.
+//! `sweepline report --watch PLAN` serves the page of a running or finished sweep on loopback and updates
+//! it as runs are committed. The page is served until the command ends, and nothing is written. The command
+//! lowers its priority, because it may run on the machine that measures.
 
 mod guard;
 mod pages;
@@ -61,8 +61,8 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
     let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
     let page = Arc::new(WatchedPage::new(asked.folder.store()?, first));
     let (end, ends) = watch::channel(false);
-    // The sender is also kept here, because a signal must be able to end the command if standard
-    // input does not.
+    // The sender is also kept here, because the server ends when the last sender is dropped, and
+    // `end_with_input` drops its own if standard input is not a pipe.
     let end = Arc::new(end);
     end_with_input(Arc::clone(&end));
     drop(workspace);
@@ -93,8 +93,9 @@ fn taken(port: u16, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// Ends the command when its standard input is closed, if that is the pipe or the connection of its
-/// parent. A file, `/dev/null` and a terminal have no such effect; a closing terminal sends a signal.
+/// Ends the command when its standard input is closed, if standard input is a pipe or a socket of the
+/// parent process. A file, `/dev/null` and a terminal have no such effect; a closing terminal sends a
+/// signal.
 fn end_with_input(end: Arc<watch::Sender<bool>>) {
     let is_pipe = rustix::fs::fstat(std::io::stdin().as_fd())
         .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));

@@ -17,9 +17,10 @@ struct Made {
     html: Arc<str>,
     /// The number of the report, which tells a browser whether it has this version.
     number: u64,
-    /// The error of the latest attempt to create the report.
+    /// The error of the latest attempt to create the report; `None` if there was none.
     trouble: Option<String>,
-    /// The number of the plan's runs that have results, and of all its runs.
+    /// The number of the plan's runs that have results, and the number of all runs of the plan; `None`
+    /// before the first read.
     results: Option<(usize, usize)>,
 }
 
@@ -36,7 +37,7 @@ impl WatchedPage {
         WatchedPage { store, made: Mutex::new(made) }
     }
 
-    /// Sets a new report with its counts.
+    /// Sets a new report, with the numbers of runs with results and of all runs.
     pub(super) fn put(&self, watched: Watched, results: (usize, usize)) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         *made = Made { html: watched.html.into(), number: made.number + 1, trouble: None, results: Some(results) };

@@ -1,4 +1,4 @@
-//! The page over HTTP/1.1, on loopback only. It is read-only.
+//! Serves the page over HTTP/1.1, read-only and on loopback only.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,7 +25,7 @@ pub(super) trait Pages: Send + Sync + 'static {
     fn live(&self) -> String;
 }
 
-/// Listens on this port of loopback, or on a free one.
+/// Listens on this port of loopback; port 0 picks a free one.
 pub(super) async fn listen(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
 }

@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
         return Err(told(&"not a small regular file"));
     }
     match fs::read(path) {
-        // The file has been removed since.
+        // The file has been removed since its metadata was read.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         text => {
             let text = text.map_err(|error| told(&error))?;
