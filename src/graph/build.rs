@@ -13,28 +13,28 @@ use super::{Graph, Node, Planned};
 /// Why a plan has no graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Sweeps that depend on each other.
+    /// The names of sweeps that depend on each other, with the first name repeated at the end.
     #[error("dependency cycle: {}; remove one `after`", .0.join(" → "))]
     Circle(Vec<String>),
     /// An `after` with an unknown name.
     #[error("sweep `{sweep}` comes after the unknown sweep `{after}`")]
     UnknownSweep {
-        /// The waiting sweep.
+        /// The sweep with the `after`.
         sweep: String,
         /// The unknown name.
         after: String,
     },
 }
 
-/// Builds the graph of those runs of `expansion` for which `todo`, called with the position, returns
-/// true.
+/// Builds the graph of the runs that remain to be done. `todo` is called with the position of each run in
+/// `expansion.runs`, and returns whether to include the run.
 pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
     let turns = turns(&expansion.after)?;
     let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
     builder.add_gates();
     let mut probes = HashMap::new();
     let levels = levels(expansion, &turns);
-    // A launched server runs for one level after the other, so the level takes precedence over the turn.
+    // Runs on launched servers are ordered by level first, so the level takes precedence over the turn.
     let turn_of = |at: usize| {
         let run = &expansion.runs[at];
         let level = if run.spec.endpoint.launch.is_some() { levels[&*run.sweep] } else { 0 };
@@ -42,8 +42,8 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     };
     let mut owners = Vec::new();
     for positions in by_id(&expansion.runs, todo).into_values() {
-        // A run of several sweeps belongs to the first one, because waiting for a later one could create
-        // a cycle.
+        // A run that several sweeps share belongs to the first of them, because waiting for a later sweep
+        // could create a cycle.
         let owner = positions.iter().copied().min_by_key(|at| turn_of(*at));
         owners.extend(owner.map(|owner| (owner, positions)));
     }
@@ -64,7 +64,7 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     Ok(Graph { inner: builder.graph })
 }
 
-/// The positions of each run to be executed, by id, in execution order.
+/// For the id of each run to execute, the positions of the run in `runs`. The ids are in execution order.
 fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, Vec<usize>> {
     let mut groups: IndexMap<RunId, Vec<usize>> = IndexMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(at, _)| todo(*at)) {
@@ -73,8 +73,8 @@ fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, V
     groups
 }
 
-/// The turn of each sweep. A sweep comes later than all sweeps in its `after`; otherwise, sweeps are in
-/// declared order.
+/// The turn of each sweep, which is its position in the execution order. A sweep comes later than all sweeps
+/// in its `after`; otherwise, sweeps are in declared order.
 fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>, GraphError> {
     for (name, after) in sweeps {
         if let Some(after) = after.iter().find(|after| !sweeps.contains_key(*after)) {
@@ -99,7 +99,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     let waits = |name: &str| !turns.contains_key(name);
     let mut path: Vec<String> = sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
     while let Some(last) = path.last() {
-        // Every sweep without a turn waits for another one, so the loop ends when the path meets itself.
+        // Every sweep without a turn waits for another sweep without a turn, so the path ends up at a sweep
+        // that it already contains.
         let Some(next) = sweeps[last].iter().find(|after| waits(after)).cloned() else { break };
         if let Some(start) = path.iter().position(|seen| *seen == next) {
             path.drain(..start);
@@ -111,8 +112,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
-/// The execution order of runs on launched servers. The runs of one resource keep their set of positions
-/// among all runs, but fill these positions in the order of their stays.
+/// For each run on a launched server, its turn. The runs on one resource keep the same set of positions among
+/// all runs, but fill these positions in the order of their stays.
 fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
     let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
     for stay in stays {
@@ -129,7 +130,7 @@ fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
 struct Builder<'a> {
     expansion: &'a Expansion,
     graph: DiGraph<Planned, ()>,
-    /// The gate of each sweep that another one comes after.
+    /// For each sweep that another sweep comes after, its gate.
     gates: HashMap<&'a str, NodeIndex>,
 }
 
@@ -143,8 +144,8 @@ impl<'a> Builder<'a> {
                 self.gates.insert(after, gate);
             }
         }
-        // A gate waits for the earlier gate, so that `after` also works across a sweep without remaining
-        // runs.
+        // The gate of a sweep waits for the gates of the sweeps in its `after`, so that `after` also works
+        // across a sweep without remaining runs.
         for (name, gate) in &self.gates {
             for after in &self.expansion.after[*name] {
                 self.graph.update_edge(self.gates[after.as_str()], *gate, ());
@@ -152,7 +153,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the runs of one start of a launched server, after the runs of the previous server.
+    /// Adds one start of a launched server with its probe and its runs, after the runs on the previous
+    /// server. Returns the nodes of the runs.
     fn add_stay(
         &mut self,
         (runs, turns): (&[usize], &HashMap<usize, usize>),
@@ -175,7 +177,8 @@ impl<'a> Builder<'a> {
         nodes
     }
 
-    /// The probe for the endpoint of a run that needs no launched server.
+    /// Returns the probe for the endpoint of a run that needs no launched server, and adds the probe if it is
+    /// missing.
     fn probe_of(&mut self, owner: usize, probes: &mut HashMap<&'a str, NodeIndex>) -> NodeIndex {
         let endpoint = self.expansion.runs[owner].spec.endpoint.name.as_str();
         *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner))
@@ -197,8 +200,8 @@ impl<'a> Builder<'a> {
         run
     }
 
-    /// Adds the probe for the endpoint of run `first`, after the start of its embedded server if it has
-    /// one.
+    /// Adds the probe for the endpoint of run `first`, after the start of the endpoint's embedded server if
+    /// it has one.
     fn add_probe(&mut self, first: usize) -> NodeIndex {
         let spec = &self.expansion.runs[first].spec.endpoint;
         let endpoint = spec.name.clone();

@@ -10,9 +10,9 @@ use crate::units::text::counted;
 
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode};
 
-/// Adds the cells that have not become runs (yet). They are placed after the gates of the sweeps that
-/// their sweep comes after, including the sweeps that they read, and before the gate of their own sweep.
-/// Many similar cells of a sweep are drawn as one node.
+/// Adds the cells that have not become runs (yet). A cell is placed after the gates of all sweeps that its
+/// sweep waits for, including the sweeps whose findings it uses, and before the gate of its own sweep. If a
+/// sweep has many cells, similar cells are drawn as one node.
 pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &HashMap<&str, usize>) {
     let mut by_sweep: IndexMap<&str, Vec<&Pending>> = IndexMap::new();
     for pending in &expansion.pending {
@@ -34,7 +34,7 @@ pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &Ha
     }
 }
 
-/// A cell that has not become a run (yet).
+/// The node of a cell that has not become a run (yet).
 fn waiting_cell(pending: &Pending) -> DrawnNode {
     DrawnNode {
         kind: "cell",
@@ -46,7 +46,7 @@ fn waiting_cell(pending: &Pending) -> DrawnNode {
     }
 }
 
-/// Many cells of a sweep are drawn as one node for each state and reason.
+/// The nodes of a sweep with many cells: one node for each combination of state and reason.
 fn several_cells(sweep: &str, cells: &[&Pending]) -> Vec<DrawnNode> {
     let mut alike: IndexMap<(&'static str, &str), Vec<&Pending>> = IndexMap::new();
     for cell in cells {
@@ -66,7 +66,7 @@ fn several_cells(sweep: &str, cells: &[&Pending]) -> Vec<DrawnNode> {
     alike.into_iter().map(one).collect()
 }
 
-/// A value for each axis of the cell.
+/// The label of a cell: each axis with its value.
 pub(super) fn cell_label(cell: &Cell) -> String {
     cell.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(" ")
 }

@@ -23,7 +23,7 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
     let unknown = RunState::of("pending");
     let state_of = |at: usize| states.runs.get(at).unwrap_or(&unknown);
     let (mut nodes, mut drawn, mut merged) = (Vec::new(), HashMap::new(), HashMap::new());
-    // The nodes of an endpoint's runs, and of a sweep's gates.
+    // The positions of nodes in the drawing: for each run with its endpoint, and for the gate of each sweep.
     let mut places: HashMap<(&str, RunId), usize> = HashMap::new();
     let mut gates: HashMap<&str, usize> = HashMap::new();
     for at in &order {
@@ -68,8 +68,8 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
 }
 
 impl Drawing {
-    /// Adds a search or a series, after its runs and before the gate of its sweep. A run that it
-    /// requested waits for the previous one, unless it also belongs to another search.
+    /// Adds a search or a series, after its runs and before the gate of its sweep. Each run that it requested
+    /// waits for the run requested before, unless the run already belongs to another search.
     fn add(&mut self, pool: &PoolState, under: &[(usize, &str)], gate: Option<usize>, owned: &mut HashSet<usize>) {
         let at = self.nodes.len();
         self.nodes.push(DrawnNode {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::expand::RunId;
 
-/// A sweep with more runs than this is drawn as one node with the number of runs.
+/// The runs of a sweep with more runs than this are drawn as one node, which shows their number.
 pub(crate) const DRAWN_RUNS: usize = 200;
 
 /// The drawing. Nodes are in execution order, followed by searches and series with the loads that they
@@ -69,14 +69,14 @@ pub struct States {
 /// The progress of a run.
 #[derive(Debug, Clone)]
 pub struct RunState {
-    /// pending, done, given_up, pruned or left_out.
+    /// The state: pending, done, given_up, pruned or left_out.
     pub state: &'static str,
-    /// The reason why it is skipped; `None` for other runs.
+    /// The reason why the run is skipped; `None` if it is not skipped.
     pub why: Option<String>,
 }
 
 impl RunState {
-    /// A run with only a state.
+    /// Creates a state without a reason.
     pub fn of(state: &'static str) -> RunState {
         RunState { state, why: None }
     }
@@ -85,21 +85,21 @@ impl RunState {
 /// The state of a search or a ladder.
 #[derive(Debug)]
 pub struct PoolState {
-    /// Its sweep.
+    /// The name of its sweep.
     pub sweep: String,
-    /// search or ladder.
+    /// The kind of node: search or ladder.
     pub kind: &'static str,
     /// The title.
     pub title: String,
-    /// pending, searching or done.
+    /// The state: pending, searching or done.
     pub state: &'static str,
-    /// The state as text.
+    /// The state in words.
     pub standing: String,
-    /// The load that it found.
+    /// The load that it found, in the unit of its axis; `None` if it found none.
     pub found: Option<f64>,
-    /// Its runs in the order in which they were requested, each with its result or its purpose.
+    /// The ids of its runs in the order in which they were requested, each with the run's result or purpose.
     pub runs: Vec<(RunId, String)>,
-    /// The loads that it skips.
+    /// The loads that the ladder skips.
     pub pruned: Vec<PrunedLoad>,
 }
 
@@ -108,9 +108,9 @@ pub struct PoolState {
 pub struct PrunedLoad {
     /// The label.
     pub label: String,
-    /// The reason.
+    /// The reason why the load is skipped.
     pub why: String,
-    /// Number of runs.
+    /// Number of runs that the load would have had.
     pub runs: usize,
 }
 

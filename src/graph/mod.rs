@@ -26,33 +26,34 @@ pub use walk::{Outcome, SkipReason, Skipped, Walk};
 /// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// Start the server of an endpoint: the embedded mock, or a server that the plan launches. It
-    /// replaces the server that is running.
+    /// Start the server of an endpoint: the embedded mock, or a server that the plan launches. A launched
+    /// server replaces the one that is running on the same resource.
     Serve {
         /// Name of the endpoint.
         endpoint: String,
-        /// The first run that needs it, as its position in `Expansion.runs`.
+        /// The first run that needs the server, given by its position in `Expansion.runs`.
         run: usize,
     },
     /// Check that an endpoint is available, and identify it.
     Probe {
         /// Name of the endpoint.
         endpoint: String,
-        /// The first run after the probe.
+        /// The first run after the probe, given by its position in `Expansion.runs`.
         run: usize,
     },
     /// Execute a run, given by its position in `Expansion.runs`. A run that several sweeps share is one
     /// node.
     Run(usize),
-    /// All runs of a sweep have ended, successfully or not: sweeps after it may start.
+    /// Wait until all runs of a sweep have ended, successfully or not. Sweeps that come `after` it may start
+    /// then.
     Gate {
         /// Name of the sweep.
         sweep: String,
     },
 }
 
-/// The priority of a node among those that are ready: first the position of its run, then its kind in
-/// the order Serve, Probe, Run, Gate.
+/// The priority of a node among the nodes that are ready; the lowest comes first. It consists of the position
+/// of the node's run, and a number for the kind of node in the order Serve, Probe, Run, Gate.
 pub(crate) type Rank = (usize, u8);
 
 /// A node, with the information that a walk needs.
@@ -60,11 +61,11 @@ pub(crate) type Rank = (usize, u8);
 struct Planned {
     node: Node,
     rank: Rank,
-    /// The resource that it occupies while it runs; gates occupy none.
+    /// The resource that the node occupies while it runs; `None` for a gate.
     resource: Option<String>,
 }
 
-/// The work and its dependencies. Free of cycles.
+/// The units of work and their dependencies, which contain no cycles.
 #[derive(Debug, Clone)]
 pub struct Graph {
     inner: DiGraph<Planned, ()>,
@@ -76,8 +77,8 @@ impl Graph {
         self.inner.node_count()
     }
 
-    /// The starts of servers that the plan launches, each represented by the endpoint of its runs. An
-    /// endpoint occurs once for each start.
+    /// For each start of a server that the plan launches, the name of its endpoint. A name occurs as often as
+    /// the server starts.
     pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
             Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {
@@ -97,7 +98,7 @@ impl Graph {
         &self.inner[at].node
     }
 
-    /// The resource that `at` occupies while it runs; `None` for a gate. Two nodes with the same
+    /// The resource that the node at `at` occupies while it runs; `None` for a gate. Two nodes with the same
     /// resource never overlap.
     pub fn resource(&self, at: NodeIndex) -> Option<&str> {
         self.inner[at].resource.as_deref()

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::drawn::{Drawing, DrawnNode};
 
-/// Text for a terminal: a line for each node in execution order, with the runs of a search or a ladder
-/// indented below it.
+/// Renders text for a terminal: a line for each node in execution order, with the runs of a search or a
+/// ladder indented below it.
 pub fn text(drawing: &Drawing) -> String {
     let mut out = String::new();
     let nodes = || drawing.nodes.iter().enumerate();
@@ -24,7 +24,7 @@ pub fn text(drawing: &Drawing) -> String {
     out
 }
 
-/// One node as text: state, label, outcome, and the sweeps that it waits for.
+/// Writes one node as a line of text: state, label, outcome, and the sweeps that it waits for.
 fn line(out: &mut String, drawing: &Drawing, at: usize, depth: usize) {
     let node = &drawing.nodes[at];
     let state = match node.state {
@@ -47,7 +47,7 @@ fn said(node: &DrawnNode) -> String {
     }
 }
 
-/// Graphviz: `dot -Tsvg`.
+/// Renders a graph for Graphviz, which `dot -Tsvg` can draw.
 pub fn dot(drawing: &Drawing) -> String {
     let mut out = String::from("digraph sweepline {\n  rankdir=LR;\n  node [shape=box];\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
@@ -77,7 +77,7 @@ pub fn dot(drawing: &Drawing) -> String {
     out + "}\n"
 }
 
-/// Mermaid styles of states that differ from the default.
+/// The states that are not drawn in Mermaid's default style, with their styles.
 const CLASSES: [(&str, &str); 9] = [
     ("pending", "stroke-dasharray: 5 5"),
     ("partly", "stroke-dasharray: 5 5"),
@@ -90,11 +90,11 @@ const CLASSES: [(&str, &str); 9] = [
     ("undecided", "stroke: #c00, stroke-dasharray: 5 5"),
 ];
 
-/// Mermaid, which Markdown pages can draw.
+/// Renders a Mermaid flowchart, which can be embedded in Markdown pages.
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart LR\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
-        // Mermaid parses markup in labels, and its own escapes are entity codes.
+        // Mermaid parses markup in labels, and uses entity codes to escape characters.
         let label = escape(&said(node), |c| match c {
             '"' | '#' | '&' | '<' | '>' | '`' | '\\' => Some(format!("#{};", u32::from(c))),
             _ => None,
@@ -120,12 +120,12 @@ pub fn mermaid(drawing: &Drawing) -> String {
     out
 }
 
-/// JSON: `nodes`, and `edges` as pairs of positions among them.
+/// Renders JSON with `nodes`, and with `edges` as pairs of positions among the nodes.
 pub fn json(drawing: &Drawing) -> serde_json::Value {
     serde_json::json!(drawing)
 }
 
-/// `text` on one line, with the characters escaped that `special` handles.
+/// Returns `text` on one line. Each character for which `special` returns a text is replaced by that text.
 fn escape(text: &str, special: impl Fn(char) -> Option<String>) -> String {
     text.chars()
         .map(|c| if crate::units::text::is_unseen(c) { ' ' } else { c })

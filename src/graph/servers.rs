@@ -1,11 +1,11 @@
 //! Determines when each launched server is running. Runs that need the same server follow each other,
 //! so that servers start as rarely as the order of the sweeps allows.
 //!
-//! Only one launched server runs on a resource at a time. Sweeps that wait for others come later
-//! (`after`); among independent sweeps, runs are grouped by server, beginning with the server that is
-//! already running. A comparison between servers keeps its rounds, so a server starts again with every
-//! change. This is the price for a drift that affects both servers alike. With `reset: restart`, every
-//! run has its own start.
+//! Only one launched server runs on a resource at a time. Sweeps that wait for others come later (`after`);
+//! among independent sweeps, runs are grouped by server, beginning with the server that is already running. A
+//! comparison between servers keeps the order of its rounds, so a server is started at every change from one
+//! server to the other. These starts take time, but they make sure that drift affects both servers alike.
+//! With `reset: restart`, every run has its own start.
 
 use std::collections::HashMap;
 
@@ -13,20 +13,21 @@ use indexmap::IndexMap;
 
 use crate::expand::{Expansion, LaunchSpec};
 
-/// The key of a launched server that two runs can share: endpoint and command.
+/// The key of a launched server: the name of its endpoint, and how it is launched. Runs with the same key can
+/// share one start of the server.
 type ServerOf<'a> = (&'a str, &'a LaunchSpec);
 
-/// Runs, by position, that are measured on one start of a launched server, in execution order.
+/// One start of a launched server, and the runs that are measured on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stay {
     /// The resource that the server occupies.
     pub resource: String,
-    /// The runs.
+    /// The runs as positions in `Expansion.runs`, in execution order.
     pub runs: Vec<usize>,
 }
 
-/// The stays of all launched servers that `runs` need, in order for each resource. `runs` are positions
-/// in the expansion, in execution order.
+/// The stays of all launched servers that `runs` need; the stays on one resource are in execution order.
+/// `runs` are positions in `Expansion.runs`, in execution order.
 pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str, usize>) -> Vec<Stay> {
     let mut by_resource: IndexMap<&str, Vec<(usize, usize)>> = IndexMap::new();
     for at in runs {
@@ -64,8 +65,8 @@ fn server_of(expansion: &Expansion, at: usize) -> Option<ServerOf<'_>> {
     Some((endpoint.name.as_str(), endpoint.launch.as_ref()?))
 }
 
-/// The runs of one level: first the runs that may be grouped by server, then the runs that keep their
-/// order.
+/// Orders the runs of one level: first the runs that may be grouped by server, beginning with the server that
+/// is already `up`, then the runs that keep their order.
 fn ordered<'a>(expansion: &'a Expansion, runs: impl Iterator<Item = usize>, up: Option<ServerOf<'a>>) -> Vec<usize> {
     let mut groups: IndexMap<Option<ServerOf>, Vec<usize>> = IndexMap::new();
     if up.is_some() {

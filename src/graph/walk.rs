@@ -1,9 +1,9 @@
 //! Traverses a graph: determines the next node and the consequences when a node ends. Uses no clock and
 //! no I/O.
 //!
-//! The caller calls [`Walk::next_node`] until it returns `None`, executes those nodes, and reports each
-//! to [`Walk::done`]. A pause after a run is part of the run: report the run as done only after the
-//! pause, because the resource stays occupied until then.
+//! The caller calls [`Walk::next_node`] until it returns `None`, executes the returned nodes, and reports the
+//! end of each one to [`Walk::done`]. A pause after a run is part of the run: report the run as done only
+//! after the pause, because the resource stays occupied until then.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -56,14 +56,14 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-/// A walk through a graph: returns every node once, or skips it once.
+/// A walk through a graph. Each node is either returned or skipped.
 #[derive(Debug, Clone)]
 pub struct Walk<'g> {
     graph: &'g Graph,
     jobs: usize,
     /// For each node, the number of nodes that it still waits for.
     waits: Vec<usize>,
-    /// Nodes that wait for nothing but have not been returned yet.
+    /// Nodes that no longer wait for another node, but have not been returned yet.
     ready: BTreeSet<(Rank, NodeIndex)>,
     running: HashSet<NodeIndex>,
     /// Resources occupied by running nodes.
@@ -77,7 +77,7 @@ pub struct Walk<'g> {
 impl<'g> Walk<'g> {
     /// Creates a walk with at most `jobs` running nodes at once (not counting gates); 0 means 1.
     ///
-    /// Probes and starts also count as jobs, so with one job, nothing disturbs a run that is being
+    /// Probes and server starts also count as jobs, so with `jobs` = 1, nothing disturbs a run that is being
     /// measured.
     pub fn new(graph: &'g Graph, jobs: usize) -> Walk<'g> {
         let waits: Vec<usize> = graph.inner.node_indices().map(|at| graph.before(at).count()).collect();
@@ -131,8 +131,8 @@ impl<'g> Walk<'g> {
         waited
     }
 
-    /// Puts a running or waiting node back into the queue at its own priority, to continue with other
-    /// work. Nodes that wait for it keep waiting.
+    /// Puts a running or waiting node back into the queue at its own priority, because it has more work to
+    /// do. Nodes that wait for it keep waiting.
     pub fn again(&mut self, node: NodeIndex) {
         if self.come_back(node) {
             return;
@@ -150,7 +150,9 @@ impl<'g> Walk<'g> {
     /// A failed run stops nothing else. If the server or the probe of an endpoint failed, the runs of
     /// this endpoint are skipped; all others continue.
     ///
-    /// # Panics If `node` is not running.
+    /// # Panics
+    ///
+    /// Panics if `node` is not running.
     pub fn done(&mut self, node: NodeIndex, outcome: Outcome) -> Vec<Skipped> {
         let waited = self.waiting.remove(&node);
         assert!(waited || self.running.remove(&node), "node {node:?} is not running");
@@ -165,7 +167,7 @@ impl<'g> Walk<'g> {
         skipped
     }
 
-    /// Skips the nodes that need the endpoint that `node` was to prepare.
+    /// Skips the nodes that need the endpoint of `node`, a server start or probe that did not succeed.
     fn skip_behind(&mut self, node: NodeIndex, skipped: &mut Vec<Skipped>) {
         let reason = match self.graph.node(node) {
             Node::Serve { endpoint, .. } => SkipReason::NotStarted { endpoint: endpoint.clone() },
@@ -177,8 +179,8 @@ impl<'g> Walk<'g> {
             for behind in self.graph.after(at) {
                 if matches!(self.graph.node(behind), Node::Probe { .. } | Node::Run(_)) && self.end(behind) {
                     skipped.push(Skipped { node: behind, reason: reason.clone() });
-                    // There are nodes to skip only after a probe, because a run is followed by a gate,
-                    // which is never skipped.
+                    // Only a skipped probe has more nodes to skip after it: a run is followed only by gates,
+                    // which are never skipped.
                     if matches!(self.graph.node(behind), Node::Probe { .. }) {
                         lost.push(behind);
                     }
@@ -194,7 +196,8 @@ impl<'g> Walk<'g> {
         if !self.ended.insert(node) {
             return false;
         }
-        // A skipped probe releases its runs just before they are skipped too.
+        // A node that is skipped may be ready: a skipped probe releases its runs just before they are skipped
+        // too.
         self.ready.remove(&(self.graph.rank(node), node));
         for behind in self.graph.after(node) {
             self.waits[behind.index()] -= 1;

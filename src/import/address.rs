@@ -1,4 +1,4 @@
-//! Addresses of servers, in the forms that people write.
+//! Parses addresses of servers in the forms that users write.
 
 use reqwest::Url;
 
@@ -6,9 +6,9 @@ use reqwest::Url;
 pub(super) struct Address {
     /// The address, without a slash at its end.
     pub url: String,
-    /// Whether it contained a user, a password or a query that `url` does not contain.
+    /// Whether the original address contained a user, a password or a query, which `url` omits.
     pub(crate) had_secret: bool,
-    /// Whether it differs from the original by more than a slash.
+    /// Whether `url` differs from the original address by more than a slash at the end.
     pub(crate) is_changed: bool,
 }
 
@@ -32,8 +32,9 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     Ok(Address { url, had_secret, is_changed })
 }
 
-/// Returns the base address of an API for any address of a server. The call is removed, and `/v1` is added if
-/// there is no path. Also returns the API of the call.
+/// Returns the base address of a server's API. If the address ends with the path of a call, such as
+/// `/chat/completions`, this path is removed; if the address has no path, `/v1` is added. Also returns the
+/// API of the call; `None` if the address contains no call.
 pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     for (call, api) in [("/chat/completions", "chat"), ("/completions", "completions")] {
         if let Some(base) = url.strip_suffix(call) {

@@ -1,5 +1,6 @@
-//! Converts the words of a command to options, parsed as by Python's argparse: `--a b`, `--a=b`, `_` for
-//! `-`. If an option is repeated, the last one wins, unless all of them count. Unknown options are listed.
+//! Converts the words of a command to options, parsed as by Python's argparse: `--a b`, `--a=b`, `_` for `-`.
+//! If an option is repeated, the last value counts, except for options that collect all values. Unknown
+//! options are listed in the notes.
 
 use std::cell::RefCell;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use super::secrets::{Secrets, names_headers, shown_headers};
 use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
-/// Options that only give a run a name; they are skipped if they have no value.
+/// Options that only name or describe a run; they are skipped if a variable in them has no value.
 const IN_WORDS: [&str; 4] = ["experiment-name", "label", "metadata", "tag"];
 
 /// One option of a command.
@@ -25,7 +26,7 @@ struct Given {
     used: bool,
 }
 
-/// Whether a word without its dashes is an option, with or without a value.
+/// Whether a word, without its leading dashes, is a known option. The word may contain `=` and a value.
 fn is_known(table: &'static [Known], option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     find(table, &name.replace('_', "-")).is_some()
@@ -59,7 +60,7 @@ impl<'a> Arguments<'a> {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
-                // The word may be a key after a mistyped option, so it is not repeated.
+                // The word may be an API key after a mistyped option, so it is not shown.
                 let before = arguments.given.borrow().last().map(|given| format!("a word after --{}", given.name));
                 let what = before.unwrap_or_else(|| "a word before any option".to_owned());
                 arguments.missing(&what, "not an option, and this command takes no other arguments");
@@ -118,7 +119,7 @@ impl<'a> Arguments<'a> {
     }
 
     fn words(&self, given: &Given) -> String {
-        // Only the name of a header is not secret.
+        // The value of a header may be secret; only its name is shown.
         let values = if names_headers(&given.name) {
             shown_headers(&given.values)
         } else {
@@ -128,7 +129,7 @@ impl<'a> Arguments<'a> {
         format!("--{} {values}", given.name).trim_end().to_owned()
     }
 
-    /// Replaces the value of an option.
+    /// Sets the values of an option, which replace any values given before.
     pub(crate) fn replace(&self, name: &str, values: Vec<String>) {
         let known = find(self.table, name);
         let name = known.map_or(name, |(name, ..)| name).to_owned();
@@ -149,7 +150,8 @@ impl<'a> Arguments<'a> {
         self.given.borrow_mut().retain(|given| given.name != name);
     }
 
-    /// Returns the values of an option and marks it as used.
+    /// Returns the values of an option and marks it as used; `None` if it is not given, or if a variable in
+    /// it has no value.
     pub(crate) fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
         debug_assert!(
             find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
@@ -202,7 +204,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether a flag is given.
+    /// Returns the origin of a flag if the flag is given, and marks it as used.
     pub(crate) fn flag(&self, name: &str) -> Option<Said<()>> {
         self.many(name).map(|said| said.map(drop))
     }
@@ -229,7 +231,7 @@ impl<'a> Arguments<'a> {
         self.notes.missing(what, why, self.line);
     }
 
-    /// Lists a setting that is done differently.
+    /// Lists a setting that the plan does not need.
     pub(crate) fn needless(&self, what: &str, why: &str) {
         self.notes.needless(what, why, self.line);
     }
@@ -244,7 +246,7 @@ impl<'a> Arguments<'a> {
         self.notes.at(self.line)
     }
 
-    /// Returns the secrets that must not be repeated.
+    /// Returns the secrets that must not be shown.
     pub(crate) fn secrets(&self) -> &Secrets {
         self.notes.secrets
     }

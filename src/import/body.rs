@@ -17,7 +17,7 @@ use crate::plan::model::sampling;
 pub(super) struct Body(Vec<BodyField>);
 
 impl Body {
-    /// Adds a field; a later one of the same name replaces it.
+    /// Adds a field, which replaces an earlier field of the same name.
     pub(super) fn add(&mut self, key: impl Into<String>, value: Value, origin: impl Into<String>) {
         let key = key.into();
         self.0.retain(|(known, ..)| *known != key);
@@ -55,7 +55,8 @@ impl Body {
         Some((value, origin))
     }
 
-    /// Removes and returns the requested number of tokens, if the body contains it.
+    /// Removes and returns the requested number of output tokens; `None` if the body does not contain a valid
+    /// one.
     pub(super) fn output_tokens(&mut self) -> Option<Said<u32>> {
         let says = |key: &str| key == "max_new_tokens" || LengthField::ALL.iter().any(|length| length.name() == key);
         let at = self.0.iter().position(|(key, ..)| says(key))?;

@@ -13,7 +13,7 @@ use super::text::{name_of, scalar};
 use crate::plan::Format;
 use crate::plan::foreign::{self, Placed, Value as Written};
 
-/// The parts omitted from an address, and why.
+/// The parts of an address that are omitted because they may be secret.
 pub(super) const CREDENTIALS: &str = "user name, password or query of the address";
 pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: { secret: env:NAME }";
 /// Fields that an entry requires.
@@ -129,7 +129,7 @@ fn lost(origin: &str, notes: &Notes) {
     }
 }
 
-/// Returns a value of a plan in YAML's flow style.
+/// Parses a value of a plan, which is written in YAML's flow style.
 fn value_of(yaml: &str) -> Option<Value> {
     let tree = foreign::tree(&format!("v: {yaml}"), Format::Yaml, 1_000_000).ok()?;
     match tree.value {

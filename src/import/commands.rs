@@ -1,5 +1,5 @@
-//! Converts the commands of a script or a command line to a plan, with the benchmarks and the servers
-//! that are started for them.
+//! Converts the commands of a script or a command line to a plan, which contains the benchmarks and the
+//! servers that are started for them.
 
 use super::bench;
 use super::draft::{Draft, Field};
@@ -95,7 +95,7 @@ struct Taken<'a> {
     others: Vec<String>,
     /// The line of the server that no benchmark has used yet.
     unmeasured: Option<usize>,
-    /// The line of a benchmark that is still running while the script continues.
+    /// The line of a benchmark that still runs in the background (`&`) while the script continues.
     behind: Option<usize>,
 }
 
@@ -105,7 +105,8 @@ impl<'a> Taken<'a> {
         Taken { context, only, around: context.around(), jobs, tool, title, others, unmeasured, behind }
     }
 
-    /// Whether a command that measures or starts a server is executed. If not, it is listed.
+    /// Whether the script executes a command. A benchmark or a start of a server that is not executed is
+    /// listed.
     fn does_run(&self, command: &Command) -> Result<bool, ImportError> {
         let known = FORMATS.iter().filter_map(|one| one.command.as_ref());
         let mut measures = known.map(|reader| (reader.arguments)(&command.words).is_some());
@@ -252,7 +253,7 @@ impl<'a> Taken<'a> {
         let origin = serve::origin(&command.words, command.line);
         let found = bench::facts(words, origin.clone(), notes.secrets);
         let before = self.context.around();
-        // `--url` names a server that is already running.
+        // With `import --url`, the server is already running.
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),
             Some(_) => {

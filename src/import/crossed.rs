@@ -3,12 +3,12 @@
 
 use super::draft::{Entries, Entry, Field};
 
-/// With fewer combinations, separate scenarios are just as short.
+/// Minimum number of combinations to merge. With fewer, separate scenarios are just as short.
 const FEWEST: usize = 4;
 
 /// One scenario that replaces several.
 pub(super) struct Crossed {
-    /// A hint for its name.
+    /// A hint for the scenario's name.
     pub name: String,
     /// The fields of the scenario, without the lengths.
     pub fields: Vec<Field>,
@@ -40,8 +40,8 @@ fn is_length(field: &Field) -> bool {
     ["prompt_tokens", "output_tokens"].contains(&field.key.as_str()) && field.value.parse::<u32>().is_ok()
 }
 
-/// Returns the scenario and the axes of these entries if they consist of all combinations of their
-/// lengths. `together` joins the words that specify the values of an axis.
+/// Returns the scenario and the axes that replace these entries; `None` unless the entries consist of all
+/// combinations of their lengths. `together` joins the words that specify the values of an axis.
 pub(super) fn crossed(all: &Entries, names: &[String], together: fn(&[String]) -> String) -> Option<Crossed> {
     let find = |name: &String| all.all.iter().find(|entry| entry.name == *name);
     let entries: Vec<&Entry> = names.iter().map(find).collect::<Option<_>>()?;

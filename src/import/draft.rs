@@ -1,5 +1,5 @@
-//! A draft of a plan: tables whose values are already YAML, each with its origin, and the settings that are
-//! not in it.
+//! A draft of a plan: tables whose values are already written in YAML, each with its origin, and a list of
+//! the source's settings that the plan does not contain.
 
 use std::collections::HashMap;
 
@@ -30,12 +30,12 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// A setting without a counterpart.
+    /// Creates the entry for a setting without a counterpart.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { what: what.into(), why: why.into(), lines: vec![line], kind: Kind::Missing }
     }
 
-    /// A setting that needs no counterpart.
+    /// Creates the entry for a setting that needs no counterpart.
     pub(super) fn needless(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
         Listed { kind: Kind::Needless, ..Listed::missing(what, why, line) }
     }
@@ -78,7 +78,8 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Returns the name of the entry with this content; a new entry is named `hint`, or similar.
+    /// Returns the name of the entry with this content; a new entry is named `hint`, or gets a similar name
+    /// if that name is taken.
     pub(super) fn add(&mut self, hint: &str, fields: Vec<Field>) -> String {
         let number = *self.known.entry(content(&fields)).or_insert(self.all.len());
         if number == self.all.len() {
@@ -101,7 +102,7 @@ fn content(fields: &[Field]) -> String {
     fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect()
 }
 
-/// Returns a name that is unused in a table.
+/// Returns `name`, or a similar name that is unused in a table.
 pub(super) fn unused(names: &mut HashMap<String, usize>, name: &str) -> String {
     let mut free = name.to_owned();
     while names.contains_key(&free) {
@@ -184,7 +185,7 @@ impl Draft {
     }
 }
 
-/// Values of the same option that are listed individually.
+/// Maximum number of values of the same option that are listed individually.
 const MOST_VALUES: usize = 5;
 
 /// Merges equal entries from several lines into one.

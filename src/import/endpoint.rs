@@ -1,4 +1,4 @@
-//! The server and the key that a command uses: fields of an endpoint.
+//! Converts the server's address and the API key of a command to fields of an endpoint.
 
 use super::address::address;
 use super::clean;
@@ -50,7 +50,7 @@ pub(super) fn url(
     if read.had_secret {
         clean::credentials(notes, line);
     }
-    // A changed address is not repeated, because the original may have contained a secret.
+    // If the original address contained a secret, it is not shown.
     let first = said.origin.split(' ').next().unwrap_or_default();
     let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
     // The address on which a server listens is not necessarily one to which requests can be sent.
@@ -107,15 +107,16 @@ pub(super) fn of_parts(host: Option<Said<String>>, port: Option<Said<String>>, d
     (!origins.is_empty()).then(|| Said { value, origin: origins.join(" ") })
 }
 
-/// Returns the address of a host and port; for a server that listens on all interfaces, the local host.
+/// Returns the address of a host and port; if the server listens on all interfaces, the host is the local
+/// host.
 pub(super) fn host_and_port(host: Option<&str>, port: &str) -> String {
     let host = host.filter(|host| !["0.0.0.0", "::", "[::]"].contains(host)).unwrap_or("127.0.0.1");
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
     format!("http://{host}:{port}")
 }
 
-/// Returns the reference to the key, from an option or else from the first of these variables that is set
-/// for the command.
+/// Returns the field that refers to the API key, from an option or else from the first of these variables
+/// that is set for the command.
 pub(super) fn api_key(
     option: Option<Said<String>>,
     variables: &[&str],
@@ -143,7 +144,7 @@ pub(super) fn api_key(
 /// The prefix of the key in an authorization header.
 const BEARER: &str = "bearer ";
 
-/// Returns the reference to the key in an authorization header; `None` if the header contains no
+/// Returns the field that refers to the API key in an authorization header; `None` if the header contains no
 /// bearer token.
 pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     let begin = value.get(..BEARER.len()).filter(|begin| begin.eq_ignore_ascii_case(BEARER))?;
@@ -158,7 +159,7 @@ pub(super) fn key_of_header(value: &str, origin: &str) -> Option<Field> {
     Some(Field::new("api_key", secret(variable.unwrap_or(usual)), origin))
 }
 
-/// Returns the value that a script or a command line assigns to a variable.
+/// Returns the value that a script or a command line assigns to a variable; `None` if it is not set.
 pub(super) fn variable(command: &Command, name: &str, notes: &Notes) -> Option<Said<String>> {
     let (_, value) = command.env.iter().rfind(|(known, _)| known == name)?;
     let shown = super::shell::shown(&notes.secrets.hide(value));

@@ -2,7 +2,7 @@
 
 use crate::plan::PlanErrors;
 
-/// Why there is no plan.
+/// Why an import creates no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Text larger than any benchmark configuration.
@@ -10,9 +10,9 @@ pub enum ImportError {
     TooLarge {
         /// The file.
         name: String,
-        /// The length of the text.
+        /// The length of the text, in bytes.
         bytes: usize,
-        /// The maximum that is read.
+        /// The maximum length that is read, in bytes.
         most: usize,
     },
     /// More commands, values or nested parts than any benchmark configuration has.
@@ -20,7 +20,7 @@ pub enum ImportError {
     TooMany {
         /// The file, and the line if known.
         place: String,
-        /// What there is too much of.
+        /// The things of which there are too many.
         what: &'static str,
         /// The maximum that is accepted.
         most: usize,
@@ -56,7 +56,7 @@ pub enum ImportError {
         place: String,
         /// The error.
         what: String,
-        /// The expected text.
+        /// The remedy.
         remedy: String,
     },
     /// A script that ends inside a quote, a loop or a substitution.
@@ -69,7 +69,7 @@ pub enum ImportError {
         /// The construct that begins there.
         what: String,
     },
-    /// A file that the command names.
+    /// A file that the command names cannot be read.
     #[error(
         "{place}: cannot read {path}: {reason}; specify the path relative to the script's folder or to the current one"
     )]
@@ -122,8 +122,9 @@ impl ImportError {
         self
     }
 
-    /// Returns the same error with changed quotes and source texts. Errors of the plan are not changed,
-    /// because they quote a plan that has already been changed.
+    /// Returns the error with its texts changed by `change`, and with texts quoted from the source also
+    /// changed by `of_source`. Errors of the plan are not changed, because they quote a plan that has already
+    /// been changed.
     pub(super) fn changed(
         mut self,
         change: impl Fn(&str) -> String,

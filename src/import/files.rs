@@ -9,15 +9,15 @@ use super::said::Said;
 use super::text::scalar;
 use crate::plan;
 
-/// Returns the path of a file, relative to here or to `folder`, in the form in which a plan in
-/// `folder` names it; the error gives the reason why it cannot be named.
+/// Returns the path of a file, given relative to the current folder or to `folder`, in the form in which a
+/// plan in `folder` names it; the error gives the reason why it cannot be named.
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let found = std::fs::canonicalize(file).or_else(|_| std::fs::canonicalize(here.join(file)));
     let found = found.map_err(|_| format!("file `{file}` not found here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
-    // The folder itself counts too.
+    // The folder itself can also be named.
     let inside = inside.map(|inside| if inside.is_empty() { "." } else { inside });
     inside.map(str::to_owned).ok_or_else(|| format!("`{file}` is not in the plan's folder"))
 }
@@ -58,13 +58,14 @@ pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Re
     }
 }
 
-/// Does the same for an option of a command.
+/// Like [`counted_by`], for an option of a command. If there is no tokenizer, the reason is listed.
 pub(super) fn tokenizer_of(option: &str, arguments: &Arguments, folder: &Path, engine: &str) -> Option<Field> {
     let said = arguments.text(option)?;
     counted_by(&said, folder, engine).map_err(|why| arguments.missing(&said.origin, &why)).ok()
 }
 
-/// Returns the tokenizer of the model, if `--tokenizer` is a folder or file that the plan can name.
+/// Returns the tokenizer of the model if `--tokenizer` is a folder or file that the plan can name; otherwise
+/// lists the reason.
 pub(super) fn tokenizer(arguments: &Arguments, folder: &Path) -> Option<Field> {
     let Said { value, origin } = arguments.text("tokenizer")?;
     let read = named(folder, &value).and_then(|path| {

@@ -6,8 +6,8 @@ use super::{
     suite,
 };
 
-/// Command lines of vLLM. `commands` reads them itself, because a server that one command starts belongs
-/// to the commands after it.
+/// Command lines of vLLM. The module `commands` reads them itself, because a server that one command starts
+/// belongs to the commands after it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
@@ -19,7 +19,8 @@ pub(super) const VLLM: Importer = Importer {
 /// All formats.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
-    // Profiles of this format are files of another tool with placeholders.
+    // This format comes before the other formats of files, because its profiles are files of other tools with
+    // placeholders.
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,
@@ -50,7 +51,7 @@ pub(super) fn takes_entries(name: &str) -> bool {
     WITH_ENTRIES.contains(&name)
 }
 
-/// Returns the format of this name.
+/// Returns the format of this name; `None` if it is unknown.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {
     FORMATS.iter().copied().find(|importer| importer.name == name)
 }

@@ -67,7 +67,7 @@ pub struct FreshSearch {
     pub from: Decimal,
     /// The heaviest load.
     pub to: Decimal,
-    /// The resolution.
+    /// The resolution of the search, as a share of the load.
     pub within: Share,
     /// The window of the run that confirms the result.
     pub confirm: Nanos,
@@ -77,8 +77,8 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
-    /// The longest window, which is the time that a light load may take for a number of requests
-    /// that is enough to decide.
+    /// The longest window of a run. A light load may need this much time for a number of requests that is
+    /// enough to decide.
     pub at_most: Nanos,
 }
 
@@ -174,7 +174,8 @@ fn facts(server: &FreshServer) -> Option<String> {
     (!facts.is_empty()).then(|| facts.join(", "))
 }
 
-/// Returns the requested lengths, chosen so that prompt and response fit the model.
+/// Returns the template's line with the output length, chosen so that prompt and response fit the model. For
+/// embeddings and rankings, this is the line with the number of texts.
 fn answer(wish: &Fresh) -> String {
     let task = wish.server.as_ref().map_or(Task::Generate, |server| server.api.protocol().task());
     match (task, wish.longest, &wish.server) {

@@ -36,10 +36,10 @@ pub(super) struct FileReader {
 
 /// A reader of commands.
 pub(super) struct CommandReader {
-    /// Returns the words after the program's name, if the command starts this program.
+    /// Returns the words after the program's name; `None` if the command does not start this program.
     pub arguments: fn(&[String]) -> Option<&[String]>,
-    /// Returns the jobs of the command. There are none if it contains nothing that can be measured
-    /// here, which is then listed.
+    /// Returns the jobs of the command. There are none if the command contains nothing that can be measured
+    /// here; the reason is then listed.
     pub read: fn(&Asked, &Context) -> Result<Vec<Job>, ImportError>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Asked<'a> {
 pub(super) struct Context<'a> {
     /// The input from the command line.
     pub wishes: &'a Wishes<'a>,
-    /// The notes, and the secrets that must not be repeated.
+    /// The notes, and the secrets that must not be shown.
     pub notes: &'a Notes<'a>,
     /// The plan's name, if the source does not contain one.
     pub name: Field,
@@ -92,13 +92,14 @@ impl Context<'_> {
         self.place_of(command.line)
     }
 
-    /// Returns a line of the file, from 1, for errors; 0 stands for the file.
+    /// Returns the place of a line of the file, for errors. Lines are counted from 1; 0 stands for the whole
+    /// file.
     pub(super) fn place_of(&self, line: usize) -> String {
         let file = &self.wishes.name;
         if line == 0 { file.clone() } else { format!("{file}:{line}") }
     }
 
-    /// The context before any command or file adds to it.
+    /// Returns the context before any command or file adds to it.
     pub(super) fn around(&self) -> Around {
         let given =
             |value: &Option<String>, option: &str| value.clone().map(|value| (value, format!("import {option}")));

@@ -12,8 +12,8 @@ pub struct Wishes<'a> {
     pub name: String,
     /// The text of the file.
     pub text: Option<String>,
-    /// The words of a command; if there is also a text, the command to which the parameter file
-    /// belongs.
+    /// The words of a command. If there is also a text, this text is a file that belongs to the command, such
+    /// as its parameter file.
     pub command: Vec<String>,
     /// The name of the text's format; `auto` detects it.
     pub format: String,
@@ -27,6 +27,7 @@ pub struct Wishes<'a> {
     pub entries: Vec<String>,
     /// The plan's folder. Files that the plan names are in this folder or below.
     pub folder: PathBuf,
-    /// Returns the text of a file that the input names, of at most [`MOST_BYTES`].
+    /// Reads a file that the input names, and returns its text of at most [`MOST_BYTES`] bytes, or the reason
+    /// why it cannot be read.
     pub read: &'a dyn Fn(&str) -> Result<String, String>,
 }

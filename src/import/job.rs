@@ -1,4 +1,4 @@
-//! The measurement of one command, and the script's settings before it.
+//! The measurement of one command, and the context in which the command runs.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub(crate) struct Job {
     pub endpoint: (String, Vec<Field>),
     /// The model: a hint for its name, and its fields.
     pub model: (String, Vec<Field>),
-    /// The varied flags with which the job's server is started.
+    /// The varied flags with which the job's server is started; `None` if no flags are varied.
     pub setting: Option<Setting>,
     /// The scenario: a hint for its name, and its fields.
     pub scenario: (String, Vec<Field>),
@@ -31,12 +31,12 @@ pub(crate) struct Job {
     pub phases: Vec<Field>,
     /// Other fields next to the matrix of the job's sweep: `stop`, `after`, `measure: start`, …
     pub fields: Vec<Field>,
-    /// The name of the sweep.
+    /// The label in the command, which names the sweep if all jobs of the sweep have this label.
     pub label: Option<String>,
     /// Whether the job is one of several workloads that are listed together. Scenarios and loads that
     /// change together become one axis.
     pub is_listed: bool,
-    /// The name of the job's sweep, if sweeps with other names stay separate.
+    /// The name of the job's sweep. Jobs with another name stay in separate sweeps.
     pub apart: Option<Said<String>>,
     /// The number of repeats, if set.
     pub repeats: Option<Field>,
@@ -151,7 +151,8 @@ fn is_given(value: Option<&(String, String)>) -> bool {
     value.is_some_and(|(_, origin)| origin.starts_with("import --"))
 }
 
-/// The script's settings before the command.
+/// The context of a command: settings from `import`, from the script before the command, and from a parameter
+/// file.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Around {
     /// Facts of the server that the script started, as a field of an endpoint without `launch`.
@@ -164,9 +165,9 @@ pub(crate) struct Around {
     pub between: Option<Field>,
     /// The time limit for each start, as a field of an endpoint.
     pub ready: Option<Field>,
-    /// The model with which the server was started.
+    /// The model with which the server was started, and its origin.
     pub model: Option<(String, String)>,
-    /// The address of that server, instead of the command's default.
+    /// The address of that server, which replaces the command's default, and its origin.
     pub url: Option<(String, String)>,
     /// The name of the scenario.
     pub name: Option<String>,

@@ -1,10 +1,10 @@
-//! JSON files.
+//! Parses JSON files.
 
 use serde_json::Value;
 
 use super::error::ImportError;
 
-/// Parses JSON; the parser rejects more than 128 levels.
+/// Parses JSON. The parser rejects text that is nested more than 128 levels deep.
 pub(super) fn json(name: &str, text: &str) -> Result<Value, ImportError> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| ImportError::Json {
         name: name.to_owned(),

@@ -12,8 +12,8 @@ use super::text::{cell_text, scalar, secret, table, text_value};
 /// Flags that set the number of accelerators of a server.
 const SPREAD: [&str; 3] = ["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"];
 
-/// Lets the plan start the server of an endpoint with these fields; otherwise adds the known facts of the
-/// server.
+/// Adds the launch of the server to the fields of an endpoint, or the known facts about the server if the
+/// plan cannot start it.
 pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: Noted) {
     let url =
         fields.iter().find(|field| field.key == "url").and_then(|field| Url::parse(field.value.trim_matches('"')).ok());
@@ -24,7 +24,8 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: 
     fields.extend(around.between.clone());
 }
 
-/// Whether the plan can start the server. It has to be able to if an axis sets the server's flags.
+/// Whether the plan starts the server. It always does if an axis sets the server's flags. Otherwise, the
+/// reason is listed.
 fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
@@ -42,7 +43,7 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) 
         ),
         None => return true,
     };
-    // The line is included because another line belongs to the benchmark.
+    // The origin includes the line of the server, because the line of these notes is that of the benchmark.
     notes.missing(&serve.origin, &why);
     false
 }
@@ -72,7 +73,7 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     ready(fields, around, notes);
 }
 
-/// Returns the time limit for each start.
+/// Adds the time limit for each start, which replaces the time limit of the client.
 fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
@@ -83,7 +84,8 @@ fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     fields.extend(around.ready.clone());
 }
 
-/// The server requires the same key that clients send, so one variable holds both.
+/// Returns the field `api_key` if the server requires a key and the endpoint does not have this field yet.
+/// The server requires the same key that clients send, so one variable holds the key for both.
 fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, notes: Noted) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
     let reference = secret(of_server);
@@ -99,8 +101,8 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, note
     }
 }
 
-/// Returns the number of accelerators if the axis sets it, because values per accelerator and costs
-/// depend on it.
+/// Returns `hardware` with the number of accelerators if an axis sets it, because results per accelerator and
+/// costs depend on this number.
 fn hardware(serve: &Serve) -> Option<Field> {
     let is_on_axis = |flag: &&&str| serve.varied.iter().any(|varied| varied == **flag);
     let varied = SPREAD.iter().filter(is_on_axis).count();
@@ -119,7 +121,7 @@ fn in_yaml(word: &Word, model: &str, port: &str) -> String {
     }
 }
 
-/// An option needs no quotes.
+/// Returns a word in YAML; an option needs no quotes.
 fn plain(text: &str) -> String {
     let is_option = text.strip_prefix("--").is_some_and(|name| {
         name.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! Rates and numbers of requests in flight, parsed from options.
+//! Parses rates and numbers of requests in flight from options.
 
 use super::arguments::Arguments;
 use super::error::ImportError;
@@ -7,10 +7,10 @@ use crate::units::Decimal;
 
 /// The maximum number of requests in flight in a plan.
 pub(super) const MOST_IN_FLIGHT: u32 = 100_000;
-/// The maximum rate in a plan.
+/// The maximum rate in a plan, in requests per second.
 pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 
-/// Limits requests in flight to the range that a plan allows.
+/// Limits a number of requests in flight to the range that a plan allows.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
         arguments.notes.wrong(&said.origin, "with no request in flight nothing is sent", arguments.line);
@@ -23,7 +23,7 @@ pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }
 
-/// Returns the rate of an option, if given and finite.
+/// Returns the rate of an option; `None` if the option is not given, or the rate is infinite.
 pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
@@ -38,12 +38,12 @@ pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<O
     Ok(Some(Said { value: rate, origin: said.origin }))
 }
 
-/// Returns the requests in flight of an option, if given.
+/// Returns the number of requests in flight of an option; `None` if the option is not given.
 pub(super) fn whole(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
     match said.value.trim().parse() {
         Ok(value) => Ok(Some(Said { value, origin: said.origin })),
-        // In parameter files, this value means that there is none.
+        // In parameter files, the value `None` means that the option is not set.
         Err(_) if said.value == "None" => Ok(None),
         Err(_) => {
             let what = format!("{} is not a number of requests", said.origin);

@@ -15,7 +15,7 @@ pub(super) const HIDDEN: &str = "***";
 const NO_KEY: [&str; 5] = ["empty", "none", "dummy", "-", ""];
 /// Headers whose value extends to the end of the text.
 const LONG_VALUES: [&str; 2] = ["authorization", "cookie"];
-/// The length of the shortest number that may be a secret if it follows the name of a secret.
+/// Minimum length of a number that is treated as a secret if it follows the name of a secret.
 const SHORTEST_NUMBER: usize = 4;
 
 /// The secrets that were found; for each, whether the name before it is the name of a secret.
@@ -49,12 +49,12 @@ pub(super) fn masked(text: &str, found: &mut Found) -> String {
 /// Returns the value of a name without its secrets, which are added to `found`.
 pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value {
     match value {
-        // This is a reference in a plan.
+        // A reference to a secret, as in a plan, is not a secret itself.
         Value::Object(entries) if entries.len() == 1 && entries.get("secret").is_some_and(is_plan_reference) => {
             value.clone()
         }
         Value::Object(entries) => {
-            // The name of a varied parameter is not the key of a server.
+            // In a table with `value` or `levels`, `key` is the name of a varied parameter, not an API key.
             let is_pair = ["value", "levels"].iter().any(|beside| entries.contains_key(*beside));
             let one = |(key, value): (&String, &Value)| {
                 let is_below = names_secret(name) || names_headers(name);
@@ -112,13 +112,13 @@ fn is_reference(name: &str, value: &str) -> bool {
         || is_mark
 }
 
-/// The place of a secret.
+/// The place of a secret in a text, and whether the name before it is the name of a secret.
 struct Place {
     range: Range<usize>,
     is_named: bool,
 }
 
-/// Returns the places in a text that is not JSON, in order and without nesting.
+/// Returns the places of secrets in a text that is not JSON, in order and without overlaps.
 fn places(text: &str) -> Vec<Place> {
     let mut all = addresses(text);
     all.extend(pairs(text));
@@ -150,7 +150,7 @@ pub(super) fn without_credentials(text: &str) -> String {
     clean
 }
 
-/// Returns a sentence without the secrets in its quotes between backticks.
+/// Returns a sentence in which the secrets in quoted text, between backticks, are hidden.
 pub(super) fn masked_quotes(sentence: &str) -> String {
     let part = |(number, part): (usize, &str)| match number % 2 {
         0 => part.to_owned(),
@@ -168,7 +168,7 @@ fn is_quote(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
 }
 
-/// Finds user, password and query of every address.
+/// Finds the user name, the password and the query of every address in a text.
 fn addresses(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     let mut done = 0;
@@ -199,7 +199,8 @@ fn addresses(text: &str) -> Vec<Place> {
     places
 }
 
-/// `user:password@host` without a scheme, in one word.
+/// Returns the range of `user:password` in a word of the form `user:password@host`, without a scheme; `None`
+/// if the word has another form.
 fn bare_user(text: &str) -> Option<Range<usize>> {
     let at = text.find('@').filter(|_| !text.contains("://"))?;
     let at = text[at..].rfind('@').map_or(at, |last| at + last);
@@ -255,8 +256,8 @@ fn is_port_of(before: &str, behind: &str) -> bool {
     (2..=5).contains(&digits) && ends && begins
 }
 
-/// Returns the end of the value that begins at `start`: its closing quote, a blank, or the position before
-/// the next name.
+/// Returns the range of the value that begins at `start`. The value ends at its closing quote, at a blank, or
+/// before the next name.
 fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     let rest = &text[start..];
     if rest.starts_with('[') {
@@ -272,7 +273,7 @@ fn value_at(text: &str, start: usize, name: &str) -> Range<usize> {
     if is_long {
         let end = rest.find(['"', '\'', '\n']).unwrap_or(rest.len());
         let end = rest[..end].find(" --").unwrap_or(end);
-        // A key may begin with dashes.
+        // The key after a scheme such as `Bearer` may begin with dashes.
         let end = if SCHEMES.contains(&rest[..end].trim().to_ascii_lowercase().as_str()) { rest.len() } else { end };
         return start..start + rest[..end].trim_end().len();
     }
@@ -311,8 +312,7 @@ fn words(text: &str) -> Vec<Place> {
             places.push(Place { range: next, is_named: true });
             continue;
         }
-        // A text that begins with the option is a sentence about it, and contains the name of a
-        // header.
+        // A text that begins with the option is a message about it, and contains only the name of a header.
         let is_header = word == "-H" || (!option.contains('=') && option.len() > 2 && names_headers(option));
         if is_header && number > 0 {
             let values = all[number + 1..].iter().take_while(|range| !text[(*range).clone()].starts_with('-'));
@@ -329,8 +329,8 @@ fn header_value(text: &str, range: &Range<usize>) -> Place {
     Place { range: range.start + name.map_or(0, |at| at + 1)..range.end, is_named: false }
 }
 
-/// `Bearer` precedes a key; `bearer` and `basic` are also plain words, and a key looks like a
-/// single word.
+/// Whether the word after an authentication scheme is a key. `Bearer` always precedes a key; `bearer` and
+/// `basic` are also plain words, so the word after them has to look like a key.
 fn is_behind_scheme(scheme: &str, word: &str) -> bool {
     let is_key = word.len() >= 8 && word.bytes().any(|b| b.is_ascii_digit());
     !word.starts_with('$') && marks(word).is_empty() && word != HIDDEN && (scheme == "Bearer" || is_key)

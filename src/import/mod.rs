@@ -88,11 +88,12 @@ use text::{name_of, one_line, text_value};
 /// An imported plan.
 #[derive(Debug)]
 pub struct Imported {
-    /// The plan, YAML.
+    /// The plan, in YAML.
     pub plan: String,
     /// The number of settings of the source that are in the plan, and the number that are not.
     pub counts: Counts,
-    /// With `--quick`, how long the first look takes, if more than 2 minutes.
+    /// With `--quick`, a sentence with the duration of the first look if it takes more than 2 minutes;
+    /// otherwise `None`.
     pub look: Option<String>,
     /// The settings without a counterpart, which are not in the plan, as whole sentences.
     pub missing: Vec<String>,
@@ -273,7 +274,7 @@ const SAY_NOTHING: [&str; 16] = [
     "user",
 ];
 
-/// Names a plan without its own name after its measurement.
+/// Names a plan whose source gives it no name after its models and its scenario.
 fn named(draft: &mut Draft) {
     let of = |entries: &draft::Entries| match entries.all.as_slice() {
         [one] => Some(one.name.clone()),

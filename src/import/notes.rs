@@ -1,4 +1,4 @@
-//! The context of all readers: secrets, the lists, and the settings that became part of the plan.
+//! The notes that all readers of an import share: the secrets, the lists, and the counted settings.
 
 use std::cell::RefCell;
 
@@ -18,11 +18,11 @@ pub struct Counts {
     pub missing: usize,
 }
 
-/// The secrets, the lists, and the settings of the source.
+/// The secrets, the lists, and the counted settings of the source.
 pub(super) struct Notes<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) listed: RefCell<Vec<Listed>>,
-    /// Every setting by name and line, and whether it is mapped to the plan.
+    /// For each setting, given by its name and line, whether it is mapped to the plan.
     settings: RefCell<IndexMap<(String, usize), bool>>,
     /// Mapped options whose value contains a variable without a value, as words, variable and line.
     pub(super) unset: RefCell<Vec<(String, String, usize)>>,
@@ -33,7 +33,7 @@ pub(super) struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    /// Notes without an entry.
+    /// Creates notes without entries.
     pub(super) fn new(secrets: &'a Secrets) -> Notes<'a> {
         let (listed, settings) = Default::default();
         let (unset, branched, wrong) = Default::default();
@@ -120,7 +120,7 @@ impl<'a> Notes<'a> {
         self.add(Kind::Differs, what, why, line);
     }
 
-    /// Lists a setting that is done differently.
+    /// Lists a setting that the plan does not need.
     pub(super) fn needless(&self, what: &str, why: &str, line: usize) {
         self.add(Kind::Needless, what, why, line);
     }
@@ -142,7 +142,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Returns the setting with which a text begins.
+    /// Returns the name of the setting with which a text begins; `None` if it begins with no counted setting.
     fn name_in<'t>(&self, what: &'t str, line: usize) -> Option<&'t str> {
         let settings = self.settings.borrow();
         let ends = what.match_indices([' ', '=', ':']).map(|(at, _)| at).take(4).chain([what.len()]);
@@ -155,7 +155,7 @@ impl<'a> Notes<'a> {
         self.settings.borrow_mut().swap_remove(&(name.to_owned(), line));
     }
 
-    /// Removes the counted settings, for use if they are counted again in another form.
+    /// Removes all counted settings, because they will be counted again in another form.
     pub(super) fn forget(&self) {
         self.settings.borrow_mut().clear();
     }
@@ -186,7 +186,7 @@ impl Noted<'_> {
         self.notes.missing(what, why, self.line);
     }
 
-    /// Lists a setting that is done differently.
+    /// Lists a setting that the plan does not need.
     pub(super) fn needless(&self, what: &str, why: &str) {
         self.notes.needless(what, why, self.line);
     }

@@ -27,15 +27,16 @@ pub(crate) enum Fate {
 /// An option, with its name without dashes.
 pub(crate) type Known = (&'static str, Arity, Fate);
 
-/// Results of a run.
+/// How options that store the results of a run are handled.
 pub(crate) const STORED: Fate = Fate::Needless("every run is stored, one row per request");
-/// The results folder.
+/// How options that set the results folder are handled.
 pub(crate) const FOLDER: Fate = Fate::Needless("`sweepline run --results DIR` sets the results folder");
-/// The reported percentiles.
+/// How options that select the reported percentiles are handled.
 pub(crate) const PERCENTILES: Fate =
     Fate::Needless("every latency has its mean, p50 to p99.9 and maximum, in `show` and `export`");
 
-/// Returns the option of this name, or the only one with this prefix (as in Python's argparse).
+/// Returns the option of this name, or else the only option whose name has this prefix, as in Python's
+/// argparse.
 pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {
     let exact = table.iter().find(|(option, ..)| *option == name);
     let mut begun = table.iter().filter(|(option, ..)| name.len() >= 3 && option.starts_with(name));

@@ -1,5 +1,5 @@
-//! `vllm bench sweep serve` and its parameter files: a list of objects or an object of named objects,
-//! whose keys are options (docs.vllm.ai/en/latest/benchmarking/sweeps).
+//! Converts `vllm bench sweep serve` and its parameter files. A parameter file is a list of objects or an
+//! object of named objects, whose keys are options (docs.vllm.ai/en/latest/benchmarking/sweeps).
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -25,15 +25,15 @@ use super::write;
 use Arity::{Flag, Many, One};
 use Fate::{Needless, Read};
 
-/// A limit that is higher than the number of combinations in any parameter file.
+/// Maximum number of combinations, which is far more than any real parameter file contains.
 const MOST_RECORDS: usize = 10_000;
-/// The number of levels that `serve_workload` explores, and the maximum number of levels that can double
-/// within the range of a plan.
+/// The default number of levels that `serve_workload` explores, and the maximum number: more levels, each
+/// twice the one before, would exceed the range of a plan.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
 /// The default number of prompts of `vllm bench serve`.
 const PROMPTS: u32 = 1000;
-/// The number of runs of each combination in `vllm bench sweep`.
+/// The default number of runs of each combination in `vllm bench sweep`.
 const RUNS: u32 = 3;
 
 const OWN_SEARCH: Fate = Needless("sweepline's search has its own method and bound");
@@ -111,14 +111,15 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), notes))
 }
 
-/// Returns the text of a file that the input names.
+/// A function that returns the text of a file that the input names, or the reason why it cannot be read.
 pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
-/// The result of one `vllm bench sweep`: the measuring command, and the differences of each combination.
+/// The result of reading one `vllm bench sweep`: the command that measures, and the context of each
+/// combination.
 pub(super) struct Combinations {
     /// The words of the bench command, with the name of the program.
     pub command: Vec<String>,
-    /// The differences.
+    /// The context of each combination.
     pub each: Vec<Around>,
     /// The name of the experiment.
     pub name: Option<String>,
@@ -187,7 +188,7 @@ pub(super) fn sweep(
     Ok(Some(made))
 }
 
-/// Returns the number of prompts that the words of a bench command request.
+/// Returns the number of prompts that a bench command requests; `None` if it sets none.
 fn prompts_of(words: &[String]) -> Option<u32> {
     let is_option = |word: &str| ["--num-prompts", "--num_prompts"].contains(&word);
     let value = |at: usize| match words[at].split_once('=') {
@@ -198,8 +199,8 @@ fn prompts_of(words: &[String]) -> Option<u32> {
     (0..words.len()).rev().find_map(value)?.parse().ok()
 }
 
-/// Returns the requests in flight at each level: growing by a constant factor, from one to all prompts, as in
-/// the tool.
+/// Returns the number of requests in flight at each level. As in the tool, it grows by a constant factor from
+/// one to the number of all prompts.
 fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     let share = |level: u32| f64::from(level) / f64::from(levels - 1);
     let size = |level: u32| f64::from(prompts.max(1)).powf(share(level)).round() as u32;
@@ -208,9 +209,10 @@ fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     all
 }
 
-/// The levels of `serve_workload`. In the tool, the levels lie between the throughput of one request at a
-/// time and that of all at once, which must be measured first. In the plan, requests in flight rise to all
-/// prompts, and rates double until the server no longer keeps up.
+/// Adds the levels of `serve_workload` to each combination. In the tool, the levels lie between the
+/// throughput of one request at a time and the throughput of all requests at once, both of which must be
+/// measured first. In the plan, requests in flight rise to the number of all prompts, and rates double until
+/// the server no longer keeps up.
 fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec<Around> {
     let said = arguments.text("workload-var");
     let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
@@ -252,7 +254,7 @@ fn ladder(each: Vec<Around>, prompts: Option<u32>, arguments: &Arguments) -> Vec
     all
 }
 
-/// The load that `serve_sla` searches.
+/// Returns the load that `serve_sla` searches for; `None` for other commands.
 fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     let said = arguments.text("sla-variable");
     if kind != "serve_sla" {
@@ -271,7 +273,7 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
 }
 
-/// The range of a search, and its reason.
+/// The range of a search, and the reason for this range.
 const RANGE: (&str, &str) =
     ("from: 1, to: 1000, within: 5%", "vLLM searches up to 65536; raise `to` if the result lies above it");
 
@@ -280,7 +282,7 @@ fn said_by(search: &Searched) -> &str {
     search.origin.split(": ").next().unwrap_or_default()
 }
 
-/// Searches the load of one combination. Until the result is known, any load stands in for it.
+/// Replaces the load of one combination with a search. The command gets a placeholder as its load.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
         arguments.missing(said_by(search), "a search needs an objective that `slo` supports");
@@ -395,7 +397,7 @@ fn combinations(
     Ok(Combinations { command: bench, each, name })
 }
 
-/// Returns the action after each benchmark, as a hook.
+/// Returns the command that runs after each benchmark, as a hook.
 fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
     if arguments.secrets().are_in(&words.join(" ")) {
         let why = "it contains a secret: write a script that reads the secret from a variable into hooks: { \
@@ -408,8 +410,8 @@ fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<
     (!words.is_empty()).then(|| Field::new("hooks", command, origin))
 }
 
-/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts
-/// the server with the necessary settings.
+/// Returns a reset of the prefix cache for each run. Without `--after-bench-cmd`, the tool also empties the
+/// caches of `vllm serve` after each benchmark, and starts the server with the variable that this requires.
 fn emptied(around: &mut Around) -> Option<Field> {
     let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
     serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));
@@ -423,11 +425,11 @@ fn ready(arguments: &Arguments) -> Option<Field> {
         arguments.missing(&said.origin, "a start takes time: write `ready: { within: 15m }` of the endpoint");
         return None;
     }
-    // A wait is at most a year.
+    // A plan allows a wait of at most one year.
     Some(Field::new("ready", format!("{{ within: {}s }}", said.value.min(31_536_000)), said.origin))
 }
 
-/// Merges each record with the common values.
+/// Returns a context for each record: the common context with the name and the values of the record.
 pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
     let lay = |record: Record| Around {
         name: record.name.map(|name| name_of(&name, "combination")),
@@ -437,7 +439,8 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
     records.into_iter().map(lay).collect()
 }
 
-/// Lists the parameter file of the server, for a benchmark without a command that starts it.
+/// Returns a context for each setting in a server's parameter file, which is imported without a command that
+/// starts the server.
 pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
     let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);

@@ -44,7 +44,7 @@ const OFFLINE: [(&str, &str); 4] = [
     ("benchmark_throughput.py", "benchmark_throughput.py"),
 ];
 
-/// Programs that only name other programs and do not run them.
+/// Programs whose arguments may contain the names of other programs, which they do not run.
 const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
 
 fn file(word: &str) -> &str {
@@ -76,7 +76,7 @@ fn offline(word: &str) -> Option<&'static str> {
 /// Finds the program in a command; the words before it (`nohup`, `uv run`, `taskset …`) do not affect
 /// any number in the plan.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
-    // Without the name of a program, a shell starts nothing.
+    // If the name of the program is empty, a shell starts nothing.
     if is_naming(words) || words.first().is_some_and(String::is_empty) {
         return Program::Other;
     }

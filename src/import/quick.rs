@@ -1,9 +1,10 @@
-//! The first look: short phases alongside the full ones, and a variable that selects between them.
+//! Adds a first look to a plan: short phases alongside the full ones, and a variable that selects between
+//! them.
 
 use super::draft::{Draft, Field, Section, Sweep};
 use super::text::{list_length, search_range, seconds};
 
-/// The duration of a first look, in seconds.
+/// The intended duration of a first look, in seconds.
 const LOOK: usize = 120;
 /// The longest and the shortest run of a first look, in seconds.
 const LONGEST: usize = 40;
@@ -15,7 +16,7 @@ const LOADS: u32 = 4;
 ///
 /// Short runs have too few requests to decide a percentile, so a search with them would end without a result.
 /// The first look instead measures a few loads between the bounds of the search. Returns a sentence if the
-/// first look takes longer than the limit.
+/// first look takes longer than [`LOOK`].
 pub(super) fn quick(draft: &mut Draft) -> Option<String> {
     let runs: usize = draft.sweeps.iter().map(runs).sum();
     let each = (LOOK / runs.max(1)).clamp(SHORTEST, LONGEST);
@@ -63,12 +64,13 @@ fn sweep_of(sweep: &mut Sweep, vars: &mut Variables) {
     sweep.matrix.extend(loads);
 }
 
-/// A value of the first look, and the full value.
+/// Returns a template that selects between a value of the first look and the full value.
 fn chosen(look: &str, full: &str) -> String {
     format!("\"{{{{ {look} if quick else {full} }}}}\"")
 }
 
-/// Returns loads from `from` to `to` at equal ratios; whole numbers, or rates with two digits.
+/// Returns [`LOADS`] loads from `from` to `to` at equal ratios: whole numbers, or rates with two significant
+/// digits.
 fn between(from: f64, to: f64, is_whole: bool) -> Vec<String> {
     let ratio = (to / from).max(1.0);
     let mut loads: Vec<String> = (0..LOADS)
@@ -93,14 +95,15 @@ fn runs(sweep: &Sweep) -> usize {
     cells * range.map_or(1, |(axis, from, to)| between(from, to, axis == "batch_size").len())
 }
 
-/// Returns the plan's variables: the selected look, the short phases, and the full look's values.
+/// The plan's variables: the selector, the short phases, and the full values.
 struct Variables {
     fields: Vec<Field>,
     full: Vec<(String, String)>,
 }
 
 impl Variables {
-    /// Returns the selector, and phases for this number of runs with this duration in seconds.
+    /// Creates the selector, and the short phases for this number of runs, each with this duration in
+    /// seconds.
     fn new(runs: usize, each: usize) -> Variables {
         let rise = (each / 6).max(1);
         let look = format!(
@@ -122,7 +125,7 @@ impl Variables {
         Variables { fields, full: Vec::new() }
     }
 
-    /// Returns the name of the variable for `value`: one for each value.
+    /// Returns the name of the variable with this full value. Equal values share one variable.
     fn full(&mut self, hint: &str, value: &str, origin: &str) -> String {
         if let Some((name, _)) = self.full.iter().find(|(_, known)| known == value) {
             return name.clone();
@@ -133,7 +136,7 @@ impl Variables {
         name
     }
 
-    /// Returns a name that is valid in a template.
+    /// Returns an unused name that is valid in a template.
     fn unused(&self, hint: &str) -> String {
         let plain: String = hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let is_free = |name: &String| self.fields.iter().all(|field| field.key != *name);

@@ -1,5 +1,5 @@
-//! Converts fields of a request's body, as tools receive them, to fields of a scenario. All request fields of
-//! a plan are in one table, `plan::RequestFields`; this module maps each of them for importers.
+//! Converts fields of a request's body, as given to other tools, to fields of a scenario. All request fields
+//! of a plan are in one table, `plan::RequestFields`; this module maps each of them for importers.
 
 use serde_json::Value;
 
@@ -13,13 +13,13 @@ use crate::plan::{Engine, Json, LengthField};
 use crate::units::Decimal;
 use crate::units::secrecy::is_secret_name;
 
-/// The longest response that a scenario requests.
+/// The length of the longest response that a scenario can request, in tokens.
 const LONGEST: u32 = 4_000_000;
 
 /// A field of a request's body: its name, its value, and its origin.
 pub(super) type BodyField = (String, Value, String);
 
-/// The result of a body.
+/// The result of converting the body of a request.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     /// The fields of the scenario.
@@ -29,7 +29,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Returns the scenario's field with this name.
+    /// Returns the scenario's field with this name; `None` if the body does not set it.
     pub(super) fn field(&self, key: &str) -> Option<Field> {
         self.fields.iter().rfind(|field| field.key == key).cloned()
     }
@@ -151,12 +151,12 @@ fn stop(value: &Value) -> Option<String> {
     Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
 }
 
-/// Returns a value in YAML's flow style; `None` for null.
+/// Returns a value in YAML's flow style; `None` if it contains null.
 pub(super) fn flow(value: &Value) -> Option<String> {
     written(value, text_value)
 }
 
-/// Returns a value of a plan in YAML's flow style, with its templates unchanged; `None` for null.
+/// Returns a value of a plan in YAML's flow style, with its templates unchanged; `None` if it contains null.
 pub(super) fn flow_as_it_is(value: &Value) -> Option<String> {
     written(value, scalar)
 }

@@ -10,7 +10,7 @@ pub(crate) struct Said<T> {
 }
 
 impl<T> Said<T> {
-    /// Returns a default value.
+    /// Creates a value that the source does not specify, with words that explain it.
     pub(crate) fn default(value: T, origin: impl Into<String>) -> Said<T> {
         Said { value, origin: origin.into() }
     }

@@ -1,6 +1,6 @@
-//! Secrets that must not be repeated: keys, passwords and the values of headers, anywhere in the input. A
-//! secret is recognized by its place (`masking`). A long secret that cannot be an ordinary word is also
-//! searched for elsewhere, because scripts copy keys into other options.
+//! Secrets that must not be shown: keys, passwords and the values of headers, anywhere in the input. A secret
+//! is recognized by its place (`masking`). A long secret that cannot be an ordinary word is also searched for
+//! elsewhere, because scripts copy keys into other options.
 
 use std::cell::RefCell;
 
@@ -14,11 +14,11 @@ use crate::units::secrecy::{SCHEMES, keys_in, names_secret};
 /// Why a value is not in the plan.
 pub(super) const WHY: &str = "it contains a secret, and a plan holds none: write `{ secret: env:NAME }` where the \
                               plan takes a reference (`api_key`, `headers`, `env` of `launch`)";
-/// The minimum length of a text that is searched for elsewhere. The text must contain digits and letters, so
-/// that no ordinary word matches.
+/// The minimum length of a secret that is also searched for elsewhere in the input. The secret must contain
+/// digits and letters, so that no ordinary word matches.
 const SHORTEST: usize = 8;
-/// The minimum length of a text that does not follow the name of a secret. The text must also
-/// contain lower-case and upper-case letters.
+/// The minimum length of such a secret if it does not follow the name of a secret. It must also contain
+/// lower-case and upper-case letters.
 const SHORTEST_UNNAMED: usize = 10;
 
 /// Returns the name and value of a header, from `Name: value`, `Name:value` or `Name=value`. `None` for a
@@ -71,12 +71,12 @@ pub(super) fn shown_headers(words: &[String]) -> String {
     headers(words).into_iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// Values that must not be repeated anywhere.
+/// Values that must not be shown anywhere.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(RefCell<Vec<String>>);
 
 impl Secrets {
-    /// Adds a value that must not be repeated.
+    /// Adds a value that must not be shown.
     pub(super) fn add(&self, value: &str) {
         self.add_parts(value, true);
     }
@@ -159,7 +159,7 @@ impl Secrets {
         clean + &text[copied..]
     }
 
-    /// Returns a sentence without known secrets, and without the secrets in its quotes.
+    /// Returns a sentence without known secrets, and without the secrets in its quoted texts.
     pub(crate) fn hide_quoted(&self, sentence: &str) -> String {
         self.hide_known(&masked_quotes(sentence))
     }

@@ -16,7 +16,7 @@ const VLLM_PORT: &str = "8000";
 const SGLANG_PORT: &str = "30000";
 /// The variable from which vLLM reads the key that it requires from clients.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
-/// The variable in which clients store their key.
+/// The variable from which clients read their key.
 const CLIENT_KEY: &str = "OPENAI_API_KEY";
 /// Programs that only detach from the terminal, which the launch does anyway.
 const LET_GO: [&str; 5] = ["nohup", "setsid", "exec", "command", "env"];
@@ -56,7 +56,7 @@ const OF_HOST: [&str; 9] = ["DEVICES", "HOME", "PATH", "DIR", "CACHE", "ROOT", "
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word {
-    /// Unchanged.
+    /// A word that stays unchanged.
     Text(String),
     /// The server's name for its model, or the model's location; empty for the model that the benchmark
     /// requests.
@@ -72,8 +72,8 @@ pub(crate) struct Serve {
     pub(super) words: Vec<Word>,
     /// The flags by name, each value in YAML.
     pub(super) flags: IndexMap<String, String>,
-    /// The variables that are set for it, each value in YAML. Variables that are part of a run's identity
-    /// come first.
+    /// The variables that are set for the server, each value in YAML: first the variables that are part of a
+    /// run's identity, then the variables that refer to places on the host.
     pub(crate) env: [IndexMap<String, String>; 2],
     /// The variable with the key that the server requires from clients.
     pub(super) key: Option<String>,
@@ -92,7 +92,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// The start of vLLM if nothing specifies it.
+    /// Returns the start of vLLM that is used if the source specifies no command.
     pub(crate) fn usual() -> Serve {
         let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
         words.push(Word::Model(String::new()));
@@ -105,7 +105,7 @@ impl Serve {
         }
     }
 
-    /// Returns the value of one of the flags, in YAML.
+    /// Returns the value of a flag, in YAML; `None` if the flag is not set.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         self.flags.get(name).map(String::as_str)
     }
@@ -130,7 +130,7 @@ pub(crate) fn flag_value(text: &str) -> Option<String> {
 
 /// Whether a plan can have an axis or a flag of this name.
 pub(crate) fn is_flag_name(name: &str) -> bool {
-    // Keywords that a matrix may have in addition to axes.
+    // These are keywords of a matrix, so no axis can have their names.
     let is_taken = ["when", "zip", "value"].contains(&name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
@@ -182,7 +182,7 @@ impl Reader<'_> {
         self.notes.needless(what, why, self.line);
     }
 
-    /// The variables that a script sets for the command.
+    /// Adds the variables that a script sets for the command.
     fn variables(&mut self, command: &Command) {
         for (name, value) in &command.env {
             self.variable(name, value);
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a variable of the server; a secret variable is added by reference.
+    /// Adds a secret variable of the server, as a reference to `variable`.
     fn secret(&mut self, name: &str, variable: &str) {
         self.serve.env[0].insert(name.to_owned(), secret(variable));
         if name == SERVER_KEY {
@@ -221,7 +221,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the words before the program, `HF_HOME=/data nohup …`.
+    /// Reads the words before the program, such as `HF_HOME=/data nohup …`, and returns the other words.
     fn begin<'w>(&mut self, words: &'w [String]) -> &'w [String] {
         let mut rest = words;
         while let Some((first, others)) = rest.split_first() {
@@ -256,7 +256,7 @@ impl Reader<'_> {
         !is_secret
     }
 
-    /// The options of `vllm serve`.
+    /// Reads the options of `vllm serve`.
     fn options(&mut self, words: &[String]) {
         let mut words = words.iter().peekable();
         let mut has_model = false;
@@ -281,7 +281,7 @@ impl Reader<'_> {
             let is_secret = names_secret(&name);
             let most = match (&inline, SWITCHES.contains(&name.as_str()) || name.starts_with("no_")) {
                 (Some(_), _) | (_, true) => 0,
-                // A key may begin with dashes.
+                // Every word up to the next option is a value; a key may also begin with a dash.
                 _ => usize::MAX,
             };
             let mut values: Vec<String> = inline.into_iter().collect();
@@ -298,8 +298,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the model of `vllm serve`; if that is known only when the script runs, returns the
-    /// benchmark's model.
+    /// Adds the model of `vllm serve`, or the benchmark's model if the model is known only when the script
+    /// runs.
     fn model(&mut self, word: &str) {
         match marks(word).first() {
             Some(unset) => {
@@ -349,8 +349,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A secret is never an argument of a plan's command; vLLM reads two of its secrets from
-    /// variables.
+    /// Reads an option with a secret. A secret is never an argument of a plan's command; vLLM reads two of
+    /// its secrets from variables.
     fn secret_option(&mut self, name: &str, dashed: &str, values: &[String]) {
         let variable = match name {
             "api_key" if self.serve.port == SGLANG_PORT => None,
@@ -378,7 +378,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a program with unknown options: its words unchanged, except those that parameters override.
+    /// Reads a program with unknown options. Its words stay unchanged, except for options that parameters
+    /// override.
     fn verbatim(&mut self, words: &[String], varied: &[String]) {
         let mut words = words.iter().peekable();
         let mut is_key = false;
@@ -423,7 +424,7 @@ fn is_sglang(words: &[String]) -> bool {
     words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
 }
 
-/// Returns the facts of a server from its command, as words for comments.
+/// Returns the program that starts a server and its line, as words for comments.
 pub(crate) fn origin(words: &[String], line: usize) -> String {
     let program = match is_sglang(words) {
         true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",

@@ -81,7 +81,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
             return Err(format!("skipped: `{key}` cannot be the name of a flag"));
         }
         let yaml = match value {
-            // An option's value cannot contain a --no-KEY.
+            // A key inside an option's value has no form `--no-KEY`, so its value is a text.
             Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
             Value::Bool(value) => Some(value.to_string()),
             _ => text.as_deref().and_then(flag_value),
@@ -110,8 +110,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A setting that changes nothing (`{}`) repeats the base value of a flag that other settings set, because a
-/// value of an axis always has to set something.
+/// Completes settings that change nothing (`{}`): they repeat the base value of a flag that other settings
+/// set, because a value of an axis always has to set something.
 pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Around) {
     let first = settings.iter().find_map(|(_, setting)| setting.flags.first()).map(|(flag, _)| flag.clone());
     let Some(flag) = first else { return settings.clear() };
@@ -121,7 +121,7 @@ pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Arou
     }
 }
 
-/// Returns the known facts of the server that these settings modify, and its start.
+/// Returns the context of the server that these settings modify, with its known facts and its start.
 pub(super) fn server(
     command: &Command,
     records: &[Record],

@@ -4,9 +4,9 @@
 use super::draft::Field;
 use super::said::Said;
 
-/// The length of the shortest prompt of a scenario, in which its nonce has to fit.
+/// Minimum length of a prompt in a scenario, in tokens. The prompt's nonce has to fit into it.
 pub(super) const SHORTEST: u32 = 16;
-/// The maximum length in a scenario.
+/// Maximum length of a prompt or response in a scenario, in tokens.
 pub(super) const LONGEST: u32 = 4_000_000;
 
 /// The lengths of texts, in tokens.
@@ -30,8 +30,8 @@ pub(super) enum Spread {
 }
 
 impl Spread {
-    /// Returns lengths around a mean, up to five standard deviations away; values beyond that do
-    /// not occur in a run.
+    /// Returns lengths of at least `least` around a mean, up to five standard deviations away. Lengths that
+    /// are further away do not occur in a run.
     pub(super) fn around(mean: u32, sd: u32, least: u32) -> Spread {
         let far = sd.saturating_mul(5);
         Spread::Normal { mean, sd, min: mean.saturating_sub(far).max(least), max: mean.saturating_add(far) }
@@ -98,7 +98,7 @@ impl Spread {
     }
 }
 
-/// Returns the fields of a scenario with these lengths, and the notes, each with the words of the
+/// Returns the fields of a scenario with these lengths, and the changes to list, each with the words of the
 /// source and the reason.
 pub(super) fn lengths(prompt: Said<Spread>, output: Option<Said<Spread>>) -> (Vec<Field>, Vec<(String, String)>) {
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! `vllm bench startup` and `vllm bench sweep startup` become a sweep that measures starts of the
+//! Converts `vllm bench startup` and `vllm bench sweep startup` to a sweep that measures starts of the
 //! server.
 
 use super::arguments::Arguments;
@@ -18,7 +18,7 @@ use super::settings;
 use super::shell::Command;
 use super::text::{name_of, text_value};
 
-/// The number of warm starts in `vllm bench startup`.
+/// The default number of warm starts in `vllm bench startup`.
 const WARM: u32 = 3;
 
 const COLD: super::options::Fate = Lost(
@@ -90,14 +90,15 @@ pub(super) fn sweep(
     Ok((jobs.into_iter().map(repeated).collect(), name))
 }
 
-/// Returns a number of starts as repeats.
+/// Multiplies the repeats, which are the starts of one command, by the number of runs of the command.
 fn times(field: Field, runs: Option<&Said<u32>>) -> Field {
     let Some(runs) = runs.filter(|runs| runs.value > 1) else { return field };
     let count = field.value.parse::<u32>().unwrap_or(WARM).saturating_mul(runs.value).clamp(1, 1000);
     Field::new("repeats", count.to_string(), format!("{}, {}", field.origin, runs.origin))
 }
 
-/// Returns each combination of two files; the second overrides the first.
+/// Returns each combination of a record of the first file and a record of the second file, whose values take
+/// precedence.
 fn crossed(first: Vec<Record>, second: Vec<Record>) -> Vec<Record> {
     if first.is_empty() {
         return second;
@@ -170,7 +171,7 @@ fn jobs(
     }
 }
 
-/// Splits the options of the tool from those of the server, which begin with the model.
+/// Separates the options of the tool from the words for the server, which begin with the model.
 fn split(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut engine, mut model) = (Vec::new(), Vec::new(), None);
     let mut words = words.iter().peekable();

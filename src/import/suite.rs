@@ -1,5 +1,5 @@
-//! The serving suites of vLLM's own CI, `serving-tests*.json`: servers with their variables and options. Each
-//! test is measured at all rates and concurrencies in its lists
+//! Converts the serving suites of vLLM's own CI, `serving-tests*.json`. A test contains a server with its
+//! variables and options, and is measured at all rates and concurrencies in its lists
 //! (`.buildkite/performance-benchmarks/scripts/run-performance-benchmarks.sh`, `run_serving_tests`).
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ use super::text::one_line;
 use super::tree::{At, Item, Known};
 use super::write;
 
-/// A limit that is higher than the number of loads in any suite.
+/// Maximum number of loads, which is more than any real suite has.
 const MOST_LOADS: usize = 10_000;
 /// The time limit that the suite's script sets for a server.
 const READY: &str = "{ within: 20m }";
@@ -71,8 +71,8 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// Returns the loads of a list, which is the test's own or that of the defaults. Without a list,
-    /// there is one unspecified load; an empty list gives no loads.
+    /// Returns the loads of a list, which is the test's own list or else the list of the defaults. Without a
+    /// list, there is one unspecified load; an empty list gives no loads.
     fn loads(&self, key: &str) -> Vec<Option<At<'a>>> {
         let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
         let loads = said.take().list();
@@ -82,7 +82,7 @@ impl<'a> Test<'a> {
         loads.into_iter().map(Some).collect()
     }
 
-    /// Returns the entries of a table, merged on top of those of the defaults.
+    /// Returns the entries of the test's table, merged on top of the table of the defaults.
     fn table(&self, key: &str) -> Vec<(&'a str, At<'a>)> {
         let mut all: Vec<(&str, At)> = Vec::new();
         let tables = [self.defaults.and_then(|defaults| defaults.get(key)), self.test.get(key)];
@@ -165,7 +165,7 @@ impl<'a> Test<'a> {
         let mut words: Vec<String> = Vec::new();
         client.iter().for_each(|(key, at)| words.extend(option(key, at.as_option())));
         let count = client.iter().find(|(key, _)| key.replace('_', "-") == "num-prompts").and_then(|(_, at)| at.text());
-        // Without a list the suite keeps all prompts in flight.
+        // Without `max_concurrency_list`, the suite keeps all prompts in flight.
         let size = size.and_then(At::text).or(count);
         let given = [("--request-rate", rate.and_then(At::text)), ("--max-concurrency", size)];
         for (name, said) in given.into_iter().filter_map(|(name, said)| Some((name, said?))) {
@@ -191,8 +191,8 @@ fn option(key: &str, at: At) -> Vec<String> {
     }
 }
 
-/// Returns the name of an endpoint, which includes the number of accelerators if there are several
-/// endpoints.
+/// Returns a hint for the name of an endpoint: the engine, and each degree of parallelism other than 1, as in
+/// `vllm-tp4`.
 fn hint(around: &Around, engine: &str) -> String {
     let flag = |flag: &str| around.serve.as_ref().and_then(|serve| serve.flag(flag)).filter(|value| *value != "1");
     let parts = [("tp", "tensor_parallel_size"), ("pp", "pipeline_parallel_size"), ("dp", "data_parallel_size")];

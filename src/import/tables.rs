@@ -17,8 +17,8 @@ use crate::units::Decimal;
 
 /// The shortest window that a source may request, in seconds.
 const BRIEFEST: f64 = 0.1;
-/// The shortest window derived from a number of prompts, in seconds, because tail percentiles need
-/// requests and a server needs time to reach a steady state.
+/// The shortest window derived from a number of prompts, in seconds. A shorter window has too few requests
+/// for tail percentiles, and leaves the server too little time to reach a steady state.
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
 const CLOSED: u32 = 120;
@@ -33,7 +33,7 @@ struct Point {
     lasts: Lasts,
 }
 
-/// A draft of a sweep.
+/// The draft of a sweep, which contains jobs that were merged.
 #[derive(Debug, Clone)]
 struct Group {
     endpoints: Vec<String>,
@@ -48,9 +48,9 @@ struct Group {
     is_own: bool,
     /// Whether starts of the server are measured.
     is_start: bool,
-    /// Whether it was listed together with others, so that scenarios and loads change together.
+    /// Whether its job was listed together with others, so that scenarios and loads change together.
     is_listed: bool,
-    /// The name that keeps it separate from other sweeps.
+    /// The name that keeps the group separate from groups with other names.
     apart: Option<Said<String>>,
     /// The maximum number of requests in flight with a rate.
     caps: Vec<Said<u32>>,
@@ -68,7 +68,7 @@ struct Group {
     label: Option<String>,
 }
 
-/// Returns the plan for these commands.
+/// Returns the plan with these jobs.
 pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     jobs.iter_mut().for_each(|job| clean::job(job, notes));
     let mut draft = Draft::default();
@@ -108,7 +108,7 @@ pub(crate) fn draft(mut jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
     draft
 }
 
-/// Equal commands count as repeats.
+/// Merges equal jobs, and returns each job with the number of its occurrences, which become repeats.
 fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     let mut counted: IndexMap<String, (Job, u32)> = IndexMap::new();
     for job in jobs {
@@ -138,7 +138,7 @@ fn said(lasts: &Lasts) -> String {
     }
 }
 
-/// Returns the maximum time, if specified.
+/// Returns the maximum time, in seconds; `None` if it is not specified.
 fn time_of(lasts: &Lasts) -> Option<f64> {
     match lasts {
         Lasts::Seconds(said) | Lasts::First(said, _) => Some(said.value),
@@ -166,7 +166,8 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     Field::new("measure", value, origin)
 }
 
-/// Reads settings that a plan contains once; the first command that has them decides.
+/// Adds the settings of a job that a plan contains only once. The first command that specifies a setting
+/// decides.
 fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
@@ -206,7 +207,7 @@ fn fewest(group: &Group, notes: &Notes) {
     }
 }
 
-/// Returns the number of requests, if specified.
+/// Returns the number of requests; `None` if it is not specified.
 fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
     match lasts {
         Lasts::Requests(said) | Lasts::First(_, said) => Some(said),
@@ -214,7 +215,8 @@ fn count_of(lasts: &Lasts) -> Option<&Said<u32>> {
     }
 }
 
-/// Returns the sweep of a single command.
+/// Returns the group of a single job that occurs `count` times, and adds the job's endpoint, model and
+/// scenario to the plan.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     let Job { endpoint, model, setting, scenario, load, search, lasts, label, repeats, .. } = job;
     let Load { is_own, .. } = *load;
@@ -253,7 +255,8 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     }
 }
 
-/// A load that other tools do not let settle before they measure.
+/// Adds the phases of the plan. Other tools do not let the load settle before they measure, so a comment
+/// explains the phases.
 fn phases(draft: &mut Draft) {
     let note = "The tool measures from its first request to its last response. Here load rises (fill) and settles \
                 (stabilize) first, and is kept up while the measured requests end (drain). These are sweepline's \
@@ -283,8 +286,7 @@ fn time(point: &Point) -> f64 {
 }
 
 impl Group {
-    /// Returns the key that must be equal for loads to become one axis, either with or without the
-    /// loads.
+    /// Returns the key that must be equal for groups to be merged, either with or without their loads.
     fn key(&self, without_loads: bool) -> String {
         let loads: Vec<String> = self
             .points
@@ -313,7 +315,7 @@ impl Group {
         )
     }
 
-    /// Loads whose windows cannot be expressed together become separate sweeps.
+    /// Splits a group into one group per window, unless one window can express the windows of all loads.
     fn by_window(self) -> Vec<Group> {
         let first = self.points.first().map(|point| said(&point.lasts));
         let is_one = self.points.iter().all(|point| Some(said(&point.lasts)) == first);
@@ -438,7 +440,7 @@ impl Group {
     }
 }
 
-/// Returns the origins of server settings, by value.
+/// The server settings, with their origins, by value.
 struct Settings(HashMap<String, Setting>);
 
 impl Settings {
@@ -468,7 +470,7 @@ fn cross(draft: &mut Draft, groups: &mut [Group]) {
     draft.scenarios.keep(|name| groups.iter().any(|group| group.scenarios.iter().any(|used| used == name)));
 }
 
-/// Merges sweeps of the same rates that differ only in their caps.
+/// Merges groups with the same rates that differ only in their caps.
 fn capped(groups: Vec<Group>) -> Vec<Group> {
     let mut kept: IndexMap<String, Group> = IndexMap::new();
     for (number, mut group) in groups.into_iter().enumerate() {
@@ -482,7 +484,7 @@ fn capped(groups: Vec<Group>) -> Vec<Group> {
     kept.into_values().collect()
 }
 
-/// Merges sweeps that differ only in the names from one table.
+/// Merges groups that differ only in their scenarios, models, server settings or endpoints.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
     let axes: [fn(&mut Group) -> &mut Vec<String>; 4] = [
         |group| &mut group.scenarios,

@@ -1,4 +1,4 @@
-//! The notation of values, names and comments in the plan.
+//! Writes values, names and comments in the notation of a plan.
 
 use super::masking::holds;
 pub(super) use super::masking::is_no_key;
@@ -35,23 +35,23 @@ pub(super) fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Control characters, and other characters that end a line, are invisible, or are invalid in YAML.
+/// Whether a character is a control character, ends a line, is invisible, or is invalid in YAML.
 fn breaks(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Returns a text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
+/// Returns a text as a value of a plan. The text's `{{`, `{%` and `{#`, which begin templates in a plan, are
+/// escaped.
 pub(super) fn text_value(text: &str) -> String {
     scalar(&templates_as(text, |begin| format!("{{{{ '{begin}' }}}}")))
 }
 
-/// Returns a text of a server's command, flags or variables, in which each cell expands templates
-/// again.
+/// Escapes a text of a server's command, flags or variables, in which each cell expands templates again.
 pub(super) fn cell_text(text: &str) -> String {
     templates_as(text, |begin| format!("{{{{ \"{{{{ '{begin}' }}}}\" }}}}"))
 }
 
-/// Replaces the characters that begin a template.
+/// Replaces each occurrence of the characters that begin a template.
 fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +63,7 @@ fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
     value + rest
 }
 
-/// Returns a list of names.
+/// Returns a list of names in YAML's flow style.
 pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
@@ -101,8 +101,8 @@ pub(super) fn secret(variable: &str) -> String {
     format!("{{ secret: {} }}", scalar(&format!("env:{variable}")))
 }
 
-/// Returns a name for a table's entry, derived from its name in the source, unless that contains a
-/// secret.
+/// Returns a name for a table's entry, derived from its name in the source; `otherwise` if that name has no
+/// usable character or contains a secret.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     if holds(text) {
         return otherwise.to_owned();
@@ -113,7 +113,7 @@ pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     if name.is_empty() { otherwise.to_owned() } else { name.to_owned() }
 }
 
-/// Returns a text on one line of a comment.
+/// Returns a text on one line, truncated to the length of a comment.
 pub(super) fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -18,7 +18,7 @@ const TITLES: [(Kind, &str); 3] = [
     (Kind::Differs, "In the plan, with a different meaning:"),
     (Kind::Needless, "Not needed here, or done differently:"),
 ];
-/// The first line, which tells editors the plan's fields.
+/// The first lines, which tell editors where to find the schema with the plan's fields.
 const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n# (written by `sweepline schema > \
                       plan.schema.json`; with it an editor completes and checks this plan)\n#\n";
 
@@ -50,13 +50,13 @@ pub(super) fn text(draft: &Draft, from: &str) -> String {
     text
 }
 
-/// Returns one line for each listed entry, with the setting, its place and the reason.
+/// Returns a line that describes a listed entry: the setting, its place and the reason.
 pub(super) fn sentence(one: &Listed) -> String {
     let lines: Vec<String> = one.lines.iter().take(MOST_LINES).map(usize::to_string).collect();
     let more = if one.lines.len() > MOST_LINES { ", …" } else { "" };
     let place = match one.lines.len() {
         0 => String::new(),
-        // The name of the entry already includes its place.
+        // The text of the entry already includes its place.
         1 if names_line(&one.what) || one.lines[0] == 0 => String::new(),
         1 => format!(" (line {})", lines[0]),
         _ => format!(" (lines {}{more})", lines.join(", ")),

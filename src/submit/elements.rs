@@ -15,21 +15,20 @@ pub struct Element {
     pub part: Part,
     /// The sweeps of the element, in declared order.
     pub sweeps: Vec<String>,
-    /// Whether other elements have other sweeps of the same part.
+    /// Whether the part has other elements, which contain its other sweeps.
     pub is_one_of_several: bool,
     /// The resources of the job: the maximum of each kind over its endpoints.
     pub resources: Resources,
-    /// The dependencies of the element, by position.
+    /// The elements that this element waits for, by position, and when each of these dependencies is met.
     pub waits: BTreeMap<usize, Wait>,
 }
 
 /// When a dependency is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// When the other element has ended, successfully or not, because a sweep comes `after`
-    /// another.
+    /// When the other element has ended, successfully or not. Applies if a sweep comes `after` another.
     Ended,
-    /// When the other element has ended successfully, because a sweep uses the result of another.
+    /// When the other element has ended successfully. Applies if a sweep uses the result of another.
     Succeeded,
 }
 
@@ -60,7 +59,8 @@ impl Element {
     }
 }
 
-/// Returns the elements of a plan, each after its dependencies; or the reason why there are none.
+/// Returns the elements of a plan, each after its dependencies; or the reason why the plan cannot be split
+/// into elements.
 ///
 /// A sweep that comes after others is a later element of its part, unless all its dependencies are in the
 /// same part. In that case one process measures both, and a launched server keeps running.
@@ -102,7 +102,7 @@ pub fn elements(plan: &Plan, expansion: &Expansion) -> Result<Vec<Element>, Stri
     sweeps.iter().map(element).collect()
 }
 
-/// Returns the dependencies of each element among the elements in `there`, which are submitted now or
+/// For each element, returns the dependencies for which `is_there` is true because they are submitted now or
 /// are in the queue. Any other dependency is replaced by its own dependencies.
 pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Vec<BTreeMap<usize, Wait>> {
     let mut all: Vec<BTreeMap<usize, Wait>> = Vec::with_capacity(elements.len());
@@ -120,9 +120,9 @@ pub fn still_waits(elements: &[Element], is_there: &dyn Fn(usize) -> bool) -> Ve
     all
 }
 
-/// For each sweep, the parts that have runs of the sweep, and their elements.
+/// The order of a plan's sweeps. The sweeps that have the same level in a part form one element.
 struct Levels<'a> {
-    /// For each sweep, its parts, each of them with the level of its element.
+    /// For each sweep, the positions of the parts that have runs of it, and its level in each of these parts.
     of: HashMap<&'a str, BTreeMap<usize, usize>>,
     /// For each sweep, all sweeps that must end before it, directly or indirectly.
     before: HashMap<&'a str, BTreeSet<&'a str>>,
@@ -158,8 +158,8 @@ impl<'a> Levels<'a> {
         levels
     }
 
-    /// Returns the first level at which a part can continue after this sweep; `None` if no part has runs
-    /// of it.
+    /// Returns the first level at which a part can continue after this sweep; `None` if no part has runs of
+    /// the sweep.
     fn behind(&self, sweep: &str, part: usize) -> Option<usize> {
         let of = &self.of[sweep];
         match of.get(&part) {
@@ -184,7 +184,8 @@ fn direct<'a>(plan: &'a Plan, expansion: &'a Expansion, sweep: &str) -> impl Ite
     after.chain(plan.sweeps.get(sweep).into_iter().flat_map(|sweep| sweep.asks().map(|(asked, _)| asked)))
 }
 
-/// Returns the resources of a part: the maximum of each amount; names must be the same.
+/// Returns the resources of a part: the maximum of each amount over its endpoints. Names, such as the
+/// partition, must be the same for all of its endpoints.
 fn resources(plan: &Plan, part: &Part) -> Result<Resources, String> {
     let none = Resources::default();
     let mut all = Resources::default();

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 pub struct JobState {
     /// The state, in Slurm's terminology: PENDING, RUNNING, COMPLETED, FAILED, CANCELLED…
     pub state: String,
-    /// Why the job is waiting or failed, as the cluster reports it, like Priority, Resources or
-    /// Dependency.
+    /// The reason why the job is waiting or failed, as reported by the cluster, such as Priority, Resources
+    /// or Dependency.
     pub reason: String,
     /// The node on which the job runs; empty if there is none.
     pub node: String,
@@ -43,14 +43,14 @@ impl JobState {
     }
 }
 
-/// The jobs with one name.
+/// The states of the jobs in a cluster's queue that have the same name.
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
     jobs: HashMap<String, JobState>,
 }
 
 impl Queue {
-    /// Creates the queue with these jobs.
+    /// Creates a queue from the ids and states of jobs.
     pub fn of(jobs: impl IntoIterator<Item = (String, JobState)>) -> Queue {
         Queue { jobs: jobs.into_iter().collect() }
     }

@@ -1,4 +1,4 @@
-//! kubectl: applies manifests, deletes Jobs, and reports their state.
+//! Calls kubectl to apply manifests, delete Jobs, and query the states of Jobs.
 
 use std::io;
 use std::path::Path;
@@ -75,8 +75,8 @@ fn read(said: &str) -> Result<Queue, serde_json::Error> {
     Ok(Queue::of(jobs.items.into_iter().map(|job| (job.metadata.name, state(&job.status)))))
 }
 
-/// Returns the state of a Job. The failure policy makes exit code 3 final, so a Job that ended with 3
-/// counts as done.
+/// Returns the state of a Job. The pod failure policy fails a Job on exit code 3, which means that all runs
+/// are done but some are invalid or given up. Such a Job counts as completed.
 fn state(status: &Status) -> JobState {
     let is = |kind: &str| status.conditions.iter().find(|one| one.r#type == kind && one.status == "True");
     if is("Complete").is_some() {

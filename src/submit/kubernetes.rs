@@ -1,9 +1,9 @@
-//! Kubernetes: creates a Job for each element, as YAML.
+//! Creates a Kubernetes Job for each element, as YAML.
 //!
-//! A pod contains the client and, if the plan launches it, the server, which sweepline starts in the same
-//! pod. A server with a `url` is a Service. The plan is in a ConfigMap, with all values spelled out;
-//! results go to a PersistentVolumeClaim. Manifests use only the stable API (`batch/v1`, `v1`), with
-//! fields that exist in every version since 1.29.
+//! A pod contains the client. If the plan launches the server, sweepline starts the server in the same pod; a
+//! server with a `url` is a Service. The plan is in a ConfigMap, with all values spelled out; results go to a
+//! PersistentVolumeClaim. Manifests use only the stable API (`batch/v1`, `v1`), with fields that exist in
+//! every version since 1.29.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::plan::model::{Memory, Pod, Resources, Toleration};
 use crate::units::Nanos;
 
-/// Number of restarts of a pod whose run ended with an exit code that a rerun may fix.
+/// Maximum number of new pods that a Job starts after exit codes that a rerun may fix.
 const RETRIES: u32 = 3;
 /// Time for a pod to shut down cleanly, in seconds.
 const GRACE: u32 = 120;
@@ -25,7 +25,7 @@ const RESULTS: &str = "/sweepline/results";
 /// Maximum number of bytes in a ConfigMap.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Common values of the manifests of one submission.
+/// Values that all manifests of one submission share.
 #[derive(Debug, Clone)]
 pub struct Shared<'a> {
     /// The plan.
@@ -145,9 +145,9 @@ impl Shared<'_> {
     }
 }
 
-/// Returns which failures of a pod are final: all exit codes of `run` except 6 (something is missing that
-/// may be there at the next try) and 130 (interrupted). A pod that its node has lost does not count as a
-/// try.
+/// Returns the pod failure policy of a Job. All failure codes of `run` are final, except 6 (something is
+/// missing that may exist at the next try) and 130 (interrupted). A pod that was lost with its node does not
+/// count as a try.
 fn failures() -> Value {
     let codes = json!({ "containerName": "sweepline", "operator": "In", "values": [1, 2, 3, 4, 5] });
     let lost = json!([{ "type": "DisruptionTarget", "status": "True" }]);
@@ -157,8 +157,8 @@ fn failures() -> Value {
     ] })
 }
 
-/// Memory is also limited. Cores are not limited, because a quota would pause the client during a
-/// measurement.
+/// Returns the resources of the container. Memory and GPUs are both requested and limited. CPU cores are only
+/// requested, because a quota would pause the client during a measurement.
 fn resources(needs: &Resources, pod: &Pod) -> Value {
     let memory = quantity(needs.memory());
     let mut limits = Map::from_iter([("memory".to_owned(), json!(memory))]);
@@ -185,8 +185,8 @@ fn seconds(time: Nanos) -> u64 {
     time.0.div_ceil(1_000_000_000)
 }
 
-/// Returns the variables that contain the plan's secrets for an element. Those of other endpoints are not
-/// needed.
+/// Returns the names of the environment variables with the secrets that an element needs. Secrets of
+/// endpoints outside the element's part are not needed.
 fn secret_variables(plan: &Plan, element: &Element) -> Result<BTreeSet<String>, String> {
     let mut plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
     if let Some(Value::Object(endpoints)) = plan.get_mut("endpoints") {

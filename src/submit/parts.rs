@@ -11,7 +11,7 @@ use crate::plan::{Plan, Scalar};
 /// Endpoints whose runs stay in one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The name of the part, which is that of the first declared resource or endpoint.
+    /// The name of the part, which is the name of its first declared resource or endpoint.
     pub name: String,
     /// The endpoints, in declared order.
     pub endpoints: Vec<String>,
@@ -29,20 +29,21 @@ impl Part {
     }
 }
 
-/// Formats a list of texts for an expression.
+/// Formats texts as a list in a filter expression.
 pub(super) fn list(texts: &[String]) -> String {
     let quoted: Vec<String> =
         texts.iter().map(|text| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// Returns the parts of a plan. They depend only on its declarations, not on runs that are already done.
+/// Returns the parts of a plan. The parts depend only on the plan's declarations, not on which runs are
+/// already done.
 ///
-/// Endpoints that share a resource are one part, because their runs must not overlap. A server that the
-/// plan launches is its own part unless the plan names its resource, because each job has a node or its
-/// share of one. Endpoints are also one part if one decision depends on the runs of all of them, as in a
-/// search over endpoints, repeats that end when endpoints can be distinguished, or rounds of launched
-/// servers that are compared.
+/// Endpoints that share a resource are one part, because their runs must not overlap. A server that the plan
+/// launches is its own part unless the plan names its resource, because each job has its own node or its own
+/// share of a node. Endpoints are also one part if one decision depends on the runs of all of them, as in a
+/// search over endpoints, repeats that end when endpoints can be distinguished, or rounds of launched servers
+/// that are compared.
 pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
     let mut groups = Groups::default();
     let mut used: BTreeSet<&str> = expansion.possible().map(|run| run.spec.endpoint.name.as_str()).collect();
@@ -64,7 +65,7 @@ pub fn parts(plan: &Plan, expansion: &Expansion) -> Vec<Part> {
     groups.parts()
 }
 
-/// Returns the endpoint of a cell that is not a run yet.
+/// Returns the endpoint of a cell that is not a run yet; `None` if the endpoint is unknown.
 pub(super) fn endpoint_of(cell: &Pending) -> Option<&str> {
     cell.cell.known().find_map(|(axis, value)| match value {
         Scalar::Text(name) if axis == "endpoint" => Some(name.as_str()),

@@ -1,9 +1,9 @@
-//! Runs the programs of clusters and returns their output.
+//! Runs a cluster's command-line programs, such as sbatch and kubectl.
 
 use std::io;
 use std::process::{Command, Output};
 
-/// Returns the output of a program, or the reason why there is none.
+/// Runs a program and returns its output, or the reason why it failed.
 pub(super) fn call(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {

@@ -1,5 +1,5 @@
-//! Records of submissions. There is one file for each call of `submit`, next to its scripts, which
-//! `status` and `cancel` use to find the jobs.
+//! Records of submissions. Each call of `submit` writes one file next to its scripts. `status` and `cancel`
+//! use this file to find the jobs.
 
 use std::fs;
 use std::io;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::Moment;
 
-/// The format of the file.
+/// The version of the file's format.
 const FORMAT: u32 = 1;
-/// The name of the file.
+/// The name of the file with a record.
 const NAME: &str = "submission.json";
 
-/// The submission of one call.
+/// What one call of `submit` submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Format of the file.
+    /// The version of the file's format.
     pub format: u32,
     /// The plan's file, as an absolute path.
     pub plan: PathBuf,
@@ -27,7 +27,7 @@ pub struct Submission {
     pub submitted: Moment,
     /// The name of the jobs in the queue.
     pub job_name: String,
-    /// The submitted elements. Each is listed before those that depend on it.
+    /// The submitted elements. Each is listed before the elements that depend on it.
     pub elements: Vec<Submitted>,
 }
 
@@ -51,9 +51,9 @@ pub struct Submitted {
     /// The element's job: `12_0` for element 0 of Slurm's array 12; the name of the Job on
     /// Kubernetes.
     pub job: String,
-    /// The file with the job's output; none on Kubernetes, where pods keep the output.
+    /// The file with the job's output; `None` on Kubernetes, where pods keep the output.
     pub log: Option<PathBuf>,
-    /// The file in which the job's script writes the exit code of the last try; none on Kubernetes.
+    /// The file in which the job's script writes the exit code of the last try; `None` on Kubernetes.
     pub exit: Option<PathBuf>,
     /// The short ids of the runs that were open at submission.
     pub runs: Vec<String>,
@@ -87,8 +87,8 @@ impl Submission {
     }
 }
 
-/// Returns the submissions of a plan with their folders, oldest first. A folder without the file comes
-/// from a `submit` that was killed before it had submitted a job.
+/// Returns the submissions of a plan with their folders, oldest first. A folder without a record is skipped;
+/// it comes from a `submit` that was killed before it had submitted a job.
 pub fn submissions(folder: &Path, plan: &Path) -> io::Result<Vec<(PathBuf, Submission)>> {
     let mut all = Vec::new();
     for number in numbers(folder)? {

@@ -24,12 +24,12 @@ const SHORT: [(&str, &str); 9] = [
     ("-o", "--output-artifact-dir"),
 ];
 
-/// Returns the words after `aiperf profile`, if the command starts it.
+/// Returns the words after `aiperf profile`; `None` if the command does not run it.
 pub(super) fn aiperf(words: &[String]) -> Option<&[String]> {
     behind(words, "aiperf", &["profile"])
 }
 
-/// Returns the words after a program and one of its subcommands.
+/// Returns the words after a program and one of its subcommands; `None` if the command does not run them.
 pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str]) -> Option<&'w [String]> {
     let file = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     if words.first().is_some_and(|word| ["echo", "printf", "pip", "alias", "pkill"].contains(&file(word).as_str())) {
@@ -40,15 +40,15 @@ pub(super) fn behind<'w>(words: &'w [String], program: &str, subcommands: &[&str
     subcommands.contains(&next.as_str()).then(|| &words[at + 2..])
 }
 
-/// One option as given.
+/// An option of the command.
 pub(super) struct Given {
     pub target: Option<Target>,
     pub values: Vec<String>,
-    /// Returns the option in displayable form, without secrets.
+    /// The option with its values in displayable form, without secrets.
     pub words: String,
 }
 
-/// Returns the options among the words; other words are listed.
+/// Returns the options among the words. Other words are listed in the notes.
 pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledger: &Ledger) -> Vec<Given> {
     let mut all: Vec<Given> = Vec::new();
     let mut words = words.iter().peekable();
@@ -62,7 +62,7 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
             if word == "--" {
                 continue;
             }
-            // The word may be the key after a mistyped option, so it is not repeated.
+            // The word may be an API key after a mistyped option, so it is not shown.
             let what = if is_option(word) { shown(word) } else { "a word without an option".to_owned() };
             ledger.notes.missing(&ledger.notes.secrets.hide(&what), "unknown option", line);
             continue;
@@ -110,7 +110,7 @@ pub(super) fn tree(asked: &Asked, context: &Context, ledger: &Ledger) -> Result<
     Ok(root)
 }
 
-/// Returns the words without `--config FILE`, and the file.
+/// Returns the file of `--config FILE`, if any, and the other words.
 fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     let at = words.iter().position(|word| ["-f", "--config"].contains(&word.as_str()) || word.starts_with("--config="));
     let Some(at) = at else { return (None, words.to_vec()) };
@@ -122,7 +122,7 @@ fn without_config(words: &[String]) -> (Option<String>, Vec<String>) {
     (inline, rest.cloned().collect())
 }
 
-/// Returns a command's file in the form on top of which options are applied.
+/// Returns the tree of the file that a command names, in the form that the command's options are applied to.
 fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Result<Tree, ImportError> {
     let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
         place: asked.place.clone(),
@@ -140,7 +140,7 @@ fn of_file(path: &str, asked: &Asked, context: &Context, ledger: &Ledger) -> Res
     Ok(root)
 }
 
-/// Puts options at their places in a file.
+/// Puts options at their places in the tree of a configuration file.
 pub(super) struct Builder<'a, 'l> {
     pub root: &'a mut Tree,
     pub ledger: &'a Ledger<'l>,
@@ -148,7 +148,7 @@ pub(super) struct Builder<'a, 'l> {
 }
 
 impl Builder<'_, '_> {
-    /// Puts all options.
+    /// Puts all options into the tree.
     pub(super) fn build(mut self, all: Vec<Given>) {
         for given in all {
             self.put(given);
@@ -255,7 +255,7 @@ impl Builder<'_, '_> {
                 *at = Tree::Map(IndexMap::new());
             }
             let Tree::Map(entries) = at else { return None };
-            // Options refer to a file's only data set and only phase.
+            // Options apply to a file's only data set and only phase, whatever their names are.
             let step = super::variations::alias(entries, step);
             at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
         }
@@ -318,7 +318,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Returns the pairs in one word; goodput takes several pairs in quotes.
+/// Returns the pairs in one word, which may contain several, as in `--goodput 'a:1 b:2'`. A JSON object is
+/// one pair.
 fn parts(word: &str) -> Vec<&str> {
     match word.trim_start().starts_with('{') {
         true => vec![word],

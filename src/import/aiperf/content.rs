@@ -10,7 +10,7 @@ use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::protocol::Task;
 
-/// The length of a scenario's shortest prompt, in tokens.
+/// Minimum length of a prompt in a scenario, in tokens.
 const SHORTEST: u32 = 16;
 /// AIPerf's default prompt length, in tokens.
 const PROMPT: f64 = 550.0;
@@ -50,7 +50,8 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     Ok(made)
 }
 
-/// Lists the settings that do not affect results, whatever the data set is.
+/// Lists the settings, common to all kinds of data sets, that have no counterpart in the plan or another
+/// meaning there.
 fn told(dataset: At) {
     dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
@@ -153,20 +154,22 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
     Content { hint, fields, turns: count, is_trace: false }
 }
 
-/// Returns the name `synthetic-512-128`, if prompts and responses each have one length.
+/// Returns a name for the scenario, such as `synthetic-512-128`, from the lengths of prompts and responses.
+/// If lengths vary, their mean or median is used.
 fn name(prompt: &Length, output: &Length) -> String {
     let word = |length: &Length| if length.is_fixed { length.value.clone() } else { middle(&length.value) };
     format!("synthetic-{}-{}", word(prompt), word(output))
 }
 
-/// Returns the mean or median of a distribution.
+/// Returns the mean or median of a distribution, given as a value of `lengths`; `mixed` if the value has
+/// neither.
 fn middle(value: &str) -> String {
     let after = ["mean: ", "median: "].iter().find_map(|key| value.split_once(key)).map(|(_, rest)| rest);
     let number = after.map(|rest| rest.split([',', ' ']).next().unwrap_or_default().to_owned());
     number.unwrap_or_else(|| "mixed".to_owned())
 }
 
-/// Converts pairs of lengths with probabilities.
+/// Converts pairs of a prompt length and an output length, each with a probability.
 fn pairs(at: At) -> Option<Field> {
     if !at.is_there() {
         return None;
@@ -227,7 +230,7 @@ fn ratio_origin(prompts: At) -> String {
     prompts.get("random_range_ratio").text().map(|said| said.origin).unwrap_or_default()
 }
 
-/// Converts the text that prompts share.
+/// Converts the settings of texts that several prompts share.
 fn shared(prefix: At) -> Vec<Field> {
     let bounded = |tokens: u64| tokens.clamp(1, 4_000_000);
     if let Some(system) = prefix.get("shared_system_length").whole().filter(|said| said.value > 0) {
@@ -287,7 +290,7 @@ fn think(dataset: At) -> Option<Field> {
     Some(Field::new("think", value, origin))
 }
 
-/// Lists the number of texts per request if the API accepts only one.
+/// Lists the number of texts per request as unneeded, because the API accepts only one.
 fn batch(prompts: At, why: &str) {
     if prompts.get("batch_size").whole().is_some() {
         prompts.get("batch_size").needless(why);
@@ -309,7 +312,7 @@ fn embedded(dataset: At, texts: &str) -> Content {
     Content { hint, fields, turns: 1.0, is_trace: false }
 }
 
-/// Converts the lengths of prompts only.
+/// Returns the field for the prompt lengths of requests without output.
 fn one(length: Length) -> Field {
     match length.is_fixed {
         true => Field::new("prompt_tokens", length.value, length.origin),

@@ -23,7 +23,7 @@ pub(super) struct Around<'a> {
     pub is_schedule: bool,
 }
 
-/// Returns both lengths as fields.
+/// Returns the fields for the lengths of prompts and responses.
 pub(super) fn both(prompt: Length, output: Length) -> Vec<Field> {
     if prompt.is_fixed && output.is_fixed {
         let prompt = Field::new("prompt_tokens", prompt.value, prompt.origin);

@@ -18,7 +18,7 @@ use crate::units::secrecy::{is_secret_name, names_secret};
 /// The additional fields.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// The output length.
+    /// The output length, in tokens.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
     /// Whether the engine is assumed to be vLLM, whose fields are known; for other servers, all fields are
@@ -40,13 +40,14 @@ impl Extra {
         extra
     }
 
-    /// Returns the engine that the fields imply; `ignore_eos` rules out OpenAI itself.
+    /// Returns the engine that the fields imply, with its origin: vLLM if `ignore_eos` is set, because OpenAI
+    /// itself does not accept this field.
     pub(super) fn engine(&self) -> Option<(Engine, String)> {
         let said = self.ignore_eos.as_ref()?;
         Some((Engine::Vllm, format!("{}: write the server's engine", said.origin)))
     }
 
-    /// Returns the field `extra`.
+    /// Returns the field `extra`; `None` if it would be empty.
     pub(super) fn field(&self) -> Option<Field> {
         let values: Vec<&str> = self.rest.iter().map(|(value, _)| value.as_str()).collect();
         let origins: Vec<&str> = self.rest.iter().map(|(_, origin)| origin.as_str()).collect();
@@ -110,7 +111,7 @@ impl Extra {
     }
 }
 
-/// Returns a value in YAML's flow style; `None` for null.
+/// Returns a value in YAML's flow style; `None` if it contains null or is nested too deeply.
 fn flow(value: &Value, depth: usize) -> Option<String> {
     Some(match value {
         Value::Null => return None,

@@ -11,12 +11,13 @@ use crate::import::files::{fits, named};
 use crate::import::said::Said;
 use crate::import::text::{name_of, scalar};
 
-/// Mean lengths of ShareGPT from the vLLM paper (arXiv:2309.06180), used if the texts are unavailable.
+/// Mean lengths of ShareGPT's prompts and responses in the vLLM paper (arXiv:2309.06180), in tokens; used if
+/// the texts are unavailable.
 const STAND_IN: (f64, f64) = (161.0, 338.0);
 /// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
 
-/// Returns sweepline's name for an AIPerf format.
+/// Returns sweepline's name for AIPerf's format of a trace; `None` if the format is not a trace.
 fn trace_format(format: &str) -> Option<&'static str> {
     match format {
         "mooncake_trace" => Some("mooncake"),
@@ -50,7 +51,8 @@ fn told(dataset: At) {
     dataset.get("block_size").needless("blocks of a trace have 512 tokens");
 }
 
-/// Returns the replay speed of a trace.
+/// Returns the replay speed of a trace as a fragment of the field `trace`, and its origin. Both are empty if
+/// no speed is set.
 fn speed(dataset: At) -> (String, String) {
     let synthesis = dataset.get("synthesis");
     let mut said = None;

@@ -60,7 +60,7 @@ const OWN: &[Known] = &[
     (&["extra-verbose"], Flag, SHOWN),
 ];
 
-/// Returns the subcommand and the words after it, if the command starts genai-perf.
+/// Returns the words after `genai-perf profile` or `genai-perf analyze`; `None` if the command runs neither.
 pub(super) fn arguments(words: &[String]) -> Option<&[String]> {
     behind(words, "genai-perf", &["profile", "analyze"])
 }
@@ -146,7 +146,7 @@ fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportE
     Ok(())
 }
 
-/// `synthetic:queries,passages` is not the name of a file.
+/// Removes a path such as `synthetic:queries,passages`, which is not the name of a file.
 fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     let Some(Tree::Map(datasets)) = body.get_mut("datasets") else { return };
     let Some(Tree::Map(dataset)) = datasets.get_mut("default") else { return };
@@ -158,7 +158,8 @@ fn input(body: &mut IndexMap<String, Tree>, ledger: &Ledger) {
     }
 }
 
-/// Returns the values of a sweep, given as a list, as `min:max` in doublings, or as `min:max:step`.
+/// Returns the values of a sweep, given as a list, as `min:max` (doubled from `min` to `max`), or as
+/// `min:max:step`.
 fn values(text: &str, is_list: bool) -> Vec<i64> {
     if is_list {
         return text.split(',').filter_map(|value| value.trim().parse().ok()).collect();

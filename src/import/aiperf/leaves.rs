@@ -13,7 +13,7 @@ use crate::import::secrets::{Secrets, names_headers};
 use crate::import::tree::At as Field;
 use crate::units::Decimal;
 
-/// Maximum length of the text that represents a whole table or list.
+/// Maximum length of the text that represents a whole table or list, in characters.
 const LONGEST: usize = 230;
 
 /// How a value was handled.
@@ -98,7 +98,7 @@ impl<'a> Ledger<'a> {
         Tree::Leaf(Leaf { value, id })
     }
 
-    /// Returns a file's tree under `key`.
+    /// Converts a field of a file, whose name is `key`, to a tree.
     pub(super) fn tree(&self, at: Field, key: &str) -> Tree {
         let (entries, items) = (at.entries(), if at.is_list() { at.list() } else { Vec::new() });
         if !entries.is_empty() {
@@ -113,7 +113,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Records the value of an expression.
+    /// Records the value of an expression, which is shown after the expression.
     pub(super) fn evaluated(&self, leaf: &Leaf) {
         let record = &mut self.records.borrow_mut()[leaf.id];
         let raw = record.shown.split(" (here ").next().unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Returns the common name of these values, and the first of their lines.
+    /// Returns one text with the names of all these values, and the line of the first value.
     fn together(&self, ids: &[usize], tree: &Tree) -> (String, usize) {
         let records = self.records.borrow();
         let line = ids.first().map_or(0, |id| records[*id].line);
@@ -255,7 +255,7 @@ impl<'t> At<'t> {
         At { tree: Some(tree), ledger }
     }
 
-    /// An empty place.
+    /// Returns an empty place with the same ledger.
     pub(super) fn nowhere(beside: At<'t>) -> At<'t> {
         At { tree: None, ..beside }
     }
@@ -279,7 +279,7 @@ impl<'t> At<'t> {
         matches!(self.tree, Some(Tree::Map(_)))
     }
 
-    /// Takes the elements of a list; a single value counts as a list.
+    /// Returns copies of the elements of a list; a single value counts as a list.
     pub(super) fn trees(self) -> Vec<Tree> {
         self.each().into_iter().filter_map(|at| at.tree.cloned()).collect()
     }
@@ -384,15 +384,15 @@ impl<'t> At<'t> {
         })
     }
 
-    /// Lists all values here as unneeded, because sweepline does the same anyway, or does it in
-    /// another way.
+    /// Lists all values here as unneeded: sweepline does the same without a setting, or does it in another
+    /// way.
     pub(super) fn needless(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.needless(what, why, line));
         }
     }
 
-    /// Lists all values here as part of the plan, but with a different meaning.
+    /// Lists all values here as settings that the plan contains with a different meaning.
     pub(super) fn differs(self, why: &str) {
         if let Some(tree) = self.tree {
             self.ledger.tell(tree, why, |notes, what, why, line| notes.differs(what, why, line));
@@ -435,7 +435,7 @@ impl<'t> At<'t> {
         ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line)
     }
 
-    /// Returns the place that errors show.
+    /// Returns the place that errors show: the file, with the line if it is known.
     pub(super) fn place(self, file: &str) -> String {
         let line = self.line();
         if line == 0 { file.to_owned() } else { format!("{file}:{line}") }

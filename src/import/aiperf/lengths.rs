@@ -6,7 +6,8 @@ use crate::import::said::Said;
 
 /// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
-/// How far a normal distribution reaches, in standard deviations from its mean.
+/// Distance between the center and the bounds of a distribution whose source sets no bounds, in standard
+/// deviations.
 const REACH: f64 = 6.0;
 /// Number of ranges with equal shares that approximate one peak.
 const RANGES: u32 = 16;
@@ -16,7 +17,7 @@ const Z99: f64 = 2.326_347_874;
 /// The lengths of prompts or of responses.
 #[derive(Debug, Clone)]
 pub(super) struct Length {
-    /// Returns the lengths as a value of `lengths`; this is a number if the length is fixed.
+    /// The value for the plan's `lengths`; a number if the length is fixed.
     pub value: String,
     /// Whether the length is a single number.
     pub is_fixed: bool,
@@ -24,7 +25,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// A fixed length.
+    /// Creates a fixed length of at least `least` tokens.
     pub(super) fn fixed(tokens: f64, least: u32, origin: String) -> Length {
         let tokens = tokens.ceil().clamp(f64::from(least), LONGEST);
         Length { value: format!("{tokens}"), is_fixed: true, origin }
@@ -34,7 +35,7 @@ impl Length {
         Length { value, is_fixed: false, origin }
     }
 
-    /// Returns the lengths plus this many tokens.
+    /// Adds tokens to a fixed length; `None` if the length varies.
     pub(super) fn plus(self, more: &Said<u64>) -> Option<Length> {
         let tokens: f64 = self.value.parse().ok().filter(|_| self.is_fixed)?;
         Some(Length::fixed(tokens + more.value as f64, 1, format!("{} and {}", self.origin, more.origin)))
@@ -81,7 +82,7 @@ fn told_bounds(at: At, tokens: f64, least: u32) {
     }
 }
 
-/// Returns the bounds of the length.
+/// The bounds of a length, in tokens. `low` and `high` are `None` if the source does not set them.
 #[derive(Clone, Copy)]
 struct Bounds {
     least: f64,
@@ -99,7 +100,8 @@ impl Bounds {
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }
     }
 
-    /// Returns both bounds in whole tokens, widened to include the center.
+    /// Returns both bounds in whole tokens, widened to include `middle`. `low` and `high` replace bounds that
+    /// are not set.
     fn around(self, low: f64, middle: f64, high: f64) -> (f64, f64) {
         let low = self.low.unwrap_or(low).floor().clamp(self.least, LONGEST);
         let high = self.high.unwrap_or(high).ceil().clamp(self.least, LONGEST);
@@ -142,7 +144,7 @@ fn lognormal(at: At, mean: Option<Said<f64>>, median: Said<f64>, bounds: Bounds)
     Length::varied(format!("{{ lognormal: {{ median: {middle}, sigma: {sigma}, min: {min}, max: {max} }} }}"), origin)
 }
 
-/// Converts weighted values.
+/// Converts weighted values to a histogram.
 fn points(at: At, least: u32) -> Option<Length> {
     let mut rows = Vec::new();
     for point in at.get("points").each() {
@@ -155,7 +157,7 @@ fn points(at: At, least: u32) -> Option<Length> {
     table(rows, at)
 }
 
-/// Converts weighted peaks, each to ranges with equal shares.
+/// Converts weighted peaks to a histogram; each peak becomes ranges with equal shares.
 fn peaks(at: At, bounds: Bounds) -> Option<Length> {
     let mut rows = Vec::new();
     for peak in at.get("peaks").each() {

@@ -13,7 +13,7 @@ use crate::units::Decimal;
 const MOST_IN_FLIGHT: u64 = 100_000;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: u32 = 1_000_000;
-/// The drain for a grace period of `inf`.
+/// The drain for a grace period of `inf`, in seconds.
 const FOREVER: f64 = 3600.0;
 
 /// The load of a phase.
@@ -69,7 +69,7 @@ fn origin(kind: &Option<Said<String>>) -> String {
     kind.as_ref().map(|said| said.origin.clone()).unwrap_or_default()
 }
 
-/// Lists the settings that do not affect results.
+/// Lists the settings that have no counterpart in the plan or need none.
 fn told(phase: At) {
     let named = "a name, without effect on results";
     ["name", "kind", "dataset"].iter().for_each(|key| phase.get(key).needless(named));
@@ -116,7 +116,7 @@ fn rate(place: &str, phase: At) -> Result<Said<Decimal>, ImportError> {
     Err(ImportError::shape(place, "this phase has no usable rate", remedy))
 }
 
-/// Returns the arrival process, if it is not Poisson.
+/// Returns the arrival process; `None` for Poisson.
 fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
     if word != "gamma" {
         phase.get("smoothness").needless("only gamma arrivals use it");
@@ -191,7 +191,8 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
     fields
 }
 
-/// Returns the duration of warm-up phases; their other settings need no counterpart.
+/// Returns `stabilize` with the duration of a warm-up phase; `None` if the phase has no duration. Its other
+/// settings need no counterpart.
 pub(super) fn warmup(phase: At) -> Option<Field> {
     let time = phase.get("duration").seconds().filter(|said| said.value > 0.0);
     let why = "load rises in `fill` and settles in `stabilize` before anything is measured";

@@ -1,6 +1,6 @@
-//! AIPerf and its forerunner genai-perf: YAML configurations with their sweeps, and the command lines `aiperf
-//! profile …`, `genai-perf profile …` and `genai-perf analyze …`. A command becomes the same tree as a file,
-//! so both share one reader. Read from github.com/ai-dynamo/aiperf (`src/aiperf/config/`,
+//! AIPerf and its predecessor genai-perf: YAML configurations with their sweeps, and the command lines
+//! `aiperf profile …`, `genai-perf profile …` and `genai-perf analyze …`. A command is converted to the same
+//! tree as a file, so both share one reader. Sources: github.com/ai-dynamo/aiperf (`src/aiperf/config/`,
 //! `docs/cli-options.md` of 0.13, September 2026) and github.com/triton-inference-server/perf_analyzer
 //! (`genai-perf/genai_perf/parser.py`, 263c5f6e, December 2025).
 
@@ -70,7 +70,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// Returns the error for a source that leaves nothing to measure.
+/// Returns the error for a source with nothing that can be measured.
 fn nothing(name: &str, context: &Context) -> ImportError {
     let why = super::write::reasons(&context.notes.listed.borrow());
     ImportError::nothing(name, context.notes.secrets.hide(&super::text::one_line(&why)))

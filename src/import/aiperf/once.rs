@@ -6,10 +6,10 @@ use crate::import::draft::Field;
 use crate::import::said::Said;
 use crate::import::text::{one_line, seconds};
 
-/// Plan-wide settings.
+/// Plan-wide settings: fields with the names of their sections.
 pub(super) type Once = Vec<(&'static str, Field)>;
 
-/// Limits of a request, timeouts, pauses and the seed.
+/// Returns the goodput limits, the request timeout, the pause between runs, and the seed.
 pub(super) fn once(root: At, body: At, sweep: At) -> Once {
     let mut once = Vec::new();
     if let Some(seed) = root.get("random_seed").whole() {
@@ -33,7 +33,7 @@ pub(super) fn once(root: At, body: At, sweep: At) -> Once {
     once
 }
 
-/// Lists the settings that do not affect results.
+/// Lists the settings that have no counterpart in the plan or need none.
 fn told(root: At, body: At) {
     root.get("schema_version").needless("a plan has `sweepline: 1`");
     root.get("no_sweep_table").needless("`run --progress` sets the display");
@@ -59,8 +59,8 @@ fn told(root: At, body: At) {
     }
 }
 
-/// Converts the limits of a request. AIPerf's inter-token latency is the mean over a request, which is our
-/// TPOT; its output throughput per user is the reciprocal.
+/// Converts the limits of a request. AIPerf's inter-token latency is the mean over a request, which sweepline
+/// calls TPOT; AIPerf's output throughput per user is the reciprocal of it.
 fn goodput(slos: At) -> Vec<Field> {
     let mut tpot: Option<Said<f64>> = None;
     let mut fields = Vec::new();
@@ -92,14 +92,15 @@ fn tighter(known: Option<Said<f64>>, said: Said<f64>) -> Said<f64> {
     }
 }
 
-/// Returns a limit in milliseconds; the resolution of a plan is nanoseconds.
+/// Converts a limit in milliseconds to a field, rounded to whole microseconds. The resolution of a plan is
+/// nanoseconds.
 fn limit(key: &str, said: Said<f64>) -> Field {
     let micros = (said.value * 1000.0).round().max(1.0) as u64;
     let value = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
     Field::new(key, value, said.origin)
 }
 
-/// Returns the number of runs per cell.
+/// Returns `repeats`, the number of runs per cell; `None` if each cell runs once.
 pub(super) fn repeats(root: At) -> Option<Field> {
     let runs = root.get("multi_run");
     runs.get("set_consistent_seed").needless("all cells of a repeat get the same requests");
@@ -145,7 +146,7 @@ fn until(convergence: At, metric: &Said<String>, most: u64, said: &Option<Said<u
             String::new()
         }
     };
-    // AIPerf's threshold applies to the full width of the interval, ours to half of the width.
+    // AIPerf's threshold applies to the full width of the interval, sweepline's to half of the width.
     let threshold = convergence.get("threshold").float().map_or(0.1, |said| said.value);
     if let Some(mode) = convergence.get("mode").text().filter(|said| said.value != "ci_width") {
         convergence.get("mode").differs(&format!("here, the mean's interval decides, not `{}`", one_line(&mode.value)));

@@ -4,7 +4,7 @@
 use Arity::{Flag, Many, One};
 use Target::{Lost, Needless, Off, On, Pairs, Path, Swept, Values};
 
-/// The number of words after an option.
+/// The number of values that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arity {
     Flag,

@@ -1,4 +1,4 @@
-//! Converts a configuration to jobs: one for each variation of its sweep and measured phase.
+//! Converts a configuration to jobs: one job for each measured phase of each variation of its sweep.
 
 use super::content;
 use super::dataset::{self, Content};
@@ -31,7 +31,7 @@ pub(super) fn jobs(file: &str, mut tree: Tree, ledger: &Ledger, around: &Around)
     Ok(jobs)
 }
 
-/// One variation.
+/// Converts one variation of a configuration to jobs.
 struct Reader<'a> {
     file: &'a str,
     around: &'a Around,
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(jobs)
     }
 
-    /// Returns the content of a phase, from the data set that it names or from the only one.
+    /// Returns the content of a phase, from the data set that the phase names or else from the first one.
     fn content(&self, body: At, phase: At, extra: &Extra, endpoint: &server::Endpoint) -> Result<Content, ImportError> {
         let sets = body.get("datasets").entries();
         let named = phase.get("dataset").text();

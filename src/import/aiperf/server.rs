@@ -1,4 +1,5 @@
-//! The server and model of an AIPerf configuration (`src/aiperf/config/endpoint.py`, `models.py`, `tokenizer.py`).
+//! Reads the server and the model of an AIPerf configuration (`src/aiperf/config/endpoint.py`, `models.py`,
+//! `tokenizer.py`).
 
 use super::env::variable;
 use super::extra::Extra;
@@ -17,12 +18,12 @@ use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_val
 use crate::plan::{Api, Engine};
 use crate::units::text::is_variable;
 
-/// The environment variable for a literal key.
+/// The environment variable that the plan refers to in place of a literal API key.
 const KEY: &str = "OPENAI_API_KEY";
 /// AIPerf's default address.
 const URL: &str = "http://localhost:8000";
 
-/// Returns the API for an endpoint's type; `None` unless it is text, embeddings or rankings.
+/// Returns the API for an endpoint's type; `None` unless the type is text, embeddings or rankings.
 fn api(kind: &str) -> Option<Api> {
     Some(match kind {
         "chat" => Api::Chat,
@@ -38,13 +39,13 @@ fn api(kind: &str) -> Option<Api> {
 pub(super) struct Endpoint {
     pub api: Api,
     pub fields: Vec<Field>,
-    /// Fields that belong next to the matrix.
+    /// Fields of the sweep, which belong next to its matrix.
     pub beside: Vec<Field>,
-    /// Whether responses are streamed.
+    /// The field that sets whether responses are streamed; `None` if the API does not generate text.
     pub stream: Option<Field>,
 }
 
-/// Returns the endpoint of a body; `None` if sweepline cannot measure it, which is then listed.
+/// Returns the endpoint of a benchmark; `None` if sweepline cannot measure its type, which is then listed.
 pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> Result<Option<Endpoint>, ImportError> {
     let at = body.get("endpoint");
     let kind = at.get("type").text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
@@ -138,8 +139,8 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
     Ok(Field::new("url", text_value(&base), origin))
 }
 
-/// Returns the API's base, which is the address and path without the call, or `/v1` if neither has
-/// a path.
+/// Returns the base address of the API, which consists of the address and the path without the call. `/v1` is
+/// added if neither contains anything else.
 fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     let call = api.protocol().path();
     let without = |text: &str| text.trim_end_matches('/').strip_suffix(call).map(str::to_owned);
@@ -149,7 +150,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if let Some(path) = path {
         let path = format!("/{}", path.value.trim_matches('/'));
         if let Some(before) = without(&path).filter(|_| own.is_none()) {
-            // AIPerf omits the part with which the address already ends.
+            // AIPerf omits the part of the path with which the address already ends.
             let before = if base.ends_with(&before) { "" } else { before.as_str() };
             return format!("{base}{before}");
         }
@@ -160,7 +161,7 @@ fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     if has_path || own.is_some() { base } else { format!("{base}/v1") }
 }
 
-/// Returns a reference that replaces a key.
+/// Returns a reference to an environment variable, which replaces the API key.
 fn key(at: At) -> Option<Field> {
     let said = at.get("api_key").text()?;
     if is_no_key(&said.value) {
@@ -187,8 +188,8 @@ fn origin_name(origin: &str) -> String {
     }
 }
 
-/// Returns the key in an authorization header, if no other setting has one, and the headers. It is rarely
-/// certain that the values of headers are public, so they go into the environment.
+/// Returns the API key in an authorization header, if no other setting contains a key, and the other headers.
+/// The values of headers may be secrets, so the plan refers to environment variables for them.
 fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
@@ -223,7 +224,7 @@ fn headers(endpoint: At) -> (Option<Field>, Option<Field>) {
     (key, (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin)))
 }
 
-/// Returns how long to wait for the server.
+/// Returns `ready`, which limits the time to wait for the server.
 fn ready(at: At) -> Option<Field> {
     let how = "the client requests the server's models, then a few tokens, at growing intervals";
     at.get("wait_for_model_mode").needless(how);
@@ -238,7 +239,7 @@ fn ready(at: At) -> Option<Field> {
     Some(Field::new("ready", format!("{{ within: {within}s }}"), said.origin))
 }
 
-/// Converts metrics pages: the server's own and those of exporters.
+/// Converts the addresses of metrics pages: the server's own page and the pages of GPU exporters.
 fn telemetry(body: At) -> Option<Field> {
     let (server, gpus) = (body.get("server_metrics"), body.get("gpu_telemetry"));
     let mut pages: Vec<String> = Vec::new();
@@ -300,7 +301,7 @@ fn stream(at: At, api: Api) -> Option<Field> {
     Some(Field::new("stream", said.value.to_string(), said.origin))
 }
 
-/// Returns the model of a body.
+/// Returns the model of a benchmark: a hint for its name, and its fields.
 pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
     let models = body.first(&["model", "models"]);
     let list = if models.get("items").is_there() { models.get("items") } else { models };
@@ -348,8 +349,8 @@ fn at_shown(text: &str) -> String {
     crate::import::shell::shown(text)
 }
 
-/// Returns the token counter: the server if AIPerf uses the model's own tokenizer, or files if they
-/// are present.
+/// Returns the field `tokenizer`: the server if AIPerf uses the model's own tokenizer, otherwise the files of
+/// the other tokenizer if they are present.
 fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
     at.get("revision").needless("the server, or the files of `tokenizer`, determine it");
     at.get("trust_remote_code").needless("tokenizer code is never run");

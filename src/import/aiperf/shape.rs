@@ -1,18 +1,18 @@
-//! Converts all forms of an AIPerf configuration to the form with `models`, `datasets` and `phases`
-//! as lists of tables, under `benchmark` (`src/aiperf/config/loader/normalizers.py`).
+//! Converts all forms of an AIPerf configuration to one form, in which the benchmark's settings are under
+//! `benchmark`, and `datasets` and `phases` are tables by name (`src/aiperf/config/loader/normalizers.py`).
 
 use indexmap::IndexMap;
 
 use super::leaves::Tree;
 use crate::import::secrets::names_headers;
 
-/// Keys that are outside the benchmark.
+/// Keys that stay outside of `benchmark`.
 const ENVELOPE: [&str; 7] =
     ["schema_version", "random_seed", "variables", "sweep", "multi_run", "no_sweep_table", "plot"];
-/// Tables whose keys are names and stay unchanged.
+/// Tables whose keys are names, which stay unchanged.
 const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
 
-/// Converts `camelCase` to `snake_case`, because both are accepted.
+/// Converts `camelCase` to `snake_case`, because AIPerf accepts both.
 pub(super) fn snake(key: &str) -> String {
     let mut out = String::with_capacity(key.len() + 4);
     for c in key.chars() {
@@ -43,7 +43,7 @@ pub(super) fn keys(tree: &mut Tree) {
     }
 }
 
-/// Moves benchmark settings under `benchmark`, as in the newest form.
+/// Moves the benchmark's settings under `benchmark`, as in the newest form of the configuration.
 pub(super) fn envelope(tree: &mut Tree) {
     let Tree::Map(entries) = tree else { return };
     let mut body = match entries.shift_remove("benchmark") {

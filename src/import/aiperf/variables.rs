@@ -1,4 +1,4 @@
-//! `variables:` and the `{{ … }}` in the texts of an AIPerf configuration.
+//! Evaluates `variables:` and the expressions `{{ … }}` in the texts of an AIPerf configuration.
 
 use indexmap::IndexMap;
 use minijinja::value::Serde;
@@ -10,11 +10,11 @@ use super::leaves::{At, Leaf, Ledger, Tree};
 use crate::import::error::ImportError;
 use crate::import::text::one_line;
 
-/// Fuel limit of one expression.
+/// Maximum number of steps (the template engine's fuel) for one expression.
 const FUEL: u64 = 10_000;
-/// Maximum length of an expression's text.
+/// Maximum length of an expression's result, in bytes.
 const LONGEST: usize = 4096;
-/// Maximum depth of variables that refer to variables.
+/// Maximum depth of variables that refer to other variables.
 const DEEPEST: usize = 16;
 
 /// Replaces the expressions of a body by their values; `place` names the file in errors.
@@ -97,7 +97,7 @@ fn values(
     }
 }
 
-/// Returns the value of a text with expressions; this is a number if it parses as one.
+/// Returns the value of a text with expressions; the value is a number if the result parses as one.
 fn evaluated(place: &str, text: &str, known: &IndexMap<String, Value>) -> Result<Value, ImportError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -52,7 +52,7 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     order(at);
     let lists = at.first(&["parameters", "variables"]);
     if !lists.is_there() && !at.get("type").is_there() {
-        // Only options of a command configure the sweep, and there is no command here.
+        // Such a sweep contains only settings that apply to every sweep, such as `cooldown_seconds`.
         at.needless("nothing is varied");
         return magic(place, tree, ledger);
     }
@@ -80,7 +80,7 @@ fn order(at: At) {
     at.get("recipe_name").needless("a recipe's name, without effect");
 }
 
-/// The steps of a path into the configuration, and the values at that path.
+/// The steps of a path into the configuration, and the values that the sweep sets at that path.
 type Varied = (Vec<String>, Vec<Tree>);
 
 /// Returns the paths and values of a grid or zip.
@@ -106,7 +106,8 @@ fn paths(place: &str, at: At<'_>) -> Result<Vec<Varied>, ImportError> {
     Ok(all)
 }
 
-/// Returns the steps of a path, or of a bare phase field.
+/// Returns the steps of a path. The name of a phase field without a path means that field of
+/// `phases.profiling`.
 fn steps(path: &str) -> Vec<String> {
     match path {
         alone if OF_PHASE.contains(&alone) => ["phases", "profiling", alone].map(str::to_owned).to_vec(),
@@ -164,7 +165,8 @@ fn side_by_side(
     (0..count).map(one).collect()
 }
 
-/// Lists in place of numbers in phases are also a sweep.
+/// Returns the variations that follow from lists in place of numbers in phases, which AIPerf also treats as a
+/// sweep.
 fn magic(place: &str, tree: Tree, ledger: &Ledger) -> Result<Vec<Variation>, ImportError> {
     let mut lists = Vec::new();
     if let Some(Tree::Map(phases)) = tree.get("benchmark").and_then(|body| body.get("phases")) {
@@ -209,7 +211,7 @@ fn scenarios(
     Ok(all)
 }
 
-/// A data set without a name refers to the only data set of the base.
+/// Gives a scenario's data set without a name the name of the base's only data set, to which it refers.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };
@@ -220,7 +222,7 @@ fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     }
 }
 
-/// Applies a tree on top of another.
+/// Applies a tree on top of another: tables are merged, other values are replaced.
 fn lay(base: &mut Tree, over: Tree, ledger: &Ledger) {
     match (base, over) {
         (Tree::Map(base), Tree::Map(over)) if !is_other_kind(base, &over) => {
@@ -246,8 +248,8 @@ fn is_other_kind(base: &IndexMap<String, Tree>, over: &IndexMap<String, Tree>) -
     !base.is_empty() && !over.is_empty() && base != over
 }
 
-/// Replaces the value at a path; `variables.…` is next to the benchmark, and all other paths are
-/// inside it.
+/// Replaces the value at a path. A path that begins with `variables` is next to `benchmark`; all other paths
+/// are inside `benchmark`.
 fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Ledger) -> Result<Tree, ImportError> {
     let mut tree = tree.clone();
     let is_outside = path.first().is_some_and(|step| step == "variables");
@@ -264,7 +266,8 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
         is_named = ["phases", "datasets"].contains(&step.as_str());
         at = entries.entry(step).or_insert_with(|| Tree::Map(IndexMap::new()));
     }
-    // Here, a varied field replaces a plain number with a distribution.
+    // The path leads into a distribution that the base gives as a plain number, so a table replaces the
+    // number.
     if let Tree::Leaf(_) = at {
         ledger.replaced(at);
         *at = Tree::Map(IndexMap::new());
@@ -276,8 +279,8 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
     Ok(tree)
 }
 
-/// `profiling` means the only phase that is not a warm-up; `main` or a number means the only data
-/// set.
+/// Returns the name of the phase or data set that a step refers to. A number is a position; `profiling`,
+/// `default` and `main` mean the only entry that is not a warm-up.
 pub(super) fn alias(entries: &IndexMap<String, Tree>, step: &str) -> String {
     if entries.contains_key(step) {
         return step.to_owned();

@@ -21,17 +21,17 @@ use crate::plan::model::extra::of_engine;
 use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
-/// The length of the shortest prompt of a scenario, in which its nonce has to fit.
+/// Minimum length of a prompt in a scenario, in tokens. The prompt's nonce has to fit into it.
 const SHORTEST: u32 = 16;
 /// Number of tokens in a block of a trace.
 const BLOCK: u32 = 512;
-/// The maximum length in a scenario.
+/// Maximum length of a prompt or response in a scenario, in tokens.
 const LONGEST: u32 = 4_000_000;
 
-/// Lengths in tokens, and a name.
+/// The lengths of prompts and responses, in tokens, and a hint for the scenario's name.
 struct Lengths {
     name: String,
-    /// The prefix that requests share.
+    /// The length of the prefix that requests share.
     prefix: Option<Said<u32>>,
     prompt: Said<u32>,
     output: Said<u32>,
@@ -46,7 +46,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// One length for all prompts and one for all responses.
+    /// Creates one length for all prompts and one length for all responses.
     fn new(name: impl Into<String>, prompt: Said<u32>, output: Said<u32>) -> Lengths {
         Lengths { name: name.into(), prefix: None, prompt, output, ratio: None, groups: None, file: None, asks: true }
     }
@@ -129,7 +129,8 @@ fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Fiel
     Field::new(key, value.to_string(), said.origin)
 }
 
-/// Limits a number, given in hundredths, to the range that a scenario allows.
+/// Returns a field if its value is in the range that a scenario allows, and lists it otherwise. The bounds
+/// `low` and `high` are given in hundredths.
 fn within(said: Said<Decimal>, key: &str, low: i64, high: i64, arguments: &Arguments) -> Option<Field> {
     let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
     if (low..=high).contains(&said.value) {
@@ -158,7 +159,8 @@ fn temperature(tool: Tool, arguments: &Arguments) -> Field {
     }
 }
 
-/// Returns the lengths of a data set, and adds the notes if it is not sent.
+/// Returns the lengths of a data set. If the plan does not send the data set itself, this is listed in the
+/// notes.
 fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat: bool) -> Lengths {
     match dataset.value.as_str() {
         "random" => random(arguments),
@@ -204,7 +206,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
     }
 }
 
-/// Reads a data set that is a file.
+/// Returns the lengths of a data set that is read from a file.
 fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, is_chat): (&Path, bool)) -> Lengths {
     let (prompt, output, option) = match other {
         "sharegpt" => (161, 338, Some("sharegpt-output-len")),
@@ -217,7 +219,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     let origin = "placeholder: mean of ShareGPT in the vLLM paper (arXiv:2309.06180)";
     let said = |option: &str| arguments.number::<i64>(option, "a whole number");
     let said = said("output-len").or_else(|| option.and_then(said));
-    // In its own format, vLLM takes -1 to mean the length in each record.
+    // In vLLM's own format (`custom`), -1 means that each record specifies its length.
     let of_records = other == "custom" && said.as_ref().is_some_and(|said| said.value == -1);
     let given = said.filter(|said| said.value > 0).map(|said| said.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
     // For ShareGPT, the lengths of the recorded responses are used; for other data sets the tool
@@ -268,7 +270,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
     }
 }
 
-/// Adds the note that vLLM applies the model's chat template to its own format.
+/// Adds the note that vLLM applies the model's chat template to prompts in its own format.
 fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
     let why = if is_chat {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before sending it, and the \
@@ -281,16 +283,16 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
 }
 
 /// Returns the field of a scenario that reads the data set's file; the error gives the reason why there is
-/// none. `asks` states whether the command sets the length of responses, and whether all responses have
-/// the same length.
+/// none. `asks` states whether the command sets the length of responses; `fixed` is this length if it is the
+/// same for all responses.
 fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, Option<u32>)) -> Result<Field, String> {
     let path = arguments.text("dataset-path").or_else(|| arguments.text("dataset"));
     let Said { value, origin } = path.ok_or("the command names no file")?;
     let (key, more, how) = match name {
         "sharegpt" => {
-            // The tool's sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 tokens
-            // unless all have the same length, and at most 2048 tokens of both together. The maximum that
-            // this leaves for each of the two is the bound.
+            // The tool's sampling keeps prompts of 4 to 1024 tokens, responses of at least 4 tokens unless
+            // all have the same length, and at most 2048 tokens of both together. The filter bounds prompts
+            // and responses separately, each by the maximum that these rules allow.
             let (prompt, output) = match fixed {
                 None => (1024, ", output_tokens: { min: 4, max: 2044 }"),
                 Some(fixed) => (2048_u32.saturating_sub(fixed).min(1024), ""),
@@ -306,7 +308,8 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
             ("data", more, ": vLLM's bounds, in tokens of four characters")
         }
         "custom" => ("data", ", on_bad: skip".to_owned(), ""),
-        // A filter supports only one text column, the language.
+        // The only text column that a filter supports is the language, so the column with the model is mapped
+        // to it.
         "burstgpt" => (
             "lengths",
             ", as: columns, map: { input_tokens: Request tokens, output_tokens: Response tokens, language: Model }, \
@@ -348,7 +351,7 @@ fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&S
     arguments.missing(&dataset.origin, &why);
 }
 
-/// Returns how to get a file of a Hugging Face data set, as text.
+/// Returns a text that explains how to download the files of a Hugging Face data set.
 fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
     let split = arguments
@@ -359,8 +362,8 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
     )
 }
 
-/// Returns how much faster than recorded a trace is replayed. vLLM multiplies the times to get seconds, and
-/// Mooncake's times are in milliseconds.
+/// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1. vLLM
+/// multiplies the trace's times by its option to get seconds, and Mooncake's times are in milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");

@@ -1,4 +1,4 @@
-//! Lengths that vary: `--random-range-ratio`.
+//! Converts `--random-range-ratio`, which makes lengths vary.
 //!
 //! vLLM draws each length uniformly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for prompts and
 //! responses or, as JSON, one r for each (`vllm/benchmarks/datasets.py`).
@@ -37,8 +37,8 @@ impl Ratio {
         Some(Ratio { prompt, output, origin })
     }
 
-    /// Returns the field `lengths` around these lengths, with no length below the minimum of a
-    /// scenario.
+    /// Returns the field `lengths` with ranges around the requested lengths. No prompt is shorter than the
+    /// minimum given with its length; a field given with the output length replaces the range of outputs.
     pub(super) fn lengths(&self, prompt: (&Said<u32>, u32), output: (&Said<u32>, Option<&Field>)) -> Field {
         let side = |ratio: f64, length: u32, least: u32| {
             let length = f64::from(length);

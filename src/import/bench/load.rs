@@ -49,7 +49,8 @@ pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-/// All prompts at once are sent, as for `--request-rate inf` without a concurrency.
+/// Returns the number of requests in flight for a command that sends all prompts at once, which has
+/// `--request-rate inf` and no `--max-concurrency`.
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
     let why = format!(
@@ -91,11 +92,11 @@ struct Ramp {
 
 /// The longest ramp, in seconds: a year.
 const LONGEST: f64 = 31_536_000.0;
-/// Points of the curve that approximates a ramp, without the ends.
+/// Number of points between the two ends of the curve that approximates a ramp.
 const BETWEEN: u32 = 7;
 
 impl Ramp {
-    /// Returns the ramp of a command, if it has one that can be sent.
+    /// Returns the ramp of a command; `None` if the command has no ramp, or one that a plan cannot express.
     fn of(arguments: &Arguments) -> Option<Ramp> {
         let strategy = arguments.text("ramp-up-strategy")?;
         let [start, end] =
@@ -112,11 +113,11 @@ impl Ramp {
         };
         let (start, end) = (fits(start)?, fits(end)?);
         let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
-        // A ramp of a few milliseconds is not a ramp.
+        // A ramp that is shorter than a millisecond has only one point, so there is no ramp.
         (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 
-    /// Returns the rate after a share of the requests.
+    /// Returns the rate after a share of the requests has been sent, in requests per second.
     fn rate(&self, share: f64) -> f64 {
         match self.is_exponential {
             true => self.start * (self.end / self.start).powf(share),
@@ -124,8 +125,8 @@ impl Ramp {
         }
     }
 
-    /// Returns the time at which a share of the requests has been sent, in seconds: the sum of the gaps up to
-    /// then, as an integral.
+    /// Returns the time at which a share of the requests has been sent, in seconds. This is the sum of the
+    /// gaps between these requests, computed as an integral.
     fn time(&self, share: f64) -> f64 {
         let ratio = (self.end / self.start).ln();
         let each = match self.is_exponential {
@@ -136,7 +137,8 @@ impl Ramp {
         each * self.requests
     }
 
-    /// Returns the points of the ramp, in milliseconds; points of the same millisecond are merged.
+    /// Returns the points of the ramp: times in milliseconds, and the rates at these times. Points of the
+    /// same millisecond are merged.
     fn points(&self) -> Vec<(u64, f64)> {
         let mut points: Vec<(u64, f64)> = Vec::new();
         for at in 0..=BETWEEN + 1 {
@@ -163,21 +165,21 @@ impl Ramp {
     }
 }
 
-/// Returns a rate with its significant digits.
+/// Formats a rate with at most three decimals.
 fn rounded(rate: f64) -> String {
     let text = format!("{rate:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Returns the duration of a command's ramp.
+/// Returns the duration of a command's ramp, in seconds; `None` if the command has no ramp.
 pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
     let ramp = Ramp::of(arguments)?;
     let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
     Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
-/// Returns the arrival process: gamma with shape 1 is Poisson, gamma with infinite shape is
-/// constant.
+/// Returns the arrival process; `None` if the command does not set it. Gamma with shape 1 is Poisson, gamma
+/// with infinite shape is constant.
 fn arrivals(arguments: &Arguments) -> Option<Said<String>> {
     let said = arguments.text("burstiness")?;
     let gamma = format!("gamma burstiness {}", said.value.trim());

@@ -30,7 +30,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// Whether a name , without its dashes, is an option of `vllm bench serve`.
+/// Whether a name, without its dashes, is an option of `vllm bench serve`.
 pub(super) fn is_option(name: &str) -> bool {
     options::OPTIONS.iter().any(|(option, ..)| *option == name)
 }
@@ -80,7 +80,7 @@ pub(super) fn job(
         arguments.missing("--sla-variable max_concurrency", "with a rate it is a cap, and a cap is not searched");
         search = None;
     }
-    // The measurement is as long as its ramp, if it has one; a trace has its own end.
+    // If the command has a ramp, the measurement is as long as the ramp. A trace has its own end.
     let lasts = match (load::ramp_time(&arguments), is_trace) {
         (_, true) => Lasts::Unsaid,
         (Some(time), _) => Lasts::Seconds(time),
@@ -127,7 +127,7 @@ pub(super) fn each(
     Ok(jobs)
 }
 
-/// Replaces an option with the value in a parameter file.
+/// Replaces the value of an option with a value from a parameter file.
 fn instead(arguments: &Arguments, key: &str, value: &Value) {
     let name = key.replace('_', "-");
     match value {
@@ -172,7 +172,7 @@ fn objective(pair: &str, arguments: &Arguments) -> Option<Field> {
     let millis = limit.parse::<f64>().ok().filter(|millis| millis.is_finite() && *millis > 0.0 && *millis < 1e9);
     match (key, millis) {
         (Some(key), Some(millis)) => {
-            // Nanoseconds are the finest unit of a plan.
+            // The limit is rounded to microseconds; the finest unit of a plan is nanoseconds.
             let micros = (millis * 1000.0).round().max(1.0) as u64;
             let value =
                 if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };

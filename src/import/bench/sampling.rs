@@ -1,4 +1,4 @@
-//! Other fields of a request in the command, from separate options and from `--extra-body`.
+//! Reads additional fields of requests from a command: from separate options and from `--extra-body`.
 
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ use crate::units::Decimal;
 const OPTIONS: [(&str, &str); 3] =
     [("top-k", "top_k"), ("min-p", "min_p"), ("repetition-penalty", "repetition_penalty")];
 
-/// Returns the fields of a request's body in the command, each with its origin; options first.
+/// Returns the fields of a request's body that the command sets, each with its origin. Fields from separate
+/// options come first.
 pub(super) fn fields(arguments: &Arguments) -> Vec<BodyField> {
     let mut fields = Vec::new();
     for (option, key) in OPTIONS {

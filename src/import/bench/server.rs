@@ -1,4 +1,4 @@
-//! The server and the model of a command.
+//! Reads the server and the model of a command.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Returns the endpoint of a command; `None` if it requests anything other than generated text.
+/// Returns the endpoint of a command; `None` if the command requests anything other than text, embeddings or
+/// rankings.
 pub(super) fn endpoint(
     place: &str,
     tool: Tool,
@@ -54,7 +55,7 @@ pub(super) fn endpoint(
     command: &Command,
     around: &Around,
 ) -> Result<Option<(String, Vec<Field>)>, ImportError> {
-    // Versions before 0.11 called it --endpoint-type.
+    // Versions of vLLM before 0.11 called the option `--endpoint-type`.
     let named = arguments.text("endpoint-type").or_else(|| arguments.text("backend"));
     if arguments.text("backend").is_some()
         && named.as_ref().is_some_and(|said| said.origin.starts_with("--endpoint-type"))
@@ -85,8 +86,8 @@ pub(super) fn endpoint(
     Ok(Some((name, fields)))
 }
 
-/// Returns the time limit for the server. There is no counterpart for no check at all (0), because
-/// `run` always checks once.
+/// Returns `ready`, the time limit for the server to become ready. With a limit of 0, vLLM does not check at
+/// all; a plan cannot express this, because `run` always checks once.
 pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
@@ -94,11 +95,12 @@ pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
             .missing(&said.origin, "not a whole number of seconds: write `ready: { within: 60s }` of the endpoint");
         None
     })?;
-    // A wait is at most a year.
+    // A plan allows a wait of at most one year.
     Some(Field::new("ready", format!("{{ within: {}s }}", seconds.min(31_536_000)), said.origin))
 }
 
-/// Returns the engine. `vllm bench serve` is made for vLLM, and its `openai` names the API that it uses.
+/// Returns the field `engine`. `vllm bench serve` is made for vLLM, so its backend `openai` names only the
+/// API, not another engine.
 fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     match engine {
         "openai" if named.value.starts_with("openai") => {
@@ -110,7 +112,7 @@ fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     }
 }
 
-/// Returns the API that a path calls, and the path before the call.
+/// Returns the API that a path calls, and the path before the call; `None` if the path calls no known API.
 fn api_at(path: &str) -> Option<(Api, &str)> {
     let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
     Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())
@@ -148,7 +150,7 @@ fn url(
     if read.had_secret {
         clean::credentials(arguments.notes, arguments.line);
     }
-    // A changed address is not repeated, because the original may have contained a secret.
+    // If the address was changed, the original is not shown, because it may contain a secret.
     let origin =
         if read.is_changed { base.origin.split(' ').next().unwrap_or_default().to_owned() } else { base.origin };
     let url = read.url;
@@ -177,8 +179,8 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
     }
 }
 
-/// Returns references to the key and to the values of headers: by the names of the variables that contain
-/// them.
+/// Returns the fields for the API key and the headers, which refer to their values by the names of
+/// environment variables.
 pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
@@ -257,7 +259,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// Returns the facts of a server from the command that starts it, its model, and its address.
+/// Returns what the command that starts a server reveals: facts about the server, the model, and the address.
 pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
@@ -304,7 +306,7 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     around
 }
 
-/// Returns a fact: a number or a switch unchanged, anything else as a text.
+/// Formats the value of a fact: a number or a switch unchanged, anything else as a text.
 fn fact(value: &str, secrets: &Secrets) -> String {
     let plain = value == "true"
         || value == "false"

@@ -1,4 +1,4 @@
-//! One endpoint of the closed-loop configuration.
+//! Reads one endpoint of the closed-loop configuration.
 
 use super::json_reader::JsonReader;
 use super::table::{Item, Table};
@@ -10,7 +10,7 @@ use crate::import::text::{is_no_key, name_of, one_line, secret, text_value};
 use crate::units::text::is_variable;
 use serde_json::Value;
 
-/// Engines by common endpoint names, each with its default port.
+/// Words in the names of endpoints, each with its engine and the engine's default port.
 const ENGINES: [(&str, &str, u16); 9] = [
     ("vllm", "vllm", 8000),
     ("sglang", "sglang", 30000),
@@ -23,7 +23,7 @@ const ENGINES: [(&str, &str, u16); 9] = [
     ("ollama", "openai", 11434),
 ];
 
-/// Returns the engine named in a text.
+/// Returns the entry of [`ENGINES`] whose word occurs in a text.
 fn engine(text: &str) -> Option<(&'static str, &'static str, u16)> {
     let text = text.to_ascii_lowercase();
     let names = |known: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == known);
@@ -109,7 +109,7 @@ impl JsonReader<'_> {
         Ok(base(&read.url))
     }
 
-    /// Returns a reference instead of a key.
+    /// Returns a reference to an environment variable in place of the API key.
     fn api_key(&mut self, item: &Item, object: &Table, name: &str) -> Option<Field> {
         let reference = |variable: &str, origin: String| Field::new("api_key", secret(variable), origin);
         if let Some(variable) = object.text(&["api_key_env", "key_env"]).filter(|variable| is_variable(variable)) {

@@ -1,4 +1,4 @@
-//! Reads the configuration and returns its values by key, and the unknown parts.
+//! Reads the values of the configuration by key, and lists its unknown parts.
 
 use serde_json::{Map, Value};
 
@@ -7,16 +7,16 @@ use crate::import::error::ImportError;
 use crate::import::secrets::Secrets;
 use crate::import::text;
 
-/// A limit that is higher than the number of values in any list of such a configuration.
+/// Maximum number of values in a list, which is far more than any real configuration contains.
 pub(super) const MOST: usize = 10_000;
 
-/// One value of the configuration, with a description of its place.
+/// Reads the values of the configuration, and lists the settings that the plan does not contain.
 pub(super) struct JsonReader<'a> {
-    /// The name of the value in messages.
+    /// The name of the file in messages.
     pub(super) file: &'a str,
-    /// The keys of the value.
+    /// The configuration.
     pub(super) object: &'a Map<String, Value>,
-    /// The secrets that must not be repeated.
+    /// The secrets that must not be shown.
     pub(super) secrets: &'a Secrets,
     /// The settings that are not in the plan.
     pub(super) listed: Vec<Listed>,
@@ -24,14 +24,14 @@ pub(super) struct JsonReader<'a> {
 
 /// The numbers in a list, and the key of the list.
 pub(super) struct Numbers {
-    /// The key.
+    /// The key of the list.
     pub(super) key: String,
     /// The numbers, as written.
     pub(super) values: Vec<String>,
 }
 
 impl Numbers {
-    /// Returns the numbers as an axis.
+    /// Returns an axis with these numbers.
     pub(super) fn field(self, axis: &str) -> Field {
         Field::new(axis, format!("[{}]", self.values.join(", ")), self.key)
     }

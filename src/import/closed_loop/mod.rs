@@ -1,5 +1,6 @@
 //! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
-//! `stabilize_seconds`, `max_tokens`, `output_dir`. Several shapes are accepted; unknown parts are listed.
+//! `stabilize_seconds`, `max_tokens`, `output_dir`. Values are accepted in several forms; unknown parts are
+//! listed.
 
 mod endpoint;
 mod json_reader;
@@ -69,7 +70,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Value::Object(object) = json(&wishes.name, input.text)? else {
         return Err(ImportError::unknown(&wishes.name, "JSON, but not an object"));
     };
-    // This format keeps its own list of unread keys.
+    // This format lists its unread keys itself, so the whole tree is marked as read.
     input.tree.iter().for_each(Item::take);
     let mut draft = draft(&wishes.name, &object, context.name.clone(), wishes, notes.secrets)?;
     notes.extend(std::mem::take(&mut draft.listed));
@@ -112,7 +113,7 @@ impl JsonReader<'_> {
         let mut axes = Vec::new();
         let tokens = self.numbers(&["max_tokens"], 1, 4_000_000)?;
         match tokens {
-            // `max_tokens` is already in the scenarios that do not have their own length.
+            // Scenarios that do not set their own length already contain `max_tokens`.
             Some(tokens) if scenarios_have_output && tokens.values.len() == 1 => {}
             Some(tokens) if scenarios_have_output => {
                 self.list_missing(

@@ -1,4 +1,5 @@
-//! Endpoints, models and scenarios in all accepted shapes: one text, a list, objects, or a table by name.
+//! Reads endpoints, models and scenarios in all accepted forms: one text, a list, objects, or a table by
+//! name.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
 
-/// An entry: the requested name and the fields.
+/// The result of reading an entry: a hint for its name, and its fields.
 type Read = Result<(String, Vec<Field>), ImportError>;
 
 /// The scenarios of a configuration.
@@ -19,19 +20,19 @@ pub(super) struct Scenarios {
     pub names: Vec<String>,
     /// The origin of the scenarios.
     pub origin: String,
-    /// Whether any of them sets the length of responses.
+    /// Whether any of the scenarios sets the length of responses.
     pub(crate) has_output: bool,
 }
 
 impl JsonReader<'_> {
-    /// Reads `endpoints` into the plan; returns their names.
+    /// Adds the endpoints of the configuration to the plan, and returns their names.
     pub(super) fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
         let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or pass --url URL to import";
         let items = self.items_or(&["endpoints", "endpoint"], ("--url", &wishes.url), remedy)?;
         self.entries(&items, JsonReader::endpoint, &mut draft.endpoints)
     }
 
-    /// Reads `models`.
+    /// Adds the models of the configuration to the plan, and returns their names.
     pub(super) fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
         let remedy = "add \"models\": [\"ID\"], or pass --model ID to import";
         let items = self.items_or(&["models", "model"], ("--model", &wishes.model), remedy)?;
@@ -70,7 +71,7 @@ impl JsonReader<'_> {
         Ok(names)
     }
 
-    /// Reads `scenarios`.
+    /// Adds the scenarios of the configuration to the plan, and returns their names.
     pub(super) fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError> {
         let items = self.items(&["scenarios", "scenario"])?;
         if items.is_empty() {
@@ -113,7 +114,8 @@ const PROMPT: [&str; 6] = ["prompt_tokens", "input_tokens", "input_len", "input_
 /// Alternative names for the length of a response.
 const OUTPUT: [&str; 6] = ["output_tokens", "max_tokens", "output_len", "output_length", "osl", "max_output_tokens"];
 
-/// Returns the name of a built-in scenario, ignoring case.
+/// Returns the name of the built-in scenario that a text names, ignoring case; `None` if there is no such
+/// scenario.
 fn upper(text: &str) -> Option<String> {
     built_in(&text.to_ascii_uppercase()).map(|_| text.to_ascii_uppercase())
 }

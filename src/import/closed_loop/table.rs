@@ -1,4 +1,4 @@
-//! Objects whose keys have several alternative names, and their unread keys.
+//! Reads objects whose keys have alternative names, and records which keys have been read.
 
 use std::cell::RefCell;
 
@@ -28,7 +28,7 @@ impl<'a> Table<'a> {
         self.object.is_none_or(Map::is_empty)
     }
 
-    /// Returns the first of these keys that `take` accepts, converted.
+    /// Returns the first of these keys whose value `take` can convert, and the converted value.
     fn first<T>(&self, keys: &[&str], take: impl Fn(&Value) -> Option<T>) -> Option<(&'a str, T)> {
         let entry = |key: &&str| {
             let (key, value) = self.object?.get_key_value(*key)?;

@@ -154,7 +154,7 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     Said { value: known.to_owned(), origin: said.origin }
 }
 
-/// Returns the command's server and its facts.
+/// Returns the fields of the endpoint: the command's server and the facts about it.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -226,7 +226,8 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
 }
 
-/// Returns the request fields other than the text; none for embeddings and rankings.
+/// Returns the request fields other than the text. For embeddings and rankings, these are only the additional
+/// fields that the command sets.
 fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked, context: &Context) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("additional-request-params"), context.notes, asked.command.line);
@@ -356,7 +357,7 @@ fn length(key: &str, tokens: u32, origin: &str, arguments: &Arguments) -> Field 
     Field::new(key, value.to_string(), origin)
 }
 
-/// Returns prompt and output lengths, with the shared prefix.
+/// Returns the fields for the base, the shared prefix, and the lengths of prompts and outputs.
 fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Arguments, body: &Body) -> Vec<Field> {
     let shared = shared(prompt, arguments);
     let mut fields = Vec::new();
@@ -386,7 +387,7 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
     fields
 }
 
-/// Returns the prefix that all prompts share, in tokens.
+/// Returns the length of the prefix that all prompts share, in tokens; `None` if they share none.
 fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     let tokens = match (arguments.whole("prefix-len"), arguments.number::<f64>("prefix-ratio", "a number from 0 to 1"))
     {
@@ -408,7 +409,8 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
     (tokens.value > 0).then(|| tokens.map(|tokens| tokens.clamp(16, LONGEST)))
 }
 
-/// Returns the texts of a file, which are sent unchanged.
+/// Returns the fields of a scenario that sends the texts of a file unchanged; `None` if the plan cannot read
+/// the file.
 fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Body) -> Option<Vec<Field>> {
     let path = arguments.text("dataset-path");
     let column = arguments.text("dataset-prompt-column");
@@ -449,13 +451,13 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     }
 }
 
-/// Returns the maximum duration of a run.
+/// Returns the maximum duration of a run, in seconds.
 fn minutes(arguments: &Arguments) -> Option<Said<f64>> {
     let said = arguments.number::<u32>("max-time-per-run", "a whole number of minutes")?;
     Some(Said { value: f64::from(said.value.max(1)) * 60.0, origin: format!("{} (minutes)", said.origin) })
 }
 
-/// Returns how fast the number of requests in flight rises.
+/// Returns `fill`, which sets how fast the number of requests in flight rises.
 fn fill(arguments: &Arguments) -> Vec<Field> {
     let said = arguments.whole("spawn-rate").filter(|said| said.value > 0);
     said.map(|said| Field::new("fill", format!("{{ per_second: {} }}", said.value), said.origin)).into_iter().collect()

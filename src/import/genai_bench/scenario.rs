@@ -1,27 +1,28 @@
-//! Traffic scenarios of genai-bench: `D(100,1000)`, `N(480,240)/(300,150)`, `U(50,100)/(200,250)`, `E(1024)`,
-//! `R(1024,100)`.
+//! Parses the traffic scenarios of genai-bench: `D(100,1000)`, `N(480,240)/(300,150)`, `U(50,100)/(200,250)`,
+//! `E(1024)`, `R(1024,100)`.
 
 use crate::import::spread::Spread;
 
 /// The content of a traffic scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Traffic {
-    /// Prompt and output lengths.
+    /// The lengths of prompts and outputs.
     Text(Spread, Spread),
-    /// Texts to embed.
+    /// The length of the texts to embed, in tokens.
     Embed(u32),
-    /// Documents, and a query by which they are ranked.
+    /// The lengths of the documents, and of the query by which they are ranked, in tokens.
     Rank(u32, u32),
     /// The contents of the data set.
     Dataset,
 }
 
-/// Upper bound of an unbounded distribution, in standard deviations.
+/// Returns a distribution around a mean, of lengths of at least `least` tokens; a single length if the
+/// deviation is 0.
 fn around(mean: u32, sd: u32, least: u32) -> Spread {
     if sd == 0 { Spread::One(mean.max(least)) } else { Spread::around(mean, sd, least) }
 }
 
-/// Reads a traffic scenario; an error describes the problem.
+/// Parses a traffic scenario; an error describes the problem.
 pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     if text == "dataset" {
@@ -52,7 +53,7 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
     }
 }
 
-/// Returns the numbers of `(1,2)/(3,4)`, grouped by parentheses.
+/// Returns the numbers of `(1,2)/(3,4)`, grouped by parentheses; `None` if the text has another form.
 fn groups(text: &str) -> Option<Vec<Vec<u32>>> {
     let one = |part: &str| -> Option<Vec<u32>> {
         let inner = part.strip_prefix('(')?.strip_suffix(')')?;

@@ -1,4 +1,4 @@
-//! `backend`: the server, its API and additional request fields.
+//! Converts `backend`: the server, its API and additional request fields.
 
 use crate::import::body::Body;
 use crate::import::draft::Field;
@@ -114,8 +114,9 @@ pub(super) fn read(
     Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
 }
 
-/// Returns the fields of the body, the headers by reference, because their values may be keys, and the key in
-/// an authorization header, unless another setting has one.
+/// Returns the fields of the body, the headers, and the API key in an authorization header unless another
+/// setting contains a key. The values of headers may be keys, so the plan refers to environment variables for
+/// them.
 fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<Field>, Option<Field>) {
     let mut body = Body::default();
     let mut key = None;

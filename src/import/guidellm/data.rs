@@ -17,7 +17,7 @@ use crate::import::tree::At;
 use crate::plan::Api;
 use crate::units::Decimal;
 
-/// The default number of output tokens to request.
+/// Number of output tokens to request if the source does not set it.
 const UNSAID: u32 = 1024;
 
 /// The content of the requests.
@@ -99,7 +99,7 @@ fn loader(at: At, kind: &str, is_sent: bool) {
                 "samples" => value.missing(
                     "all records of a file are sent repeatedly; `sweepline dataset sample` writes a smaller file",
                 ),
-                // These settings are read together with the file.
+                // This setting is read together with the file.
                 "shuffle" if is_sent && !is_made => {}
                 _ => value.needless("data sets are read when the plan is loaded"),
             }
@@ -121,7 +121,7 @@ fn loader(at: At, kind: &str, is_sent: bool) {
 fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     let get = |end: &str| source.get(&format!("{name}{end}")).and_then(At::whole);
     let mean = get("")?;
-    // The earlier name of the deviation.
+    // `_variance` is an earlier name of the deviation.
     let sd = get("_stdev").or_else(|| get("_variance"));
     let (min, max) = (get("_min"), get("_max"));
     let origins: Vec<&str> = [Some(&mean), sd.as_ref(), min.as_ref(), max.as_ref()]
@@ -151,13 +151,12 @@ fn spread(source: At, name: &str) -> Option<Said<Spread>> {
     Some(Said { value, origin })
 }
 
-/// Returns the entries to list for generated prompts, each with the setting of the source and the
-/// reason.
+/// The entries to list for generated prompts, each with the setting of the source and the reason.
 #[derive(Default)]
 struct Told {
-    /// A single length that the plan changes.
+    /// Single lengths that the plan changes.
     lost: Vec<(String, String)>,
-    /// Lengths whose shortest values cannot be drawn.
+    /// Distributions of lengths whose shortest values cannot be drawn.
     cut: Vec<(String, String)>,
     /// Values that are drawn in a different way.
     differs: Vec<(String, String)>,
@@ -227,7 +226,7 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
     (Content { name, fields, is_trace: false }, told)
 }
 
-/// Returns the base, with `turns` for conversations.
+/// Returns the field `base`, and for conversations also `turns` and `think`.
 fn turns(source: At, told: &mut Told) -> Vec<Field> {
     let turns = source.get("turns").and_then(At::whole).filter(|turns| turns.value > 1);
     let Some(turns) = turns else { return vec![Field::new("base", "B1", "prompts that differ")] };
@@ -256,8 +255,8 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
     fields
 }
 
-/// Returns the text that prompts share. If one of two buckets has no text, some requests share no
-/// text.
+/// Returns `prefix`, which describes the texts that prompts share. If some of the buckets have no text, only
+/// a share of the requests has a shared text.
 fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let buckets = source.get("prefix_buckets").map(At::list).unwrap_or_default();
     let number =
@@ -299,7 +298,7 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     Some(Field::new("prefix", format!("{{ {share}tokens: {size}, groups: {groups} }}"), origin))
 }
 
-/// Returns the source's file in the form in which the plan names it.
+/// Returns the source's file in the form in which the plan names it, and its origin.
 fn path(source: At, around: &Around) -> Result<(String, String), String> {
     let said = source.any(&["path", "source", "file"]).and_then(At::text).ok_or("no file is named")?;
     Ok((scalar(&named(&around.folder, &said.value)?), said.origin))

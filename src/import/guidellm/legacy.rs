@@ -6,7 +6,7 @@ use super::pairs;
 use crate::import::arguments::Arguments;
 use crate::import::tree::Item;
 
-/// Earlier names of request formats.
+/// Earlier names of request formats, each with the current name.
 const FORMATS: [(&str, &str); 6] = [
     ("chat_completions", "/v1/chat/completions"),
     ("chat", "/v1/chat/completions"),
@@ -15,7 +15,7 @@ const FORMATS: [(&str, &str); 6] = [
     ("embeddings", "/v1/embeddings"),
     ("responses", "/v1/responses"),
 ];
-/// A constraint's earlier name, its kind, and the name of its value.
+/// For each constraint: its earlier name, its kind, and the name of its value.
 const CONSTRAINTS: [(&str, &str, &str); 5] = [
     ("max_seconds", "max_duration", "seconds"),
     ("max_requests", "max_requests", "count"),
@@ -23,7 +23,7 @@ const CONSTRAINTS: [(&str, &str, &str); 5] = [
     ("max_error_rate", "max_error_rate", "rate"),
     ("max_global_error_rate", "max_global_error_rate", "rate"),
 ];
-/// Options that occur as fields in files.
+/// Flat settings, which occur as fields of files and as options of commands.
 const READ: [&str; 27] = [
     "target",
     "model",
@@ -53,7 +53,7 @@ const READ: [&str; 27] = [
     "cooldown_percent",
     "rampup",
 ];
-/// Renames a setting.
+/// Further options of commands, which set the constraint `over_saturation`.
 const ALSO: [&str; 2] = ["default_over_saturation", "stop_over_saturated"];
 
 /// Converts a data source that is a path or the name of a data set.
@@ -94,11 +94,11 @@ pub(super) fn modern(root: Item) -> Item {
     made
 }
 
-/// Reads a command's flat options.
+/// Puts a command's flat options into the tree.
 pub(super) fn options(arguments: &Arguments, root: &mut Item) {
     for key in READ.iter().chain(&ALSO) {
         let name = key.replace('_', "-");
-        // The fields have the new names.
+        // Not every flat setting is also an option.
         if !super::options::OPTIONS.iter().any(|(known, ..)| *known == name) {
             continue;
         }

@@ -16,7 +16,7 @@ use crate::units::Decimal;
 const MOST_IN_FLIGHT: u32 = 512;
 /// Default number of steps of a sweep.
 const STEPS: u32 = 10;
-/// The plan's limits.
+/// The plan's maximum number of requests in flight, and its maximum rate in requests per second.
 const BOUNDS: (u32, u32) = (100_000, 1_000_000);
 
 /// Returns the loads of a profile.
@@ -33,7 +33,7 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
     if let Some(seed) = get("random_seed") {
         seed.needless("the plan's `seed` determines all random choices");
     }
-    // Up to 0.6, the meaning of `rate` depended on the profile.
+    // In guidellm up to 0.6, the meaning of `rate` depended on the profile.
     let rates = at.get("rate");
     let several = |key: &str| values(get(key).or(rates), at, key);
     let cap = |get: Option<At>| get.and_then(At::whole).map(bounded);
@@ -90,7 +90,8 @@ fn first(at: At) -> Option<At> {
     at.list().into_iter().next()
 }
 
-/// The value is one number or a list; values per benchmark in `benchmarks` take precedence.
+/// Returns the values of a setting, which is one number or a list. Values per benchmark in `benchmarks` take
+/// precedence.
 fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Decimal>>, ImportError> {
     let path = format!("profile.{key}");
     let each: Vec<At> = at
@@ -128,7 +129,7 @@ fn bounded(said: Said<u32>) -> Said<u32> {
     said.map(|value| value.clamp(1, BOUNDS.0))
 }
 
-/// Returns the loads that replace those of a sweep.
+/// Returns the loads that replace the loads of a sweep.
 fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Option<At>) -> Vec<Load> {
     let said = steps.and_then(At::whole).filter(|said| said.value > 1);
     let steps = said.unwrap_or_else(|| Said::default(STEPS, format!("default sweep_size {STEPS}")));
@@ -155,7 +156,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
         .collect()
 }
 
-/// Returns how long the load rises.
+/// Returns `fill`, the time in which the load rises; `None` if it is not set.
 pub(super) fn fill(at: At) -> Option<Field> {
     let said = at.path(&["profile", "rampup_duration"])?.seconds().filter(|said| said.value > 0.0)?;
     Some(Field::new("fill", seconds(said.value), said.origin))

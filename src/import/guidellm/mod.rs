@@ -1,5 +1,4 @@
-//! guidellm: converts command lines of `guidellm run` and `guidellm benchmark`, and scenario files,
-//! to jobs.
+//! Converts command lines of `guidellm run` and `guidellm benchmark`, and scenario files, to jobs.
 
 mod backend;
 mod data;
@@ -41,14 +40,14 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     let rest = after(words, "guidellm", &["benchmark", "run"])?;
     match rest.first().map(String::as_str) {
         Some("run") => rest.get(1..),
-        // Subcommands that show earlier results are not benchmarks.
+        // This subcommand shows earlier results, so it is not a benchmark.
         Some("from-file") => None,
         _ => Some(rest),
     }
 }
 
-/// Whether a file is a scenario, that is, it has a table `spec` with a profile or data, or has both
-/// at the top level.
+/// Whether a file is a scenario of guidellm: it has a table `spec` with guidellm's settings, or a profile and
+/// other settings at the top level.
 fn is(input: &Input) -> bool {
     let Some(root) = &input.tree else { return false };
     let spec = root.peek("spec").filter(|spec| spec.is_table());
@@ -67,7 +66,8 @@ fn is(input: &Input) -> bool {
 /// Returns the plan of a scenario file.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no table".to_owned())) };
-    // A separate tree is read; its fields have the same names and lines.
+    // The converted tree is read in place of this one, which is marked as read. The fields of both have the
+    // same names and lines.
     let root = legacy::modern(tree.clone());
     tree.take();
     let command = shell::command(&context.wishes.command, context.notes.secrets);
@@ -80,13 +80,13 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(tables::draft(jobs, context.name.clone(), context.notes))
 }
 
-/// Returns the job of a command.
+/// Returns the jobs of a command.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let root = words::tree(asked, context)?;
     of_tree(&root, &asked.place, asked.command, asked.around, context)
 }
 
-/// Returns the job of a settings tree.
+/// Returns the jobs of a tree of settings.
 fn of_tree(
     root: &Item,
     place: &str,
@@ -152,7 +152,7 @@ fn tokenizer(at: At, endpoint: &[Field], around: &Around) -> Option<Field> {
     files::counted_by(&said, &around.folder, engine).map_err(|why| table.missing(&why)).ok()
 }
 
-/// The random seed.
+/// Returns the plan's random seed; `None` if it is not set.
 fn seed(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("seed")?;
     if let Some(kind) = table.get("kind") {

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use crate::import::secrets::Secrets;
 use crate::import::tree;
 
-/// Maximum depth and length of a key path.
+/// Maximum number of steps in a key path.
 const DEEPEST: usize = 16;
-/// Highest list index.
+/// Maximum number of items in a list.
 const LONGEST: usize = 256;
 
 /// Reads pairs, JSON or YAML; `None` if the text is none of these.
@@ -17,7 +17,7 @@ pub(super) fn read(text: &str, secrets: &Secrets) -> Option<Value> {
     let value = match text.starts_with(['{', '[']) {
         true => match serde_json::from_str(text) {
             Ok(value) => value,
-            // Text that starts with a bracket is JSON on its own.
+            // A text in brackets that is not JSON is parsed as YAML in flow style.
             Err(_) => tree::parse("value.yaml", &format!("value: {text}")).ok().flatten()?.peek("value")?.json(),
         },
         false => pairs(text)?,
@@ -63,7 +63,8 @@ pub(super) fn put(root: &mut Value, path: &str, value: Value) -> Option<()> {
         if !here.is_object() {
             *here = Value::Object(Map::new());
         }
-        // Names of settings may have hyphens; names below them may be headers.
+        // The names of settings may have hyphens instead of underscores. Deeper names are unchanged, because
+        // they may be headers.
         let key = if depth == 0 { key.replace('-', "_") } else { key.to_owned() };
         here = here.as_object_mut()?.entry(key).or_insert(Value::Null);
         if let Some(index) = index {

@@ -13,8 +13,8 @@ fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
         .collect()
 }
 
-/// Returns the value of the first constraint of a kind; if the value differs per benchmark, the
-/// first value.
+/// Returns the value of the first constraint of a kind; if the value differs per benchmark, the smallest
+/// value.
 fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let one = of_kind(at, &[kind]).into_iter().next()?;
     one.get("kind")?.text();
@@ -39,7 +39,7 @@ fn fewest(all: Vec<At>) -> Option<At> {
     Some(least)
 }
 
-/// Returns the values per benchmark (`benchmarks`) that replace a constraint's value.
+/// Returns the smallest of the values per benchmark (`benchmarks`), which replace a constraint's value.
 fn of_benchmarks<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
     let constraints = at.get("constraints").map(At::list).unwrap_or_default();
     let is_kind = |one: &At| one.get("kind").is_some_and(|word| word.peek().word() == Some(kind));
@@ -72,7 +72,8 @@ pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     }
 }
 
-/// Returns the condition that ends a ladder of rising loads early.
+/// Returns `stop`, the condition that ends a ladder of rising loads early; `None` if there is no such
+/// condition.
 pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
     let is_ladder = loads.len() > 1;
     let is_open = loads.iter().any(|load| !load.qps.is_empty());

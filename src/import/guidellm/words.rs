@@ -29,7 +29,7 @@ const BUILT_IN: [(&str, &str); 2] = [
     ),
 ];
 
-/// Returns the tree of a command. Each part is named after its option.
+/// Returns the tree of a command. The origin of each part is the name of its option.
 pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError> {
     let notes = context.notes;
     let words = with_variables(asked);
@@ -95,8 +95,8 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
     Ok(root)
 }
 
-/// Returns the words, with `--override KEY VALUES` joined, followed by the options from environment
-/// variables.
+/// Returns the words of the command, with `--override KEY VALUES` joined into one word, followed by the
+/// options from environment variables.
 fn with_variables(asked: &Asked) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut given = long_forms(asked.words, &SHORT).into_iter().peekable();
@@ -148,7 +148,8 @@ fn config(asked: &Asked, arguments: &Arguments, context: &Context) -> Result<Ite
     }
 }
 
-/// Reads lists of values per benchmark, as in a file.
+/// Converts the values of `--override` to `benchmarks` as in a file: a list with the settings of each
+/// benchmark.
 fn benchmarks(overrides: &[String]) -> Value {
     let mut all: Vec<Map<String, Value>> = Vec::new();
     for text in overrides {

@@ -11,13 +11,14 @@ use crate::import::said::Said;
 use crate::import::text::{name_of, one_line, scalar};
 use crate::import::tree::At;
 
-/// The length of a scenario's shortest prompt, in tokens.
+/// Minimum length of a prompt in a scenario, in tokens.
 const SHORTEST: f64 = 16.0;
 /// A scenario's maximum length, in tokens.
 const LONGEST: f64 = 4_000_000.0;
 /// File name of ShareGPT at its source.
 const SHAREGPT: &str = "ShareGPT_V3_unfiltered_cleaned_split.json";
-/// Mean lengths of ShareGPT from the vLLM paper (arXiv:2309.06180), used if the texts are unavailable.
+/// Mean lengths of ShareGPT's prompts and responses in the vLLM paper (arXiv:2309.06180), in tokens; used if
+/// the texts are unavailable.
 const STAND_IN: (f64, f64) = (161.0, 338.0);
 
 /// The length of prompts or of outputs: a value of `lengths`, and its origin.
@@ -152,7 +153,8 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
 }
 
 /// Returns the filter for ShareGPT's texts: key, range, and the table that sets it. The table's other fields
-/// have no effect (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are its defaults).
+/// have no effect (`inference_perf/datagen/dataset/hf_sharegpt_datagen.py`; 10 and 1024 are the default
+/// bounds).
 fn kept<'k>(data: At) -> Vec<(&'k str, String, &'k str)> {
     let sides = [("prompt_tokens", "input_distribution"), ("output_tokens", "output_distribution")];
     let range = |(key, of): (&'k str, &'k str)| {
@@ -186,7 +188,7 @@ fn synthetic(file: &str, data: At, folder: &Path, load: &Stages) -> Result<(Stri
     Ok((format!("synthetic-{hint}"), fields))
 }
 
-/// Default lengths.
+/// Returns inference-perf's default distribution of lengths.
 fn default(least: f64) -> Length {
     let value = format!("{{ normal: {{ mean: 512, sd: 200, min: {}, max: 1024 }} }}", least.max(10.0));
     Length { value, is_fixed: false, origin: "default of inference-perf".to_owned() }
@@ -201,7 +203,7 @@ fn both(prompt: Length, output: Length) -> Vec<Field> {
     vec![Field::new("lengths", value, format!("{}; {}", prompt.origin, output.origin))]
 }
 
-/// Returns the mean of a value of `lengths`, for use in a name.
+/// Returns the mean of a value of `lengths`, for use in a name; `mixed` if a distribution has no mean.
 fn middle(value: &str) -> String {
     match value.split_once("mean: ") {
         Some((_, rest)) => rest.split([',', ' ']).next().unwrap_or_default().to_owned(),
@@ -210,7 +212,7 @@ fn middle(value: &str) -> String {
     }
 }
 
-/// Converts a distribution or a number.
+/// Converts a distribution or a number to a length of at least `least` tokens.
 fn length(at: At, least: f64) -> Result<Length, ImportError> {
     if !at.is_table() {
         let said = at.whole();
@@ -355,7 +357,7 @@ fn told_needless(at: At, key: &str, why: &str) {
     }
 }
 
-/// Converts prompts of groups that share a system prompt.
+/// Converts prompts in groups, each of which shares a system prompt.
 fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
     let of = data.get("shared_prefix");
     let get = |keys: &[&str]| of.and_then(|at| at.any(keys));

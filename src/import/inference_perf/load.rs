@@ -1,4 +1,4 @@
-//! `load` of inference-perf: stages at a rate or with a number of requests in flight, a sweep up to
+//! Converts `load` of inference-perf: stages at a rate or with a number of requests in flight, a sweep up to
 //! saturation, or a trace.
 
 use crate::import::draft::Field;
@@ -16,12 +16,12 @@ const MOST_PER_SECOND: u32 = 1_000_000;
 /// Number of rates in a ladder that ends at saturation.
 const LADDER: u32 = 11;
 
-/// All stages.
+/// The stages of a configuration.
 pub(super) struct Stages {
     pub stages: Vec<Stage>,
-    /// Fields next to the matrix.
+    /// Fields of the sweep, next to its matrix.
     pub fields: Vec<Field>,
-    /// The duration of the longest stage in seconds, and the rate of that stage.
+    /// The number of requests in the longest stage.
     pub longest: f64,
     /// Whether a trace sets the send times.
     pub is_trace: bool,
@@ -93,7 +93,8 @@ fn listed<'a>(file: &str, at: At<'a>) -> Result<Vec<At<'a>>, ImportError> {
     if all.is_empty() { Err(at.wrong(file, "it has no stages", remedy)) } else { Ok(all) }
 }
 
-/// Returns the cap on requests in flight for all workers together, if both numbers are given.
+/// Returns the cap on requests in flight of all workers together; `None` unless the number of workers and the
+/// cap of each worker are given.
 fn cap(at: At) -> Option<Said<u32>> {
     let (workers, each) = (at.get("num_workers")?, at.get("worker_max_concurrency")?);
     let (workers, each) = (workers.whole()?, each.whole()?);
@@ -149,7 +150,7 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
 }
 
 fn trace(at: At) -> Result<Stages, ImportError> {
-    // The trace uses the same file as the data.
+    // The replayed trace is the file that `data.trace` names.
     if let Some(trace) = at.get("trace") {
         trace.needless("`data.trace` names the replayed file");
     }

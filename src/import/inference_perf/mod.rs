@@ -1,4 +1,4 @@
-//! inference-perf of kubernetes-sigs: its `config.yml`. Each load stage becomes a cell. Read from
+//! Converts `config.yml` of inference-perf (kubernetes-sigs). Each load stage becomes a cell. Source:
 //! github.com/kubernetes-sigs/inference-perf (`inference_perf/config/`, `docs/`, 7de5ef2e, August 2026).
 
 mod content;
@@ -118,8 +118,7 @@ fn once(root: At) -> Vec<(&'static str, Field)> {
     once
 }
 
-/// Converts adapters that share the traffic: each scenario becomes a mix with one class per
-/// adapter.
+/// Converts LoRA adapters that share the traffic: each scenario becomes a mix with one class per adapter.
 fn adapters(root: At, draft: &mut Draft) {
     let Some(split) = root.path(&["load", "lora_traffic_split"]) else { return };
     let mut shares: Vec<(String, String, String)> = Vec::new();

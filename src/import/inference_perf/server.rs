@@ -1,4 +1,4 @@
-//! `server`, `api`, `metrics`, `tokenizer` and `report.goodput` of inference-perf.
+//! Converts `server`, `api`, `metrics`, `tokenizer` and `report.goodput` of inference-perf.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::import::tree::At;
 use crate::plan::model::extra::of_engine;
 use crate::units::secrecy::is_secret_name;
 
-/// The environment variable for a literal key.
+/// The environment variable that the plan refers to in place of a literal API key.
 const KEY: &str = "OPENAI_API_KEY";
 
 /// Returns the endpoint: a hint for its name, and its fields.
@@ -67,7 +67,7 @@ fn url(file: &str, root: At, around: &Around) -> Result<Field, ImportError> {
     if read.had_secret {
         clean::credentials(at.notes(), at.line());
     }
-    // Servers listen on 0.0.0.0; clients cannot connect to it.
+    // A server can listen on 0.0.0.0, but a client cannot connect to this address.
     let url = read.url.replace("://0.0.0.0", "://127.0.0.1");
     let url = if url.ends_with("/v1") { url } else { format!("{url}/v1") };
     Ok(Field::new("url", text_value(&url), said.origin))
@@ -106,8 +106,8 @@ fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
     })
 }
 
-/// Returns the key in an authorization header, if no other setting has one, and the headers. Their values
-/// become references, except for numeric limits.
+/// Returns the API key in an authorization header, if no other setting contains a key, and the other headers.
+/// The plan refers to environment variables for the values of headers, except for numbers such as limits.
 fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, Option<Field>) {
     let Some(at) = root.path(&["api", "headers"]) else { return (None, None) };
     let has_key = server.is_some_and(|server| server.get("api_key").is_some());
@@ -144,7 +144,8 @@ fn headers(root: At, server: Option<At>, secrets: &Secrets) -> (Option<Field>, O
     (key, (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", ")))))
 }
 
-/// Returns the server's own metrics page, which replaces a Prometheus server that scraped it.
+/// Returns the field `telemetry` with the server's own metrics page, which is scraped directly instead of
+/// through a Prometheus server.
 fn telemetry(root: At, engine: &str) -> Option<Field> {
     let metrics = root.get("metrics")?;
     let said = metrics.get("type").and_then(At::text);
@@ -166,7 +167,7 @@ fn telemetry(root: At, engine: &str) -> Option<Field> {
         metrics.missing(why);
         return None;
     }
-    // The value is limited to the plan's range.
+    // The interval is limited to the range that a plan allows.
     let every = every.map(|every| every.map(|seconds| seconds.clamp(0.1, 600.0)));
     let origin =
         every.as_ref().map_or_else(|| said.origin.clone(), |every| format!("{}, {}", said.origin, every.origin));
@@ -196,8 +197,8 @@ pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Ve
     Ok((name_of(last, "model"), fields))
 }
 
-/// Returns the token counter: the server if the tokenizer is the model's own, or files if they are
-/// present.
+/// Returns the field `tokenizer`: the server if the tokenizer is the model's own, otherwise the files of the
+/// other tokenizer if they are present.
 fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
     let at = root.path(&["tokenizer", "pretrained_model_name_or_path"]);
     let said = at.and_then(At::text);
@@ -243,8 +244,8 @@ pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     request::body(&fields, engine, notes.secrets, notes.at(0))
 }
 
-/// Returns the limits of each request, from the report and from the headers of requests, which take
-/// precedence.
+/// Returns the limits of each request, from the report and from the headers of requests. If both set a limit,
+/// the stricter one applies.
 pub(super) fn goodput(root: At) -> Vec<Field> {
     let mut limits: Vec<(&'static str, f64, String)> = Vec::new();
     let mut put =

@@ -1,5 +1,5 @@
 //! Chooses entries of a master file, which has hundreds of them for dozens of machines. All entries are
-//! chosen if one machine runs all of them; otherwise, those that `--entry` names are chosen.
+//! chosen if one kind of machine runs all of them; otherwise, `--entry` has to name the entries.
 
 use std::fmt::Write as _;
 
@@ -64,7 +64,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Finds the entries that match a pattern.
+/// Checks that at least one entry matches a pattern.
 fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
     if all.iter().any(|entry| fits(pattern, entry.key)) {
         return Ok(());
@@ -81,7 +81,7 @@ fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
 /// Whether a name matches a pattern in which `*` stands for any text and `?` for any character.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Marks the prefixes of the name that match the pattern so far.
+    // For each prefix of the name, by length: whether it matches the pattern so far.
     let mut fits: Vec<bool> = (0..=name.len()).map(|at| at == 0).collect();
     for wanted in pattern {
         let mut next = vec![false; name.len() + 1];

@@ -18,11 +18,11 @@ pub(super) struct Entry<'a> {
 
 /// Prompt and output lengths, and the rows of settings measured with them.
 pub(super) struct Lengths {
-    /// Prompt tokens, with their origin.
+    /// The prompt length in tokens, and its origin.
     pub(super) isl: (u32, String),
-    /// Output tokens.
+    /// The output length in tokens, and its origin.
     pub(super) osl: (u32, String),
-    /// The settings.
+    /// The rows of settings that are measured with these lengths.
     pub(super) rows: Vec<Row>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Entry<'a> {
         format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
     }
 
-    /// Returns the listed lengths. The first master files used another key.
+    /// Returns the fields with the lengths of the entry. The first master files used another key for them.
     fn listed_lengths(&self) -> Vec<At<'a>> {
         let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
         let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));

@@ -10,11 +10,11 @@ use crate::import::job::{Job, Lasts, Load, Setting};
 use crate::import::said::Said;
 use crate::import::text::{cell_text, name_of, scalar, table, text_value};
 
-/// The number of requests for each request in flight in InferenceX's scripts.
+/// The number of requests that InferenceX's scripts send for each request in flight.
 const ROUNDS: u32 = 10;
-/// Number of tokens that the generator adds to prompt and output for `max-model-len`.
+/// Number of tokens that InferenceX's generator adds to the lengths of prompt and output for `max-model-len`.
 const SPARE: u32 = 256;
-/// The length of a scenario's shortest prompt, in which its nonce has to fit, in tokens.
+/// Minimum length of a prompt in a scenario, in tokens. The prompt's nonce has to fit into it.
 const SHORTEST: u32 = 16;
 /// The server's address on InferenceX's runners.
 const URL: &str = "http://127.0.0.1:8888/v1";
@@ -94,7 +94,8 @@ fn endpoint(
     Ok(fields)
 }
 
-/// This is the only setting that can be applied to a running server.
+/// Returns the only setting of an entry. Fails if there are several, because a running server has only one
+/// setting.
 fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&'f Flags, ImportError> {
     let mut different: Vec<&Flags> = Vec::new();
     for one in settings {

@@ -1,8 +1,8 @@
-//! Master files of InferenceX (once InferenceMAX): entries of a model on a machine, each with sequence
-//! lengths, settings of the server and ladders of concurrency. They become an endpoint that is started with
-//! these settings, scenarios and closed loops. Read from github.com/SemiAnalysisAI/InferenceX at 843c6254
-//! (August 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and
-//! `utils/bench_serving/benchmark_serving.py`.
+//! Converts master files of InferenceX (formerly InferenceMAX). Each entry of a file is a model on a machine,
+//! with sequence lengths, settings of the server and ladders of concurrency. An entry becomes an endpoint
+//! that is started with these settings, scenarios and closed loops. Source:
+//! github.com/SemiAnalysisAI/InferenceX at 843c6254 (August 2026): `configs/CONFIGS.md`,
+//! `utils/matrix_logic/`, `benchmarks/benchmark_lib.sh` and `utils/bench_serving/benchmark_serving.py`.
 
 mod choice;
 mod entry;
@@ -27,7 +27,7 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Whether a file contains only entries.
+/// Whether a file is a master file: a table that contains only entries.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let entries = tree.children();
@@ -65,7 +65,8 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
 }
 
 impl Chosen<'_> {
-    /// Returns the plan's name: the entry's name, if there is only one entry.
+    /// Returns the plan's name: the entry's name if there is only one entry, otherwise the patterns of
+    /// `--entry` if there are any.
     fn name(&self, context: &Context) -> Field {
         match self.entries.as_slice() {
             [one] => Field::new("name", text_value(&name_of(one.key, "imported")), "the entry's name"),

@@ -8,7 +8,7 @@ use crate::import::tree::At;
 /// The reason why a router is skipped.
 pub(super) const ROUTER: &str =
     "a plan starts no router between client and server: start it and set `url` to its address";
-/// Default values of a row.
+/// For each field of a row with a default: its key, its default value, and the text that lists it.
 const DEFAULTS: [(&str, &str, &str); 6] = [
     ("pp", "1", "pp = 1"),
     ("dcp-size", "1", "dcp-size = 1"),
@@ -27,7 +27,7 @@ pub(super) enum Drafts {
     Mtp,
 }
 
-/// One row.
+/// One row of a search space.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// Tensor parallelism.
@@ -46,7 +46,7 @@ pub(super) struct Row {
     pub(super) drafts: Drafts,
     /// Fields that repeat a default.
     pub(super) defaults: Vec<&'static str>,
-    /// The loads.
+    /// The loads of the row, in requests in flight.
     pub(super) loads: Vec<Said<u32>>,
     /// The origin, for comments.
     pub(super) origin: String,

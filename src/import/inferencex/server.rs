@@ -1,4 +1,4 @@
-//! Start commands of InferenceX's frameworks on one node: the flags that its scripts
+//! Creates the start commands of InferenceX's frameworks on one node, with the flags that its scripts
 //! (`benchmarks/single_node/fixed_seq_len/*.sh`) derive from a row.
 
 use super::row::{Drafts, Row};
@@ -149,7 +149,7 @@ fn flags(framework: &str, row: &Row) -> Flags {
     flags
 }
 
-/// Returns the flags for speculative decoding in most scripts.
+/// Returns the flags for speculative decoding that most scripts use.
 fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     match framework {
         "vllm" => &[("speculative_config", "'{\"method\": \"mtp\", \"num_speculative_tokens\": 2}'")],
@@ -163,7 +163,7 @@ fn drafted(framework: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// TensorRT-LLM's file for settings that have no flag.
+/// Returns the name of the file from which TensorRT-LLM reads settings that have no flag.
 pub(super) fn config(row: &Row) -> String {
     let parts = [(row.dp_attn, "-dp-attention"), (row.drafts == Drafts::Mtp, "-mtp")];
     let parts: String = parts.into_iter().filter(|(is_on, _)| *is_on).map(|(_, part)| part).collect();

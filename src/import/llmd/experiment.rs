@@ -1,5 +1,4 @@
-//! An experiment, that is, a profile that is measured once per treatment with the treatment's
-//! values.
+//! Converts an experiment: a profile that is measured once per treatment, with the treatment's values.
 
 use serde_json::Value;
 
@@ -170,7 +169,7 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
     })
 }
 
-/// Returns the plan's name, which is the experiment's.
+/// Returns the plan's name, which is the experiment's name if it has one.
 fn title(root: At, context: &Context) -> Field {
     match root.path(&["experiment", "name"]).and_then(At::text) {
         Some(said) => Field::new("name", text_value(&name_of(&said.value, "experiment")), said.origin),
@@ -219,7 +218,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
     }
 }
 
-/// Returns the cache resets before each run.
+/// Adds a cache reset before each run to all endpoints, if the experiment requests it.
 fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
     let Some(at) = root.get("reset_caches") else { return };
     if !is_on {

@@ -1,7 +1,7 @@
-//! Workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness (vllm bench
-//! serve, guidellm, inference-perf, AIPerf) with placeholders for the model and the server, and is read by
-//! the importer for that tool. An experiment measures a profile several times with different values. Read
-//! from github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August 2026): `workload/README.md`,
+//! Converts workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness
+//! (vllm bench serve, guidellm, inference-perf, AIPerf) with placeholders for the model and the server, and
+//! is read by the importer for that tool. An experiment measures a profile several times with different
+//! values. Source: github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August 2026): `workload/README.md`,
 //! `workload/harnesses/`, `llmdbenchmark/experiment/parser.py`.
 
 mod experiment;
@@ -26,7 +26,8 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// Whether a file is a profile, with placeholders or a harness's keys, or an experiment.
+/// Whether a file is a profile (it has placeholders or a harness's keys), an experiment, or another known
+/// file of llm-d-benchmark.
 fn is(input: &Input) -> bool {
     let Some(tree) = &input.tree else { return false };
     let is_profile = tokens::has(input.text) || (tree.has(&["executable"]) && tree.has(&["model"]));

@@ -1,4 +1,4 @@
-//! A treatment's values, applied on top of a profile: `load.stages.0.rate: 5`.
+//! Applies a treatment's values, such as `load.stages.0.rate: 5`, on top of a profile.
 
 use serde_json::{Map, Value};
 

@@ -27,9 +27,9 @@ pub(super) fn rendered(name: &str, text: &str, context: &Context) -> Result<Item
     tree::parse(&format!("{name}.yaml"), &text)?.ok_or_else(|| ImportError::unknown(name, "not YAML"))
 }
 
-/// Returns the profile of a file.
+/// Reads the profile in a file.
 pub(super) fn of_file(input: &Input, context: &Context) -> Result<Made, ImportError> {
-    // The settings of the rendered profile are counted instead.
+    // The settings of the rendered profile are counted instead of the settings in the file.
     input.root(context)?.skip();
     of_tree(input.name, input.text, rendered(input.name, input.text, context)?, context)
 }
@@ -64,8 +64,8 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     Ok(Made::Draft(Box::new(draft)))
 }
 
-/// The words of a harness that turns every key into an option: `max-concurrency: 8` becomes `--max-concurrency=8`, and
-/// `none` marks an option without a value.
+/// Returns the command of a harness that turns every key of a profile into an option: `max-concurrency: 8` becomes
+/// `--max-concurrency=8`, and `none` marks an option without a value.
 fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
     let mut words: Vec<String> = begin.iter().map(|word| (*word).to_owned()).collect();
     for (key, at) in root.entries() {
@@ -79,7 +79,7 @@ fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
             (_, Some("none")) => words.push(format!("--{key}")),
             (_, Some(value)) => words.push(format!("--{key}={value}")),
         }
-        // The key is counted as the resulting option.
+        // The resulting option is counted instead of the key.
         at.skip();
     }
     let count = words.len() - begin.len();

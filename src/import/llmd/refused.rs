@@ -1,4 +1,4 @@
-//! Files of llm-d-benchmark without a load for a language model.
+//! Recognizes files of llm-d-benchmark that contain no load for a language model.
 
 use crate::import::tree::Item;
 

@@ -1,5 +1,5 @@
-//! Converts each deployment that an experiment compares to an endpoint. A plan does not deploy anything.
-//! Until you set the addresses of the endpoints, these are invalid, so that nothing is measured under a wrong
+//! Converts each deployment that an experiment compares to an endpoint. A plan does not deploy anything. The
+//! addresses of the endpoints are invalid until the user sets them, so that nothing is measured under a wrong
 //! name.
 
 use crate::import::draft::{Draft, Field};
@@ -8,7 +8,7 @@ use crate::import::text::{cell_text, list, name_of, scalar, table, text_value};
 use crate::import::tree::At;
 use crate::units::Decimal;
 
-/// Creates the endpoints.
+/// Replaces the endpoint of a plan with one endpoint for each deployment.
 pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
     let treatments: Vec<At> = setup.get("treatments").map(At::list).unwrap_or_default();
     let is_plain =

@@ -6,7 +6,7 @@ use crate::import::draft::{Draft, Entries, Field, unused};
 use crate::import::notes::Notes;
 use crate::import::text::{list, name_of};
 
-/// Merges plans, each with the name of its treatment.
+/// Merges plans, which are given with the names of their treatments.
 pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     let mut made = Draft::default();
     let mut names = HashMap::new();
@@ -45,8 +45,7 @@ pub(super) fn together(all: Vec<(String, Draft)>, notes: &Notes) -> Draft {
     made
 }
 
-/// Moves entries into another table; returns the new names by the old ones, both as written in the
-/// plan.
+/// Moves entries into another table; returns the new name for each old name, both as written in the plan.
 fn moved(there: &mut Entries, here: Entries) -> HashMap<String, String> {
     let written = |name: &str| list(&[name.to_owned()]).trim_matches(['[', ']']).to_owned();
     let moved = here.all.into_iter().map(|entry| {

@@ -1,11 +1,12 @@
-//! Placeholders that llm-d-benchmark fills when it renders a profile: `REPLACE_ENV_LLMDBENCH_…`.
+//! Fills the placeholders `REPLACE_ENV_LLMDBENCH_…` of a profile, as llm-d-benchmark does when it renders the
+//! profile.
 
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
 
 /// The prefix of every placeholder.
 const PLACE: &str = "REPLACE_ENV_LLMDBENCH_";
-/// The default address.
+/// The default address of the server.
 const URL: &str = "http://127.0.0.1:8000";
 
 /// Whether a text has placeholders.

@@ -35,7 +35,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
 /// (`token_benchmark_ray.py`).
 const INSTRUCTION: u32 = 41;
 
-/// The environment variable with the address.
+/// The environment variable with the server's address.
 const BASE: &str = "OPENAI_API_BASE";
 
 /// The names of all options, without their dashes.
@@ -44,7 +44,7 @@ pub(super) fn option_names() -> Vec<&'static str> {
     options::OPTIONS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// Returns the job of a command; `None` if a plan cannot use its API.
+/// Returns the job of a command. There is none if a plan cannot use the command's API.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;

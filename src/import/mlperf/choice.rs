@@ -95,7 +95,8 @@ fn models(settings: &[Setting]) -> Vec<&str> {
     models
 }
 
-/// Returns the scenarios in a model's keys; if there are none, those in the keys for all models.
+/// Returns the scenarios in a model's keys; if there are none, returns the scenarios in the keys for all
+/// models.
 fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
     let of = |model: &str| -> Vec<&'static str> {
         let names = |scenario: &&&str| settings.iter().any(|one| one.model == model && one.scenario == **scenario);

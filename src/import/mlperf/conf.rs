@@ -32,7 +32,7 @@ impl Setting {
         format!("{}.{}.{}", self.model, self.scenario, self.name)
     }
 
-    /// Whether both are the same setting of the same model and scenario.
+    /// Whether this is the setting with this name, of this model and scenario.
     pub(super) fn is_of(&self, model: &str, scenario: &str, name: &str) -> bool {
         self.model == model && self.scenario == scenario && self.name == name
     }
@@ -108,7 +108,7 @@ fn wrong(file: &str, line: usize, what: &str) -> ImportError {
     ImportError::shape(format!("{file}:{line}"), what, "write MODEL.SCENARIO.NAME = NUMBER")
 }
 
-/// Returns the model, the scenario and the name in a key.
+/// Returns the model, the scenario and the name in a key; `None` if the key has another form.
 fn parts(key: &str) -> Option<(&str, &str, &str)> {
     let (before, name) = key.rsplit_once('.')?;
     let (model, scenario) = before.rsplit_once('.')?;

@@ -90,18 +90,18 @@ const OTHERS: [(&str, &str); 17] = [
     ("ssd-resnet34", "images"),
 ];
 
-/// Returns the benchmark with this name.
+/// Returns the benchmark of a language model with this name; `None` if it is unknown.
 pub(super) fn named(name: &str) -> Option<&'static Benchmark> {
     BENCHMARKS.iter().find(|one| one.name == name)
 }
 
-/// Returns the content that a benchmark without text sends.
+/// Returns the kind of data that a benchmark without text sends; `None` for other benchmarks.
 pub(super) fn sends(name: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, sends)| *sends)
 }
 
-/// Returns the benchmark in a path: `…/llama2-70b-99/Server/user.conf`. Folder names contain the dots of
-/// versions, and the accuracy target.
+/// Returns the benchmark in a path: `…/llama2-70b-99/Server/user.conf`. The names of folders, unlike
+/// LoadGen's names, contain dots in version numbers, and the accuracy target.
 pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     let parts: Vec<String> = path.split(['/', '\\']).map(|part| part.replace("llama3.1", "llama3_1")).collect();
     let is_interactive = parts.iter().any(|part| part.eq_ignore_ascii_case("interactive"));
@@ -116,7 +116,8 @@ pub(super) fn of_path(path: &str) -> Option<&'static Benchmark> {
     }
 }
 
-/// Folders whose names differ from LoadGen's benchmark names.
+/// Folders whose names differ from LoadGen's benchmark names, with the kind of data that their benchmarks
+/// send.
 const FOLDERS: [(&str, &str); 8] = [
     ("classification_and_detection", "images"),
     ("recommendation", "click features"),
@@ -139,7 +140,7 @@ pub(super) fn other_of_path(path: &str) -> Option<(&str, &'static str)> {
     parts().rev().find_map(|part| Some((part, all().find(|(name, _)| is_named(part, name))?.1)))
 }
 
-/// A setting of `mlperf.conf`.
+/// Returns the value of a setting in `mlperf.conf`; `None` if it is not set there.
 pub(super) fn default(benchmark: Option<&Benchmark>, scenario: &str, name: &str) -> Option<f64> {
     let of_model = benchmark.and_then(|one| match (scenario, name) {
         (_, "use_token_latencies") => Some(f64::from(u8::from(one.name != "gptj"))),

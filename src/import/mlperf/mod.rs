@@ -1,6 +1,6 @@
-//! `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen. Each scenario of one model becomes a sweep.
-//! Server is an open loop with latency limits, Offline keeps the samples of its single query in flight, and
-//! SingleStream is sequential. Read from github.com/mlcommons/inference at b66003e1 (August 2026).
+//! Converts `user.conf` and `mlperf.conf` of MLPerf Inference's LoadGen. Each scenario of one model becomes a
+//! sweep. Server is an open loop with latency limits, Offline keeps the samples of its single query in
+//! flight, and SingleStream is sequential. Source: github.com/mlcommons/inference at b66003e1 (August 2026).
 
 mod choice;
 mod conf;
@@ -74,7 +74,7 @@ fn head(draft: &mut Draft, choice: &Choice) {
     draft.head.push(Field::new("notes", text_value(&notes), "missing from LoadGen's file"));
 }
 
-/// Returns the seed of arrivals.
+/// Adds the seed of arrivals to the plan.
 fn seed(draft: &mut Draft, settings: &Settings, choice: &Choice) {
     let scenario = choice.scenarios.first().copied().unwrap_or("Server");
     let said = settings.said(scenario, "schedule_rng_seed");
@@ -103,7 +103,7 @@ fn model(draft: &mut Draft, choice: &Choice) -> String {
     draft.models.add(choice.title(), vec![Field::new("id", text_value(id), origin.clone())])
 }
 
-/// Returns the scenario.
+/// Adds the content of a LoadGen scenario to the plan, and returns its name.
 fn content(draft: &mut Draft, settings: &Settings, choice: &Choice, scenario: &str, context: &Context) -> String {
     let same = settings.said(scenario, "performance_issue_same").filter(|said| {
         let is_same = said.value != 0.0;

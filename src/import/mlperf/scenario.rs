@@ -9,8 +9,8 @@ use crate::units::Decimal;
 const MOST_IN_FLIGHT: f64 = 100_000.0;
 /// Maximum rate in a plan, in requests per second.
 const MOST_PER_SECOND: f64 = 1_000_000.0;
-/// The shortest window, in seconds, because tail percentiles need requests and servers need time to
-/// reach a steady state.
+/// The shortest window, in seconds. A shorter window has too few requests for tail percentiles, and leaves
+/// servers too little time to reach a steady state.
 const SHORTEST: f64 = 60.0;
 /// The longest window, in seconds.
 const LONGEST: f64 = 31_536_000.0;
@@ -21,9 +21,9 @@ const QUERIES: f64 = 100.0;
 /// Percentiles of objectives.
 const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
-/// The minimum upper bound of a search.
+/// The minimum upper bound of a search, in requests per second.
 const SEARCHED_TO: f64 = 1000.0;
-/// The highest start of a search.
+/// The highest rate at which a search can start, in requests per second.
 const SEARCHED_FROM: f64 = 100_000.0;
 
 /// A converted scenario.
@@ -62,13 +62,14 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
     Made { sweep, slo }
 }
 
-/// Returns the load of a scenario, and its requests per second, if known.
+/// The load of a scenario as an axis, and its requests per second; `None` if these are unknown.
 struct Axis {
     field: Field,
     rate: Option<f64>,
 }
 
-/// Returns the measurement window.
+/// The settings of a measurement window: `min_duration` and `max_duration` in milliseconds, and
+/// `min_query_count`.
 struct Window {
     time: Option<Said>,
     count: Option<Said>,
@@ -118,7 +119,7 @@ fn rounded(said: &Said) -> String {
     )
 }
 
-/// Returns the latencies that decide whether a run of Server is valid.
+/// Returns the latency limits that decide whether a run of Server is valid; `None` if there are none.
 fn slo(settings: &Settings) -> Option<Section> {
     let percentile = percentile(settings);
     let limit = |name: &str, key: &str| {
@@ -261,7 +262,7 @@ fn not_used(settings: &Settings, scenario: &str, name: &str, why: &str) {
     }
 }
 
-/// Whether the mode searches for the highest rate.
+/// Whether the mode of the scenario is a search for the highest rate. Other modes are listed.
 fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     let Some(said) = settings.said(scenario, "mode") else { return false };
     let accuracy = "accuracy is not measured";
@@ -279,7 +280,7 @@ fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     false
 }
 
-/// Returns the search of FindPeakPerformance, which starts at the target.
+/// Returns the search of FindPeakPerformance, which starts at the target rate.
 fn search(axis: &Axis) -> Field {
     let from = axis.field.value.trim_matches(['[', ']']);
     let to = axis.rate.map_or(SEARCHED_TO, |rate| (rate * 10.0).clamp(SEARCHED_TO, MOST_PER_SECOND)).trunc();
@@ -293,7 +294,8 @@ impl Window {
         Window { time: whole("min_duration"), count: whole("min_query_count"), most: whole("max_duration") }
     }
 
-    /// Measures until the time is over and the requests are sent, as LoadGen does.
+    /// Returns `measure`. A run measures until the minimum time is over and the minimum number of requests is
+    /// sent, as in LoadGen.
     fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {
@@ -309,7 +311,7 @@ impl Window {
         let asked = said(&self.time, 10_000.0) / 1000.0;
         let time = asked.max(SHORTEST).min(most.unwrap_or(LONGEST)).clamp(0.001, LONGEST);
         let count = said(&self.count, QUERIES).clamp(1.0, f64::from(u32::MAX)).trunc();
-        // This is a tenth more than the rate needs, because arrivals vary.
+        // The time that the requests need at this rate, plus a tenth because arrivals vary.
         let needed = rate.map(|rate| (count / rate * 1.1).ceil().min(LONGEST)).filter(|needed| *needed > 5.0 * time);
         let at_most = most.map(|most| most.max(time)).or(needed);
         let at_most = at_most.map_or_else(String::new, |most| format!(", at_most: {}", seconds(most)));

@@ -55,9 +55,9 @@ impl<'a> Settings<'a> {
         Settings { model, benchmark, all, fates, notes }
     }
 
-    /// Returns the value from the file.
+    /// Returns the value from the file; `None` if the file does not set it.
     pub(super) fn said(&self, scenario: &str, name: &str) -> Option<Said> {
-        // The order of LoadGen's `lookupkv`.
+        // This is the order of lookups in LoadGen's `lookupkv`.
         let keys = [(self.model, scenario), ("*", scenario), (self.model, "*"), ("*", "*")];
         let mut found: Vec<usize> = Vec::new();
         for (model, scenario) in keys {
@@ -77,7 +77,7 @@ impl<'a> Settings<'a> {
         Some(Said { value: winner.value, text: winner.text.clone(), origin, line: winner.line })
     }
 
-    /// Returns the value from the file, or else LoadGen's own.
+    /// Returns the value from the file, or else LoadGen's own value; `None` if there is neither.
     pub(super) fn value(&self, scenario: &str, name: &str) -> Option<Said> {
         self.said(scenario, name).or_else(|| {
             let value = default(self.benchmark, scenario, name)?;
@@ -100,7 +100,7 @@ impl<'a> Settings<'a> {
         self.notes.differs(&said.origin, why, said.line);
     }
 
-    /// Lists unread settings. `scenarios` are the imported ones.
+    /// Lists unread settings. `scenarios` are the imported scenarios.
     pub(super) fn list_rest(&self, scenarios: &[&str]) {
         for (setting, fate) in self.all.iter().zip(self.fates.borrow().iter()) {
             let what = format!("{} = {}", setting.key(), setting.text);
@@ -134,7 +134,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Returns why a key is not in the plan, and whether this loses anything.
+/// Returns whether a setting that is not in the plan is lost, and the reason why it is not in the plan;
+/// `None` if LoadGen does not read the key.
 fn reason(name: &str) -> Option<(bool, &'static str)> {
     const SEED: &str = "one seed determines lengths, texts and arrivals here: `seed` of the plan";
     const ACCURACY: &str =

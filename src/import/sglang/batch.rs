@@ -1,6 +1,6 @@
-//! Command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`): batches of fixed
-//! lengths, one after the other. They are sent to a running server, or to one that the tool starts with the
-//! options that are not its own.
+//! Converts command lines of `sglang.bench_one_batch_server` (`sglang.benchmark.one_batch_server`). The tool
+//! sends batches of requests with fixed lengths, one batch after the other, to a running server, or to a
+//! server that it starts with the options that are not its own.
 
 use crate::import::arguments::Arguments;
 use crate::import::bench::facts;
@@ -29,7 +29,7 @@ const OTHERS: Fate = Lost(
     "prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario can \
         change that",
 );
-/// A limit that is higher than the number of combinations in any command.
+/// Maximum number of batch sizes of a command, which is more than any real command has.
 const MOST: usize = 1000;
 
 /// The options of the benchmark; all others are the server's.
@@ -145,7 +145,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     Ok(jobs)
 }
 
-/// Separates the words of the benchmark from those of the server that it starts.
+/// Separates the words of the benchmark from the words of the server that it starts.
 fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut own, mut of_server): (Vec<String>, Vec<String>) = Default::default();
     let mut is_own = false;
@@ -161,7 +161,8 @@ fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     (own, of_server)
 }
 
-/// Returns the server: a running one, or one that is started with the remaining words.
+/// Returns the context with the server: a running server, or a server that is started with the remaining
+/// words.
 fn server(arguments: &Arguments, words: &[String], command: &Command, around: &Around, notes: &Notes) -> Around {
     let found = facts(words, "the options of the server".to_owned(), notes.secrets);
     let runs = arguments.text("base-url").is_some_and(|said| !said.value.is_empty()) || around.serve.is_some();
@@ -194,7 +195,7 @@ fn body(arguments: &Arguments) -> Body {
     body
 }
 
-/// Returns the values of an option, one by one.
+/// Returns each value of an option, or its default.
 fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     let Some(said) = arguments.many(name) else {
         return vec![Said::default(default, format!("default --{name} {default}"))];

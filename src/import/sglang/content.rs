@@ -12,15 +12,15 @@ use crate::import::said::Said;
 use crate::import::spread::{Spread, lengths};
 use crate::import::text::scalar;
 
-/// The mean lengths of ShareGPT in the vLLM paper (arXiv:2309.06180, figure 11).
+/// The mean lengths of ShareGPT's prompts and responses in the vLLM paper (arXiv:2309.06180, figure 11), in
+/// tokens.
 const SHAREGPT: (u32, u32) = (161, 338);
 
-/// The content: a hint for the scenario's name, its fields, and the number of requests if the data set sets
-/// it.
+/// The content of a command's requests.
 pub(super) struct Content {
-    /// A name.
+    /// A hint for the scenario's name.
     pub(super) name: String,
-    /// The fields.
+    /// The fields of the scenario.
     pub(super) fields: Vec<Field>,
     /// The number of requests, if the data set determines it.
     pub(super) prompts: Option<Said<u32>>,
@@ -208,8 +208,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
     Content { is_templated: template.is_some(), ..Content::new("sharegpt", fields) }
 }
 
-/// Reads ShareGPT's file as the tool uses it: prompts and responses of at least two tokens, within the
-/// context length.
+/// Returns the field `data` for ShareGPT's file, filtered as in the tool: prompts and responses of at least
+/// two tokens, within the context length.
 fn sharegpt_file(
     path: &Said<String>,
     fixed: Option<&Said<u32>>,

@@ -1,8 +1,9 @@
-//! The name that a command gives to its run.
+//! Reads the name that a command gives to its run.
 
 use crate::import::arguments::Arguments;
 
-/// Returns the name of the sweep.
+/// Returns the value of an option that names the run, which becomes the name of the sweep; `None` if it is
+/// not given.
 pub(super) fn label(arguments: &Arguments, option: &str) -> Option<String> {
     let said = arguments.text(option)?;
     arguments.needless(&said.origin, "it is the name of the sweep");

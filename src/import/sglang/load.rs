@@ -9,7 +9,7 @@ use crate::units::Decimal;
 
 /// The tool's default number of prompts.
 const PROMPTS: u32 = 1000;
-/// A limit that is higher than the number of rates in any range.
+/// Maximum number of rates in a range, which is more than any real range has.
 const MOST_RATES: usize = 1000;
 
 /// Returns the number of requests of a command.
@@ -32,12 +32,12 @@ pub(super) fn load(place: &str, arguments: &Arguments, prompts: &Said<u32>) -> R
     Ok(Load { batch_size, qps, ..Load::default() })
 }
 
-/// Returns the maximum number of requests in flight.
+/// Returns the maximum number of requests in flight; `None` if it is not set.
 pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
     Ok(whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments)))
 }
 
-/// All prompts at once, which is the tool's default.
+/// Returns the number of requests in flight if all prompts are sent at once, which is the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
     let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last response; here \
                that number is kept in flight";
@@ -45,7 +45,8 @@ fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
     Said { value: prompts.value.clamp(1, MOST_IN_FLIGHT), origin: format!("{}, all at once", prompts.origin) }
 }
 
-/// Returns the rates of `--multi --request-rate-range 2,34,2`: from, to (exclusive), step; or a list.
+/// Returns the rates of `--multi --request-rate-range 2,34,2`: from, to (exclusive) and step, or a list.
+/// `None` without `--multi`.
 fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>>, ImportError> {
     let (multi, said) = (arguments.flag("multi"), arguments.text("request-rate-range"));
     if multi.is_none() {

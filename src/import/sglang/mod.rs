@@ -50,7 +50,7 @@ fn arguments(words: &[String]) -> Option<&[String]> {
     module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
 }
 
-/// Returns the measurement of a command of any of these benchmarks.
+/// Returns the jobs of a command of any of these benchmarks.
 fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let words = &asked.command.words;
     match (module(words, &SERVING), module(words, &BATCHES)) {
@@ -90,7 +90,7 @@ fn backend(name: &str) -> Option<Backend> {
         "sglang-oai-chat" => ("sglang", "chat", "30000"),
         "sglang-embedding" => ("sglang", "embeddings", "30000"),
         "vllm" => ("vllm", "completions", "8000"),
-        // The tool's own table of ports does not contain these two.
+        // The tool's own table of ports contains neither this backend nor `lmdeploy-chat`.
         "vllm-chat" => ("vllm", "chat", "30000"),
         "vllm-embedding" => ("vllm", "embeddings", "8000"),
         "lmdeploy" => ("openai", "completions", "23333"),
@@ -100,7 +100,7 @@ fn backend(name: &str) -> Option<Backend> {
     Some(Backend { engine, api, port })
 }
 
-/// Returns the measurement of a command; `None` if it contains nothing that can be measured here.
+/// Returns the job of a command. There is none if the command contains nothing that can be measured here.
 fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
@@ -186,7 +186,7 @@ fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     body
 }
 
-/// The adapter, if there is one.
+/// Returns the adapter as a field of the scenario, or adds it to the body for SGLang's own API.
 fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Field> {
     let said = arguments.many("lora-name")?;
     match said.value.as_slice() {
@@ -204,7 +204,7 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
     }
 }
 
-/// Returns the address in the command.
+/// Returns the fields `url` and `engine` of the endpoint.
 fn at(
     asked: &Asked,
     arguments: &Arguments,
@@ -227,7 +227,7 @@ fn at(
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
 }
 
-/// The prefix cache is emptied before each run, as in the tool.
+/// Returns a reset of the prefix cache before each run if the command requests it, as in the tool.
 fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
     let said = arguments.flag("flush-cache")?;
     if known.engine == "sglang" {

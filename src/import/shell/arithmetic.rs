@@ -1,12 +1,12 @@
-//! `$(( … ))` over whole numbers. Scripts use it to compute the number of prompts from rate and
-//! time.
+//! Evaluates `$(( … ))` over whole numbers. Scripts use such expressions to compute the number of prompts
+//! from a rate and a time.
 
 use super::variable::{Variable, Variables};
 
-/// The maximum length of an expression in a benchmark.
+/// The maximum length of an expression, in bytes, which is more than any real benchmark needs.
 const LONGEST: usize = 200;
 
-/// Returns the value of an expression, if all of it is known.
+/// Returns the value of an expression; `None` if a part of it is unknown.
 pub(super) fn value(text: &str, variables: &Variables) -> Option<i64> {
     if text.len() > LONGEST {
         return None;

@@ -46,13 +46,13 @@ struct Branch {
     line: usize,
     /// The word of a `case`.
     word: Option<String>,
-    /// The condition so far, while it is being read.
+    /// The condition so far, while it is being read; otherwise `None`.
     condition: Option<Truth>,
     /// Whether an earlier branch of the statement runs.
     earlier: Truth,
     /// Whether the current branch runs.
     runs: Runs,
-    /// Whether that branch runs only because a variable has no value.
+    /// Whether the current branch runs only because a variable has no value.
     is_assumed: bool,
 }
 
@@ -60,14 +60,13 @@ struct Branch {
 #[derive(Default)]
 pub(super) struct Branches {
     open: Vec<Branch>,
-    /// `continue` and `break` that may or may not be reached, with the line, and whether it is
-    /// `break`.
+    /// Each `continue` or `break` that may or may not be reached: its line, and whether it is a `break`.
     doubts: Vec<(usize, bool)>,
     /// Whether the previous statement was true; `None` if it was not a test.
     last: Option<Truth>,
     /// Whether the current part of a list joined by `&&` and `||` runs.
     list: Option<Runs>,
-    /// Whether that part runs only because a variable has no value.
+    /// Whether the current part of the list runs only because a variable has no value.
     is_list_assumed: bool,
     /// Whether the script has ended.
     pub(super) has_ended: bool,
@@ -138,8 +137,7 @@ impl Branches {
         self.list = None;
     }
 
-    /// Reads the operator before a statement, and returns whether the statement runs within its
-    /// list.
+    /// Reads the operator before a statement, and determines whether the statement runs within its list.
     pub(super) fn statement(&mut self, after: After, line: usize) {
         let before = self.list.unwrap_or_default();
         self.is_list_assumed = after != After::Any && matches!(self.last, Some(Truth::Assumed(_)));
@@ -185,13 +183,13 @@ impl Branches {
         self.doubts.push((line, is_break));
     }
 
-    /// Returns the number of open branches, for [`Branches::back_to`].
+    /// Returns the number of open branches and of doubts, for [`Branches::back_to`].
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.open.len(), self.doubts.len())
     }
 
-    /// Restores the open branches to the state before a turn of a loop or, with `is_end`, from before
-    /// the loop.
+    /// Restores the open branches to their state before an iteration of a loop or, with `is_end`, before the
+    /// whole loop.
     pub(super) fn back_to(&mut self, (open, doubts): (usize, usize), is_end: bool) {
         self.open.truncate(open);
         let kept: Vec<(usize, bool)> =

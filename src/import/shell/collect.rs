@@ -2,11 +2,11 @@
 
 use crate::import::secrets::{Secrets, names_headers};
 
-/// Collects the secrets in the words of a command. Short options are those of `curl`, which scripts also use
-/// for requests.
+/// Collects the secrets in the words of a command. Short options are read as in `curl`, which scripts also
+/// use for requests.
 pub(super) fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
-    // For most programs `-u` is a user with a password; for these it is the address of a server.
+    // For most programs, `-u` is a user with a password; for these tools, it is the address of a server.
     let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
     for (at, word) in words.iter().enumerate() {
         secrets.add_text(word);
@@ -28,7 +28,7 @@ pub(super) fn collect(words: &[String], secrets: &Secrets) {
             secrets.add_headers(&inline.into_iter().chain(more).collect::<Vec<_>>());
         }
         let (name, value) = word.split_once('=').unwrap_or(("", word));
-        // A whole command in one word: --serve-cmd '…'.
+        // The value may be a whole command in one word, as in --serve-cmd '…'.
         let command = if word.starts_with("--") { value } else { word };
         if option.ends_with("cmd")
             && let Some(inner) = shlex::split(command).filter(|inner| inner.len() > 1)

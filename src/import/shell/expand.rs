@@ -6,9 +6,9 @@ use super::mark::mark;
 use super::variable::{Variable, Variables};
 use crate::units::secrecy::names_secret;
 
-/// The maximum length of a statement.
+/// The maximum length of a statement, in bytes.
 const LONGEST: usize = 64 << 10;
-/// A limit that is higher than the number of elements in any list of a benchmark.
+/// Maximum number of elements in a list, which is far more than any real benchmark has.
 const MOST_ELEMENTS: usize = 10_000;
 
 /// Replaces the variables of a statement; `None` if the result is too long.
@@ -36,7 +36,7 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
                 done.push(c);
             }
             ('$', None) if rest.starts_with('\'') => at += escapes(rest, &mut done),
-            // This is a translated text: `$"…"`.
+            // The shell can translate the text in `$"…"`; here, it is a plain quoted text.
             ('$', None) if rest.starts_with('"') => {}
             ('$', None | Some('"')) => at += substitute(rest, quote.is_some(), variables, &mut done),
             ('`', None | Some('"')) => {
@@ -53,8 +53,8 @@ pub(super) fn expand(raw: &str, variables: &Variables) -> Option<String> {
     Some(done)
 }
 
-/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns how much of it was
-/// read.
+/// Writes the text of `$'…'` in plain quotes. `rest` begins with the quote; returns the number of bytes that
+/// were read.
 fn escapes(rest: &str, done: &mut String) -> usize {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -82,8 +82,7 @@ fn escapes(rest: &str, done: &mut String) -> usize {
     end
 }
 
-/// Writes the value of an expansion, whose text follows the `$`; returns how much of the text was
-/// read.
+/// Writes the value of an expansion, whose text follows the `$`; returns the number of bytes that were read.
 fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String) -> usize {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = rest.strip_prefix("((") {
@@ -134,7 +133,7 @@ fn program_of(command: &str) -> String {
     if is_plain && program.len() < command.trim().len() { format!("({program}…)") } else { "(…)".to_owned() }
 }
 
-/// Returns the position of the closing bracket.
+/// Returns the position of the closing bracket; `None` if there is none.
 fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in inner.char_indices() {
@@ -171,7 +170,7 @@ fn sequence(inner: &str, variables: &Variables, done: &mut String) {
     done.push_str(&values.iter().map(i64::to_string).collect::<Vec<_>>().join(" "));
 }
 
-/// Returns the numbers of a range, up to the maximum of a list.
+/// Returns the numbers of a range, at most [`MOST_ELEMENTS`].
 pub(super) fn range(first: i64, last: i64, step: i64) -> Vec<i64> {
     let mut values = Vec::new();
     let mut value = first;

@@ -31,19 +31,19 @@ pub(super) struct Statement {
     pub is_behind: bool,
 }
 
-/// The position of the lexer.
+/// The state of the lexer.
 struct Lexer<'a> {
     name: &'a str,
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     line: usize,
     raw: String,
-    /// The position where the statement began.
+    /// The line in which the statement began.
     began: usize,
     /// The quote that is open, and the line of the quote.
     quote: Option<(char, usize)>,
     /// The open brackets: the expected `)` and `}`, each with its line.
     open: Vec<(char, usize)>,
-    /// Open subshells.
+    /// The number of open subshells.
     subshells: usize,
     /// The separator before the statement.
     after: After,
@@ -52,7 +52,7 @@ struct Lexer<'a> {
 
 /// Represents the quote `$'…'`, in which a backslash escapes.
 const ANSI: char = '\u{1}';
-/// A limit that is higher than the number of open brackets in any script.
+/// Maximum number of open brackets, which is more than any real script has.
 const DEEPEST: usize = 32;
 
 /// Returns the statements of a script.
@@ -176,7 +176,7 @@ impl Lexer<'_> {
         });
         for statement in self.found.iter_mut().rev().take(if is_behind { usize::MAX } else { 0 }) {
             statement.is_behind = true;
-            // This applies to all parts of `a | b &`.
+            // The `&` applies to all parts of a pipe such as `a | b &`.
             if statement.after != After::Pipe {
                 break;
             }
@@ -186,7 +186,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Ends the statement; a line end after an operator does not end it.
+    /// Ends the statement. An empty statement is not ended, so a line may end after an operator.
     fn end(&mut self, next: After) {
         let raw = std::mem::take(&mut self.raw);
         if raw.trim().is_empty() {

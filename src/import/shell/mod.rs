@@ -1,6 +1,7 @@
-//! Parses a shell script as far as a list of benchmark commands needs it: continued lines, quotes, comments,
-//! assignments, arrays, `for` loops over known values, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`. The script
-//! is only read, never executed. Values that are known only at run time are replaced by their names.
+//! Parses a shell script as far as is needed to list its benchmark commands: continued lines, quotes,
+//! comments, assignments, arrays, `for` loops over known values, `if`, `case`, `&&`, `$(( … ))`, `$(seq …)`.
+//! The script is only read, never executed. Values that are known only at run time are replaced by their
+//! names.
 
 mod arithmetic;
 mod branch;
@@ -36,8 +37,7 @@ use variable::{Variable, Variables, assignment};
 use waiting::{STEERING, is_waiting};
 use words::{braces, evaluated, without_documents, without_redirections};
 
-/// A limit that is higher than the number of commands in any script of benchmarks, with loops
-/// unrolled.
+/// Maximum number of commands, with loops unrolled, which is more than any real script of benchmarks has.
 const MOST_COMMANDS: usize = 10_000;
 /// The maximum depth of nested loops.
 const DEEPEST: usize = 16;
@@ -51,7 +51,7 @@ pub(super) struct Command {
     pub words: Vec<String>,
     /// The line in which the command begins, from 1.
     pub line: usize,
-    /// Environment variables with a secret that the script sets for the command.
+    /// The names of environment variables with a secret that the script sets for the command.
     pub secrets: Vec<String>,
     /// The other environment variables that the script sets for the command, by name.
     pub env: Vec<(String, String)>,
@@ -59,7 +59,7 @@ pub(super) struct Command {
     pub behind: Vec<String>,
     /// Whether the command runs.
     pub runs: Runs,
-    /// Whether the script continues while the command is running.
+    /// Whether the command runs in the background (`&`) while the script continues.
     pub is_behind: bool,
 }
 
@@ -108,7 +108,7 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
 struct Walker<'a> {
     name: &'a str,
     variables: Variables,
-    /// Secret variables that have been set so far.
+    /// The names of secret variables that have been set so far.
     keys: Vec<String>,
     /// Other variables that have been exported so far.
     exported: Vec<(String, String)>,
@@ -120,7 +120,7 @@ struct Walker<'a> {
     branches: Branches,
     /// Number of open `{` of functions and groups.
     braces: usize,
-    /// Whether `continue` or, if true, `break` ended the current turn of a loop.
+    /// Set if the current iteration of a loop has ended early: true for `break`, false for `continue`.
     turn: Option<bool>,
     /// Number of loops that are being processed.
     loops: usize,
@@ -209,7 +209,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Counts one more statement or turn of a loop.
+    /// Counts one more statement or iteration of a loop, and fails if there are too many.
     fn step(&mut self, line: usize) -> Result<(), ImportError> {
         self.steps += 1;
         if self.steps > MOST_COMMANDS {
@@ -257,7 +257,7 @@ impl<'a> Walker<'a> {
         shlex::split(&expanded).ok_or(unclosed)
     }
 
-    /// Handles control words and tests; returns the rest of the statement.
+    /// Handles control words and tests. Returns the rest of the statement; `None` if nothing is left to run.
     fn steered<'s>(&mut self, statement: &'s Statement) -> Result<Option<&'s str>, ImportError> {
         let Statement { line, raw, .. } = statement;
         let mut after = statement.after;
@@ -305,7 +305,8 @@ impl<'a> Walker<'a> {
     fn leaves(&mut self, word: &str, runs: Runs) -> bool {
         match (word, runs) {
             ("exit", Runs::Surely) => {
-                // A branch that exits because a variable is unset does not contain the measurement.
+                // If the script exits only because a variable is unset, it is read further, as if the
+                // variable were set.
                 self.branches.has_ended |= self.braces == 0 && !self.branches.is_assumed();
             }
             ("continue" | "break", Runs::Surely) => self.turn = Some(word == "break").filter(|_| self.loops > 0),
@@ -335,7 +336,7 @@ impl<'a> Walker<'a> {
         let mut words = self.words(raw, *line)?;
         let steering = words.iter().take_while(|word| STEERING.contains(&word.as_str())).count();
         if words[..steering].iter().any(|word| word == "[" || word == "[[") {
-            // A condition starts no benchmark.
+            // A condition does not start a benchmark.
             return Ok(());
         }
         words.drain(..steering);
@@ -361,7 +362,7 @@ impl<'a> Walker<'a> {
                 (name, value)
             };
             self.export(plain(&assigned).into_iter().map(unsure).collect());
-            // Returns the names of variables that were set before.
+            // `export NAME` exports a variable that was set before.
             self.export(command.iter().filter_map(|name| self.known(name)).collect());
         }
         if !command.is_empty() && !exported {
@@ -375,7 +376,7 @@ impl<'a> Walker<'a> {
                 let command = Command { words: command, line: *line, secrets, env, behind, runs, is_behind };
                 self.script.commands.push(command);
             }
-            // The variable is set only for this command.
+            // Variables that are assigned before a command are set only for this command.
             self.keys.truncate(before);
         }
         Ok(())
@@ -425,7 +426,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Sets a variable to a text.
+    /// Returns a variable with its value; `None` if its value is not a known text.
     fn known(&self, name: &str) -> Option<(String, String)> {
         match self.variables.get(name)? {
             Variable::Text(value) => Some((name.to_owned(), value.clone())),
@@ -449,8 +450,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Handles an assignment, depending on whether the statement runs. A key that may be set counts
-    /// as set.
+    /// Handles an assignment, depending on whether the statement runs. A secret that may be set counts as
+    /// set.
     fn assign_if(&mut self, runs: Runs, name: &str, value: &str) {
         match names_secret(name) {
             true => self.assign(name, value),
@@ -500,7 +501,7 @@ fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
     kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Returns the texts of a loop's condition and body; `None` if it contains a loop.
+/// Returns the texts of a loop's condition and body; `None` if the body contains another loop.
 fn raws<'a>(condition: &'a str, body: &'a [Node]) -> Option<Vec<&'a str>> {
     let of = |node: &'a Node| match node {
         Node::One(statement) => Some(statement.raw.as_str()),
@@ -509,7 +510,7 @@ fn raws<'a>(condition: &'a str, body: &'a [Node]) -> Option<Vec<&'a str>> {
     std::iter::once(Some(condition)).chain(body.iter().map(of)).collect()
 }
 
-/// `NAME=(…)`.
+/// Returns the name and the elements of an array assignment `NAME=(…)`; `None` for other statements.
 fn array(raw: &str) -> Option<(&str, &str)> {
     let (name, rest) = raw.split_once('=')?;
     let name = name.rsplit(char::is_whitespace).next().unwrap_or(name);

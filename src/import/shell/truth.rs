@@ -10,7 +10,7 @@ use crate::units::text::is_variable;
 /// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Truth {
-    /// The condition is true or false.
+    /// The condition is known to be true or false.
     Known(bool),
     /// The result if a variable that the script does not set is empty, as in `${NAME:-}`.
     Assumed(bool),
@@ -76,7 +76,7 @@ pub(super) fn truth(raw: &str, variables: &Variables, keys: &[String]) -> Option
     Some(any.fold(Known(false), Truth::or))
 }
 
-/// Evaluates `((…))`: a comparison of whole numbers, or a nonzero number.
+/// Evaluates `((…))`: a comparison of whole numbers, or a number, which is true unless it is 0.
 fn sum(raw: &str, variables: &Variables) -> Truth {
     let inner = raw.trim().strip_prefix("((").and_then(|text| text.strip_suffix("))"));
     let Some(inner) = inner.map(|text| text.replace("$#", "0")) else { return Unknown };
@@ -169,7 +169,7 @@ impl Test<'_> {
     }
 }
 
-/// Whether a loop iterates over the arguments of its script.
+/// Whether the condition of a loop depends on the arguments of the script.
 pub(super) fn reads_arguments(condition: &str) -> bool {
     ["$#", "${#", "getopts", "\"$1\"", "$1 ", "${1"].iter().any(|sign| condition.contains(sign))
 }
@@ -187,7 +187,7 @@ pub(super) fn fits(word: &str, pattern: &str, after: After) -> Truth {
     }
 }
 
-/// Whether a mark is one of the script's arguments.
+/// Whether a mark stands for an argument of the script.
 fn is_argument(name: &str) -> bool {
     name == "@" || name == "*" || (!name.is_empty() && name.chars().all(|c| c.is_ascii_digit()))
 }

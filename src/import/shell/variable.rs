@@ -18,7 +18,7 @@ pub(super) enum Variable {
 /// The variables of a script so far.
 pub(super) type Variables = HashMap<String, Variable>;
 
-/// `NAME=value`.
+/// Returns the name and the value of an assignment `NAME=value`; `None` for other words.
 pub(super) fn assignment(word: &str) -> Option<(&str, &str)> {
     word.split_once('=').filter(|(name, _)| is_variable(name))
 }

@@ -1,4 +1,4 @@
-//! Loops of a script that only wait for a server.
+//! Recognizes loops of a script that only wait for a server.
 
 use super::variable::assignment;
 
@@ -7,14 +7,14 @@ pub(super) const STEERING: [&str; 16] =
     ["if", "then", "else", "elif", "fi", "case", "esac", "while", "until", "do", "{", "}", "function", "!", "[[", "["];
 /// Programs that check a server.
 const ASKING: [&str; 6] = ["curl", "wget", "nc", "grep", "lsof", "ss"];
-/// Programs in a loop that waits for a server.
+/// Programs that may occur in a loop that only waits for a server.
 const WAITING: [&str; 24] = [
     "sleep", "echo", "printf", "break", "continue", "exit", "curl", "wget", "nc", "grep", "kill", "date", "true", ":",
     "tail", "docker", "lsof", "ss", "cat", "let", "test", "[", "[[", "((",
 ];
 
-/// Whether a loop only waits for a server, that is, it checks a server and measures nothing. This is
-/// judged by its condition and body.
+/// Whether a loop only waits for a server, that is, it checks a server and measures nothing. `all` are the
+/// texts of the loop's condition and body.
 pub(super) fn is_waiting(all: &[&str]) -> bool {
     let is_known = |raw: &&str| {
         let word = raw.split_whitespace().find(|word| !STEERING[..14].contains(word)).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! Words of commands that a shell expands before it runs them: `{1..8}`, redirections, here-documents,
+//! Processes parts of commands as a shell does before it runs them: `{1..8}`, redirections, here-documents,
 //! `eval`.
 
 use super::expand::range;
 use super::lex::Statement;
 use crate::units::text::is_variable;
 
-/// Returns statements without the lines of `<<END … END`, which are another program's input.
+/// Returns the statements without the lines of here-documents (`<<END … END`), which are the input of a
+/// program.
 pub(super) fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
     let mut end: Option<String> = None;
     let mut is_kept = |statement: &Statement| {
@@ -54,7 +55,7 @@ pub(super) fn without_redirections(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Returns the command that `eval` composes.
+/// Returns the command that `eval` composes; other commands are returned unchanged.
 pub(super) fn evaluated(words: Vec<String>) -> Vec<String> {
     match words.split_first() {
         Some((eval, rest)) if eval == "eval" && !rest.is_empty() => shlex::split(&rest.join(" ")).unwrap_or(words),

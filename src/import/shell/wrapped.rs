@@ -1,5 +1,5 @@
-//! The words before a command: variables that `env` and containers set, and commands in a shell's text
-//! argument.
+//! Reads the words before a command: `env` and containers, which set variables, and shells, which run a
+//! command that is given as a text.
 
 use super::variable::assignment;
 
@@ -9,7 +9,8 @@ const LET_GO: [&str; 6] = ["nohup", "setsid", "exec", "command", "sudo", "time"]
 const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
 /// Shells, which take a command as a text after `-c`.
 const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
-/// Programs before a command that the plan does not need; for each, whether it changes the measurement.
+/// Programs before a command that the plan does not need; for each, whether it changes the measurement, and
+/// the reason that is listed.
 const KNOWN: [(&str, bool, &str); 14] = [
     ("ssh", true, ON_HOST),
     ("kubectl", true, ON_HOST),
@@ -51,7 +52,7 @@ pub(crate) fn wrappers(words: &[String]) -> Vec<(String, bool, &'static str)> {
     found
 }
 
-/// Returns the words without a preceding `env NAME=VALUE …`, and the variables that it sets.
+/// Returns the words without a preceding `env NAME=VALUE …`, and the variables that `env` sets.
 pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, String)>) {
     let begin = words.iter().take_while(|word| LET_GO.contains(&file(word))).count();
     if words.get(begin).is_none_or(|word| file(word) != "env") {
@@ -75,8 +76,8 @@ pub(super) fn without_env(mut words: Vec<String>) -> (Vec<String>, Vec<(String, 
     (words, set)
 }
 
-/// Returns the variables of a container: `-e NAME=VALUE`. If there is no value, that of the outer
-/// environment is used.
+/// Returns the variables of a container: `-e NAME=VALUE`. Without a value (`None`), the container uses the
+/// value in the outer environment.
 pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
     if !words.iter().take(LET_GO.len()).any(|word| CONTAINERS.contains(&file(word))) {
         return Vec::new();
@@ -96,7 +97,8 @@ pub(super) fn of_container(words: &[String]) -> Vec<(String, Option<String>)> {
     set
 }
 
-/// Returns the text argument of a shell in `bash -c '…'` and `ssh HOST '…'`, and the words before it.
+/// Returns the text argument of a shell in `bash -c '…'` and `ssh HOST '…'`, and the words before the shell;
+/// `None` for other commands.
 pub(super) fn inside(words: &[String]) -> Option<(&[String], String)> {
     let shell = words.iter().position(|word| SHELLS.contains(&file(word)));
     if let Some(at) = shell.filter(|at| *at == 0 || wraps(&words[..*at])) {

@@ -20,7 +20,7 @@ pub(crate) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Returns the value of a table's entry; `None` if the value is null.
+    /// Returns the value of a table's entry; `None` if there is no such entry, or its value is null.
     pub(crate) fn get(self, key: &str) -> Option<At<'a>> {
         let item = self.item.peek(key).filter(|item| !matches!(item.value, Kind::Null))?;
         Some(At { item, ..self })
@@ -84,12 +84,12 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns the line of the value, from 1.
+    /// Returns the line of the value, from 1; 0 if it is unknown.
     pub(crate) fn line(self) -> usize {
         self.item.line
     }
 
-    /// Returns the notes, and the secrets that must not be repeated.
+    /// Returns the notes, which contain the secrets that must not be shown.
     pub(crate) fn notes(self) -> &'a Notes<'a> {
         self.notes
     }
@@ -108,7 +108,8 @@ impl<'a> At<'a> {
         self
     }
 
-    /// Marks the value as an option of a command, which is counted instead.
+    /// Marks the value as read without counting it, because it becomes an option of a command, which is
+    /// counted instead.
     pub(crate) fn as_option(self) -> At<'a> {
         self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
         self.take()
@@ -196,7 +197,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns the name of the value in lists.
+    /// Returns the text that represents the value in the lists: its path and the value.
     fn what(self) -> String {
         format!("{} = {}", self.item.path, self.shown())
     }
@@ -245,7 +246,7 @@ impl<'a> At<'a> {
         self.notes.differs(&self.what(), why, self.item.line);
     }
 
-    /// Does the same for all unread parts, or for the whole value if nothing was read.
+    /// Applies `list` to all unread parts of the value, or to the whole value if nothing in it was read.
     pub(super) fn rest(self, list: impl Fn(At<'a>) + Copy) {
         if self.item.is_untouched() {
             return list(self);

@@ -17,7 +17,7 @@ use crate::plan::foreign::{self, Placed, Value};
 
 pub(super) use at::At;
 
-/// A limit that is higher than the number of values in any configuration.
+/// Maximum number of values in a file, which is more than any real configuration has.
 const MOST_VALUES: usize = 200_000;
 
 /// A value of the file.
@@ -53,7 +53,7 @@ enum Writing {
     Json,
     Yaml,
     Toml,
-    /// The format is detected: a table in YAML, or something else.
+    /// The name does not determine the format: the text is a table in YAML, or else commands.
     Unknown,
     Script,
 }
@@ -95,7 +95,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Option<Item>, ImportError>
         Writing::Script => Ok(None),
         Writing::Json => {
             let value = json(name, text)?;
-            // JSON is also YAML, and the YAML parser reports lines. Text that this parser rejects is read
+            // JSON is also YAML, and the YAML parser reports lines. Text that the YAML parser rejects is read
             // without lines.
             let node = foreign::tree(text, format, MOST_VALUES).ok();
             Ok(Some(node.map_or_else(|| Item::of_json(&value, String::new()), |node| of_node(&node))))
@@ -239,7 +239,7 @@ impl Item {
         At { item: self, notes }
     }
 
-    /// Lists the unread values, either with their reason in `known`, or as unknown.
+    /// Lists the unread values, either with their reason in `known` or as unknown fields.
     pub(super) fn list_rest(&self, known: &[Known], notes: &Notes) {
         let at = At { item: self, notes };
         let fate = known.iter().find(|(pattern, _)| matches(pattern, &self.path)).map(|(_, fate)| *fate);
@@ -266,7 +266,7 @@ impl Item {
             .any(|child| known.iter().any(|(pattern, _)| matches(pattern, &child.path)) || child.is_known_inside(known))
     }
 
-    /// Visits every value except nonempty tables and lists. A null does not set anything.
+    /// Visits every value except nonempty tables and lists, and except nulls, which do not set anything.
     fn leaves<'a>(&'a self, see: &mut dyn FnMut(&'a Item)) {
         match &self.value {
             Kind::Null => {}

@@ -14,7 +14,7 @@ pub fn ended(job_name: &str, jobs: &[&str]) -> Queue {
         return Queue::default();
     }
     let arrays = format!("--jobs={}", Vec::from_iter(arrays).join(","));
-    // Jobs given by ID are found regardless of when they ran.
+    // sacct finds jobs that are given by ID regardless of when they ran.
     let format = "--format=JobID,JobName%64,State,ExitCode,NodeList";
     let said = call("sacct", &["--noheader", "--parsable2", "--allocations", &arrays, format]);
     said.map_or_else(|_| Queue::default(), |said| read(&said, job_name, jobs))
@@ -28,8 +28,8 @@ fn read(said: &str, job_name: &str, jobs: &[&str]) -> Queue {
         let state = columns.next()?.split(' ').next()?;
         let (code, node) = (columns.next()?, columns.next()?);
         let state = JobState { state: state.to_owned(), reason: reason(code), node: node.to_owned() };
-        // Jobs that accounting lists as running but the queue does not list were lost with a
-        // controller.
+        // A job that accounting lists as live, but the queue does not list, was lost with a controller; its
+        // final state is unknown.
         (name == job_name && !state.is_live()).then(|| (id.to_owned(), state))
     };
     let known: Vec<(String, JobState)> = said.lines().filter_map(of).collect();

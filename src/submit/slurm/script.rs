@@ -1,4 +1,4 @@
-//! Elements as job arrays: the scripts for sbatch.
+//! Groups elements into job arrays, and creates the sbatch script of each array.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::units::text::quoted;
 
 /// Maximum number of times an element is requeued before a user has to investigate.
 const RESTARTS: u32 = 3;
-/// Maximum time before the end of a job's time limit at which it is signaled to stop.
+/// Maximum time between the signal to stop and the end of a job's time limit, in seconds.
 const NOTICE: u64 = 120;
 
 /// The command in the scripts, and the paths that it uses.
@@ -104,7 +104,7 @@ impl Array {
     }
 
     fn options(&self, number: usize, resources: &Resources, call: &Call) -> Vec<String> {
-        // A percent sign would start a pattern.
+        // In the path of the log, sbatch interprets a percent sign as the start of a pattern.
         let folder = call.submission.display().to_string().replace('%', "%%");
         let log = format!("{folder}/job-{number}-%a.log");
         let mut options = vec![
@@ -140,8 +140,8 @@ fn days(time: Nanos) -> String {
     format!("{}-{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// The commands of every element: `run`, writing its exit code for `status`, and returning an exit
-/// code for Slurm.
+/// The commands of every element: call `run`, write its exit code to a file for `status`, and return an exit
+/// code to Slurm.
 const BODY: &str = r#"
 exit_file={exit}"$SLURM_ARRAY_TASK_ID.exit"
 rm -f "$exit_file"
