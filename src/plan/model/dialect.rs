@@ -16,8 +16,8 @@ pub struct Dialect {
     pub source: &'static str,
     /// Whether requests may carry `ignore_eos`; `None` if not verified.
     pub ignore_eos: Option<bool>,
-    /// Whether sweepline sends `ignore_eos`. This is part of a run's identity, so it does not
-    /// automatically follow `ignore_eos`.
+    /// Whether sweepline sends `ignore_eos`. This is part of a run's identity, so it may stay false even if
+    /// the engine accepts the field.
     pub(crate) sends_ignore_eos: bool,
     /// Whether requests may carry `min_tokens`; `None` if not verified.
     pub min_tokens: Option<bool>,
@@ -26,19 +26,20 @@ pub struct Dialect {
     pub include_usage: Option<bool>,
     /// The fields of a delta that carry reasoning, the newest name first; empty if none is known.
     pub reasoning: &'static [&'static str],
-    /// Where a usage reports tokens from the prefix cache.
+    /// Where the usage in a response reports tokens from the prefix cache; `None` if not known.
     pub cached_tokens: Option<Place>,
-    /// The request that clears the prefix cache.
+    /// The request that clears the prefix cache; `None` if not known.
     pub reset: Option<Reset>,
     /// The pages that report the version, the most likely first.
     pub version: &'static [Page],
-    /// Where the server reports running and waiting requests.
+    /// Where the server reports running and waiting requests; `None` if not known.
     pub gauges: Option<Gauges>,
     /// The value of `owned_by` in the list of models.
     pub owner: Option<&'static str>,
     /// The value of the `Server` header.
     pub header: Option<&'static str>,
-    /// Flags to take from the version page, by JSON pointer. Never the whole page: it may contain keys.
+    /// JSON pointers of the flags to record from the version page. The whole page is never recorded, because
+    /// it may contain keys.
     pub flags: &'static [&'static str],
     /// Where the version page reports the file or name of the served model.
     pub model: Option<&'static str>,
@@ -74,7 +75,7 @@ pub struct Reset {
 pub struct Page {
     /// The path, from the server's root.
     pub path: &'static str,
-    /// The key of the version in its JSON.
+    /// The key of the version in the page's JSON.
     pub key: &'static str,
     /// Whether no other known engine has this page, so that it identifies the engine.
     pub is_telling: bool,
@@ -83,7 +84,7 @@ pub struct Page {
 /// The gauges of requests in the Prometheus text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gauges {
-    /// The page, from the server's root.
+    /// The path of the metrics page, from the server's root.
     pub path: &'static str,
     /// The gauge of running requests.
     pub running: &'static str,
@@ -316,7 +317,8 @@ impl Dialect {
         &DIALECTS[at]
     }
 
-    /// The dialect whose servers report this owner in the list of models or this `Server` header.
+    /// The dialect whose servers report this owner in the list of models or this `Server` header; `None` if
+    /// neither is known.
     pub fn said_by(owner: &str, header: &str) -> Option<&'static Dialect> {
         let (owner, header) = (owner.to_ascii_lowercase(), header.to_ascii_lowercase());
         let by_owner = DIALECTS.iter().find(|dialect| dialect.owner.is_some_and(|name| owner.contains(name)));

@@ -65,8 +65,8 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     #[schemars(example = serde_json::json!({ "before_run": { "request": "POST /reset_prefix_cache" }, "after_cell": { "command": ["./collect.sh", "{{ model.id }}"] } }))]
     pub hooks: Hooks,
-    /// When the server is ready, and how long a sweep waits for it. Does not affect measurements:
-    /// results stay.
+    /// When the server is ready, and how long a sweep waits for it. Does not affect measurements, so
+    /// existing results stay valid.
     #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
     pub ready: Option<Ready>,
     /// A resource that the endpoint shares with others: runs on one resource never overlap. Default: its
@@ -84,8 +84,8 @@ pub struct Endpoint {
     /// Default 1.1.
     #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
     pub http: Option<Http>,
-    /// The client runs on the same host or in the same rack; the network times that the probe measures
-    /// are checked against this. Not part of a run's identity.
+    /// Whether the client runs on the same host or in the same rack. The network times that the probe
+    /// measures are checked against this. Not part of a run's identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub near: bool,
@@ -126,7 +126,7 @@ impl Endpoint {
         self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(default)
     }
 
-    /// Whether it is the embedded mock.
+    /// Whether the endpoint is the embedded mock.
     pub fn is_embedded(&self) -> bool {
         self.engine == Engine::Mock && self.url.is_none() && self.launch.is_none()
     }
@@ -164,7 +164,7 @@ impl Endpoint {
     }
 }
 
-/// Requires a `url` or the embedded mock, and allows `mock` only for the embedded mock.
+/// Requires `url`, `launch` or the embedded mock, and allows `mock` only for the embedded mock.
 pub(super) fn one_server(schema: &mut Schema) {
     let mock = json!({ "pattern": r"^mock$|\{\{" });
     let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });

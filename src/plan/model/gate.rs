@@ -19,14 +19,14 @@ use crate::units::{Decimal, Forms, Nanos, Share};
 /// The value that is read from a sweep: the highest load that it found, or a metric that it measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub enum AskedMetric {
-    /// The highest load of each of its cells that meets the objective.
+    /// For each cell of the sweep: the highest load that meets the objective.
     Load(SweepMetric),
-    /// A metric of each of its cells, over all valid repeats.
+    /// For each cell of the sweep: a metric, over all valid repeats.
     Measured(MetricName),
 }
 
 impl AskedMetric {
-    /// The unit of its bounds.
+    /// The unit of bounds on the metric.
     pub fn unit(self) -> Unit {
         match self {
             AskedMetric::Load(SweepMetric::MaxQpsUnderSlo) => Unit::RequestsPerSecond,
@@ -35,8 +35,8 @@ impl AskedMetric {
         }
     }
 
-    /// Whether one value covers all values of this axis. A found load covers all loads, whereas a metric
-    /// is read at every load.
+    /// Whether results are read without regard to this axis. A found load is itself a value of its axis, and
+    /// a metric is read at every load.
     pub fn is_over(self, axis: &str) -> bool {
         match self {
             AskedMetric::Load(metric) => metric.axis() == axis,
@@ -44,7 +44,7 @@ impl AskedMetric {
         }
     }
 
-    /// One of its values, formatted: `24 qps`, `512 ms`, `1.2 %`.
+    /// Formats a value of the metric: `24 qps`, `512 ms`, `1.2 %`.
     pub fn words(self, value: f64) -> String {
         match self {
             AskedMetric::Load(load) => format!("{value} {}", load.unit()),
@@ -54,7 +54,7 @@ impl AskedMetric {
     }
 }
 
-/// Formats a number without trailing zeros, as everywhere: `5 %`, not `5.00 %`.
+/// Formats a number without trailing zeros: `5`, not `5.00`.
 fn rounded(value: f64) -> String {
     let text = digits(value);
     match text.contains('.') {
@@ -145,7 +145,7 @@ impl Bound {
         }
     }
 
-    /// Whether a value can lie below this bound.
+    /// Whether the bound is above 0, so that values can lie below it.
     pub fn is_positive(self) -> bool {
         self.to_f64() > 0.0
     }
@@ -212,7 +212,8 @@ pub struct SkipIf {
     pub above: Option<Bound>,
 }
 
-/// The result that an earlier sweep must have before a sweep and those that depend on it run.
+/// The result that an earlier sweep must have; otherwise, this sweep and the sweeps that depend on it do not
+/// run.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

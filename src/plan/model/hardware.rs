@@ -67,7 +67,7 @@ impl Hardware {
         self.watts.as_ref()?.same()
     }
 
-    /// The expressions that each cell evaluates, by their fields.
+    /// The expressions that each cell evaluates, each with the name of its field.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let gpus = self.gpus.as_ref().and_then(PerCell::expression).map(|text| ("gpus", text));
         let price = self.price_per_hour.as_ref().and_then(PerCell::expression).map(|text| ("price_per_hour", text));

@@ -27,7 +27,7 @@ pub fn is_sent_by_itself(name: &str) -> bool {
     SENT_BY_ITSELF.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// Headers of a request by their names in lower case, as HTTP compares them.
+/// Headers of a request by name. Names are in lower case, because HTTP header names are case-insensitive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Headers(BTreeMap<String, TextOrSecret>);
@@ -43,7 +43,7 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The references of the secret headers.
+    /// The references to secrets in the values of headers.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
         self.0.values().filter_map(TextOrSecret::secret)
     }

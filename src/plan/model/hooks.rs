@@ -81,12 +81,12 @@ impl HookPoint {
         self.into()
     }
 
-    /// Whether it happens once per cell, regardless of the number of runs.
+    /// Whether hooks of this point run once per cell, regardless of the number of runs.
     pub fn is_of_cell(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::AfterCell)
     }
 
-    /// Whether it precedes the measurement.
+    /// Whether this point precedes the measurement.
     pub fn is_before(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::BeforeRun)
     }
@@ -159,7 +159,7 @@ impl Hook {
     /// Default time limit of a hook.
     pub const WITHIN: Nanos = Nanos::from_secs(60);
 
-    /// The action as written; `None` if the hook has neither or both.
+    /// The action as written; `None` if the hook has neither a request nor a command, or if it has both.
     pub fn action(&self) -> Option<HookAction> {
         match (&self.request, &self.command) {
             (Some(request), None) => Some(HookAction::Request(request.clone())),

@@ -78,7 +78,7 @@ impl Launch {
         of_command.chain(of_stop).map(|(path, text)| (path, text.as_str())).chain(variables).collect()
     }
 
-    /// The references of the secrets that are passed to the server.
+    /// The references to the secrets that are passed to the server.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
         self.env.values().chain(self.host_env.values()).filter_map(TextOrSecret::secret)
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum LengthField {
-    /// `max_tokens`, which every server of this kind accepts.
+    /// `max_tokens`, which every OpenAI-compatible server accepts.
     #[default]
     MaxTokens,
     /// `max_completion_tokens`, which OpenAI's newer models require.
@@ -15,7 +15,7 @@ pub enum LengthField {
 }
 
 impl LengthField {
-    /// Both names.
+    /// Both fields.
     pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
     /// The keys of scenarios and axes that set the length of a response.
     pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];
@@ -28,7 +28,7 @@ impl LengthField {
         }
     }
 
-    /// Its name in a body.
+    /// The name of the field in the body of a request.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -31,7 +31,7 @@ pub enum GpuSource {
     /// The first of these that finds a GPU: nvml, nvidia-smi, amd-smi, rocm-smi. None if no tool finds
     /// one.
     Auto,
-    /// None: GPUs are not read.
+    /// No tool: GPUs are not read.
     Off,
     /// NVIDIA's library, libnvidia-ml.so.1.
     Nvml,

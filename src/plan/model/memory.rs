@@ -14,7 +14,7 @@ use crate::units::{Decimal, Forms};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Memory(pub u64);
 
-/// Units with their bytes, largest first.
+/// Units and their sizes in bytes, largest first.
 const UNITS: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
     ("TB", 1_000_000_000_000),

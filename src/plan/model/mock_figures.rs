@@ -10,9 +10,9 @@ use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MockFigures {
-    /// Time from a free slot to the first token, without prefill. Default 20ms.
+    /// Time from the start of a request in a slot to its first token, without prefill. Default 20ms.
     pub ttft: Nanos,
-    /// Time between tokens of a stream without other streams. Default 4ms.
+    /// Time between tokens of a stream while there are no other streams. Default 4ms.
     pub itl: Nanos,
     /// Streams served at once; others wait in a queue. Default 8.
     #[schemars(range(min = 1))]

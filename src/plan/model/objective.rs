@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use crate::plan::model::field_schema::above_zero;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Thresholds of the verdict, by reason. Fields that are not set keep the default in METRICS.
+/// Thresholds of the verdict, by reason. Fields that are not set keep the defaults in docs/METRICS.md.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Validity {
@@ -22,15 +22,15 @@ pub struct Validity {
     /// Share of prompt tokens from the prefix cache beyond the reuse that the scenario declares.
     /// Default: suspect above 2%, invalid above 10%.
     pub warm_cache: Limits,
-    /// Deviation of the server's prompt tokens from ours, beyond the tokens that the chat template adds
-    /// to each prompt. Default: suspect above 5%.
+    /// Deviation of the server's count of prompt tokens from sweepline's, beyond the tokens that the chat
+    /// template adds to each prompt. Default: suspect above 5%.
     pub prompt_length: Limits,
     /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, including a
     /// warm-up that extends into it (`warming_up`), and by how many points the share of failures moved.
     /// Default: suspect above 5%.
     pub unsteady: Limits,
-    /// Share of the window in which no stream received data, in pauses longer than the run's other
-    /// silences explain. Default: suspect above 1%.
+    /// Share of the window in which no stream received data, in pauses that are too long to be explained by
+    /// the other gaps of the run. Default: suspect above 1%.
     pub paused: Limits,
 }
 
@@ -82,10 +82,10 @@ impl Limits {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Above this the run is suspect.
+    /// The run is suspect above this.
     #[schemars(example = "1%")]
     pub suspect: Option<Share>,
-    /// Above this the run is invalid.
+    /// The run is invalid above this.
     #[schemars(example = "10%")]
     pub invalid: Option<Share>,
 }
@@ -118,7 +118,7 @@ pub struct Slo {
 }
 
 impl Slo {
-    /// Whether it sets no limit at all.
+    /// Whether the objective sets no limit at all.
     pub fn is_empty(&self) -> bool {
         let Slo { ttft, itl, tpot, e2e, cost_per_million } = self;
         [ttft, itl, tpot, e2e].iter().all(|limits| limits.is_empty()) && cost_per_million.is_none()

@@ -39,8 +39,8 @@ impl Aim {
     }
 }
 
-/// The best settings of the server at the loads of the sweep, for each combination of the axes other
-/// than its `server` axes.
+/// Searches for the best settings of the server at the loads of the sweep, for each combination of values on
+/// the axes other than its `server` axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Optimize {
@@ -54,8 +54,8 @@ pub struct Optimize {
     pub budget: Nanos,
 }
 
-/// Number of run lengths that are needed for this many settings. The last two or three settings are
-/// compared in the longest runs, and there are at least two lengths.
+/// Number of rungs that a search over this many settings needs; each rung has its own run length. The last two
+/// or three settings are compared in the longest runs, and there are at least two rungs.
 pub fn rungs(configurations: usize) -> u32 {
     let (mut left, mut rungs) = (configurations, 1);
     while left > FACTOR as usize || rungs < 2 {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{Decimal, Forms, Misfit};
 
-/// A number to send, or `omit`: the field is not sent, and the server's default applies.
+/// A number to send, or `omit` if the field is not sent and the server's default applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterValue {

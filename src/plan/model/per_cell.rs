@@ -40,7 +40,7 @@ impl<T: Copy> PerCell<T> {
     }
 }
 
-/// A number written in digits.
+/// A type of number that plans write in digits.
 pub trait Written: for<'de> Deserialize<'de> {
     /// The expected value, for error messages.
     const EXPECTED: &'static str;
@@ -85,7 +85,7 @@ impl<'de, T: Written> Deserialize<'de> for PerCell<T> {
     }
 }
 
-/// Uses the schema of the plain value: `schema` allows an expression for any value.
+/// Uses the schema of the plain value, because `schema` allows an expression in place of any value.
 impl<T: JsonSchema> JsonSchema for PerCell<T> {
     fn inline_schema() -> bool {
         true

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos};
 
-/// Default of fill (METRICS, phases).
+/// Default length of the fill phase (docs/METRICS.md, phases).
 pub const FILL: Nanos = Nanos::from_secs(30);
-/// Default of stabilize.
+/// Default length of the stabilize phase.
 pub const STABILIZE: Nanos = Nanos::from_secs(60);
-/// Default of the measure window.
+/// Default length of the measure window.
 pub const MEASURE: Nanos = Nanos::from_secs(120);
 
 /// The length of each phase, if the plan or a sweep sets it; unset phases keep their defaults.

@@ -24,8 +24,8 @@ use crate::plan::model::table::Table;
 use crate::plan::model::under_test::Model;
 use crate::units::{Currency, Seed};
 
-/// A resolved plan without errors: every matrix has the axes `endpoint`, `model` and `scenario`, all
-/// axes have their canonical names, and each path holds the content of its file.
+/// A resolved plan without errors: every matrix has the axes `endpoint`, `model` and `scenario`, all axes
+/// have their primary names, and each reference to a file holds the content of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(Deserialize))]
 #[serde(transparent)]
@@ -106,11 +106,12 @@ pub struct Plan {
     /// How requests get their connections. Can also be set per sweep, or as an axis.
     #[serde(default)]
     pub connections: Connections,
-    /// How the load generator is built; determines how much load this machine can generate, not the
-    /// identity of a run.
+    /// Settings of the load generator. They determine how much load this machine can generate, and are not
+    /// part of a run's identity.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
-    /// The data that runs record in addition to their numbers. Does not affect measurements: results stay.
+    /// The data that runs record in addition to their numbers. Does not affect measurements, so existing
+    /// results stay valid.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Stream responses token by token. Can also be set per scenario, or as an axis.
@@ -142,8 +143,8 @@ pub struct Plan {
     /// sweep.
     pub compare: Option<Compare>,
     /// The budget for all runs together: { time: 2h, tokens: 20M, money: 50 }. To stay within it, sweeps
-    /// marked `optional` are skipped, the last declared one first. Does not affect measurements: results
-    /// stay.
+    /// marked `optional` are skipped, the last declared one first. Does not affect measurements, so existing
+    /// results stay valid.
     #[schemars(example = serde_json::json!({ "time": "2h" }))]
     pub budget: Option<Budget>,
     /// Location of the results, unless `--results` is given: a folder, relative to the current one, or the address
@@ -159,7 +160,8 @@ pub struct Plan {
     pub sweeps: Table<Sweep>,
 }
 
-/// This many cells expand within seconds and fit into the memory of any machine; a larger number is a typo.
+/// The default of `max_cells`. This many cells are expanded within seconds and fit into the memory of any
+/// machine; a larger number is probably a typo.
 fn max_cells() -> u32 {
     1_000_000
 }
@@ -181,7 +183,7 @@ pub enum EnvironmentPolicy {
     Match,
     /// Ends the sweep before any request is sent.
     Pin,
-    /// Skips the comparison: results stay.
+    /// Skips the comparison, so existing results stay valid.
     Ignore,
 }
 

@@ -12,8 +12,8 @@ use crate::units::{Decimal, Share};
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
     /// Share of the requests (of the conversations, if there are turns) that open with one of the shared
-    /// texts. The others open with the same number of unique tokens, so that lengths stay the same. Like
-    /// 0.6 or 60%. Default 1.
+    /// texts, written like 0.6 or 60%. The others open with the same number of unique tokens, so that lengths
+    /// stay the same. Default 1.
     #[serde(default = "all", deserialize_with = "share")]
     #[schemars(schema_with = "share_schema", extend("default" = 1))]
     pub share: Share,
@@ -30,9 +30,9 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Range of the tokens in a shared text.
+    /// Range of the number of tokens in a shared text.
     pub const TOKENS: (u32, u32) = (16, 4_000_000);
-    /// Range of the number of groups, because the state of each group stays in memory.
+    /// Range of the number of groups. It is limited because the state of each group stays in memory.
     pub(crate) const GROUPS: (u32, u32) = (1, 1_000_000);
 }
 
@@ -74,8 +74,8 @@ pub enum Cache {
     /// Prompts share the text that the scenario declares.
     #[default]
     Warm,
-    /// The same prompts, but each opens with its own nonce, so that none of them can be reused: the
-    /// counterpart of the warm scenario with the same lengths.
+    /// The same prompts, but each opens with its own nonce, so that none of them can be reused. This is the
+    /// counterpart of the warm scenario, with the same lengths.
     Cold,
 }
 
@@ -130,7 +130,7 @@ fn number<E: de::Error>(text: &str) -> Result<Share, E> {
     if inside { Ok(Share(share)) } else { Err(outside()) }
 }
 
-/// The schema of such a share, for editors.
+/// The schema of a share that is written as a number from 0 to 1 or in percent.
 pub(crate) fn share_schema(generator: &mut SchemaGenerator) -> Schema {
     let percent = generator.subschema_for::<Share>();
     json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, percent], "examples": [0.6, "60%"] })

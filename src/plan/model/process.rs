@@ -98,7 +98,7 @@ pub enum Gamma {
 }
 
 impl Gamma {
-    /// Converts vLLM's parameter.
+    /// Converts vLLM's parameter, to `cv` if the conversion is exact.
     fn of_burstiness(burstiness: Decimal) -> Gamma {
         let cv = || {
             Gamma::Burstiness(burstiness).out_of_range().is_none().then_some(())?;
@@ -124,8 +124,8 @@ impl Gamma {
         }
     }
 
-    /// The field, the required range and the remedy, if the number is outside its range. With a larger
-    /// cv, gaps produce crowds of simultaneous requests; with a smaller cv, they are indistinguishable
+    /// The field, the required range and the remedy, if the number is outside its range. With a cv above the
+    /// range, many requests would arrive at the same time; with a cv below it, gaps would be indistinguishable
     /// from equal gaps.
     pub(crate) fn out_of_range(self) -> Option<(&'static str, &'static str, &'static str)> {
         let within =

@@ -19,8 +19,8 @@ use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 pub struct Profile {
     /// The shape of the profile.
     pub shape: RateShape,
-    /// Whether it restarts when it has ended, which bursts always do. Otherwise, it stays at its last
-    /// rate.
+    /// Whether the profile restarts when it has ended, which bursts always do. Otherwise, it stays at its
+    /// last rate.
     pub repeats: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Bursts {
     /// Duration of a burst.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"10s")]
     pub on: Nanos,
-    /// Duration of the pause after it.
+    /// Duration of the pause after a burst.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"20s")]
     pub off: Nanos,
     /// The rate in pauses as a share of `qps`. Default 0%.
@@ -94,8 +94,8 @@ impl Bursts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Point(pub Nanos, pub Rate);
 
-/// A list of two values. Errors in it are reported for the point as a whole, because without its time
-/// the rate would be read as a time.
+/// A visitor that reads a point from a list of two values. Errors are reported for the point as a whole,
+/// because if the time is missing, the rate would be read as a time.
 struct PointVisitor;
 
 impl<'de> Visitor<'de> for PointVisitor {
@@ -238,7 +238,7 @@ impl JsonSchema for Rate {
 }
 
 impl Profile {
-    /// Its rates in written order; none for bursts.
+    /// The rates of the profile in written order; empty for bursts.
     pub(crate) fn rates(&self) -> Vec<Rate> {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, .. }) => vec![*from, *to],
@@ -248,7 +248,7 @@ impl Profile {
         }
     }
 
-    /// The highest of its rates, if they are in requests per second.
+    /// The highest rate of the profile; `None` if its rates are not in requests per second.
     pub fn own_rate(&self) -> Option<Decimal> {
         let own = |rate: &Rate| match rate {
             Rate::PerSecond(rate) => Some(*rate),
@@ -257,7 +257,7 @@ impl Profile {
         self.rates().iter().filter_map(own).max()
     }
 
-    /// Time until it ends or restarts.
+    /// Time until the profile ends or restarts.
     pub fn length(&self) -> Nanos {
         match &self.shape {
             RateShape::Ramp(ramp) => ramp.over,
@@ -267,7 +267,7 @@ impl Profile {
         }
     }
 
-    /// Whether it restarts when it has ended.
+    /// Whether the profile restarts when it has ended.
     pub fn goes_on(&self) -> bool {
         self.repeats || matches!(self.shape, RateShape::Bursts(_))
     }
@@ -293,8 +293,8 @@ impl Profile {
 const NOTHING: Rate = Rate::OfQps(Share(Decimal::new(0, 0)));
 
 impl fmt::Display for Profile {
-    /// The full form, which identity hashes and `why` prints. A different text for the same profile
-    /// would change the id of every run with a profile.
+    /// Formats the full content of the profile, which `why` prints and from which a run's id is computed. A
+    /// different text for the same profile would change the id of every run with a profile.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, over }) => write!(f, "ramp from {from} to {to} over {over}")?,

@@ -58,7 +58,7 @@ impl Default for Repeats {
     }
 }
 
-/// Written as a plain number if possible.
+/// Serializes as a plain number if possible.
 impl Serialize for Repeats {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[serde_with::skip_serializing_none]

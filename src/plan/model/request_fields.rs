@@ -16,7 +16,7 @@ use crate::plan::model::scenario::Scenario;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::units::Decimal;
 
-/// The fields, with every default explicit.
+/// The request fields of a run, with every default explicit.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestFields {
@@ -38,7 +38,7 @@ pub struct RequestFields {
     pub inputs: Option<u32>,
     /// Documents per rerank request; `None` for other requests.
     pub documents: Option<u32>,
-    /// Tokens of the query against which documents are scored.
+    /// Tokens of the query against which documents are scored; `None` for requests other than rerank.
     pub query_tokens: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ impl RequestFields {
         entries
     }
 
-    /// The field of this name, if it differs from its default.
+    /// The value of a field in a run's identity; `None` if the identity does not contain the field.
     pub fn get(&self, name: &str) -> Option<FieldValue> {
         self.entries().into_iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }

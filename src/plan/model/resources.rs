@@ -47,14 +47,14 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pod {
-    /// The image: contains sweepline, and the server if the plan launches it.
+    /// The image. It must contain sweepline, and the server if the plan launches it.
     #[schemars(example = &"registry.example.org/vllm-sweepline:0.9")]
     pub image: Option<String>,
-    /// The PersistentVolumeClaim for results; every node can write it (ReadWriteMany).
+    /// The PersistentVolumeClaim for results. Every node must be able to write to it (ReadWriteMany).
     #[schemars(example = &"results")]
     pub claim: Option<String>,
-    /// The Secret with the values of the plan's secrets: each is read from the key named like its
-    /// variable.
+    /// The Secret with the values of the plan's secrets. Each value is read from the key that has the name
+    /// of its variable.
     #[schemars(example = &"sweepline")]
     pub secret: Option<String>,
     /// The service account of the pod.
@@ -72,8 +72,8 @@ pub struct Pod {
     pub tolerations: Vec<Toleration>,
 }
 
-/// A tolerated taint. As in Kubernetes, a missing `value` matches every value of the key, a missing
-/// `effect` every effect.
+/// A tolerated taint. As in Kubernetes, a missing `value` matches every value of the key, and a missing
+/// `effect` matches every effect.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,38 +81,38 @@ pub struct Toleration {
     /// The key of the taint.
     #[schemars(example = &"nvidia.com/gpu")]
     pub key: String,
-    /// Its value.
+    /// The value of the taint.
     #[schemars(example = &"true")]
     pub value: Option<String>,
-    /// Its effect.
+    /// The effect of the taint.
     pub effect: Option<TaintEffect>,
 }
 
 /// The effect of a taint on pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
-    /// They are not scheduled there.
+    /// The pods are not scheduled on the node.
     NoSchedule,
-    /// They are not scheduled there if other nodes are available.
+    /// The pods are not scheduled on the node if other nodes are available.
     PreferNoSchedule,
-    /// They are evicted from there.
+    /// The pods are evicted from the node.
     NoExecute,
 }
 
 impl Resources {
-    /// Number of CPU cores if the plan does not set it.
+    /// Default number of CPU cores.
     pub const CPUS: u32 = 4;
-    /// Memory if the plan does not set it, because a Slurm job without a limit takes the whole node.
+    /// Default memory. A default is necessary because a Slurm job without a limit takes the whole node.
     pub const MEMORY: Memory = Memory(8 << 30);
-    /// Resource name of GPUs on Kubernetes if the plan does not set it.
+    /// Default resource name of GPUs on Kubernetes.
     pub const GPU: &'static str = "nvidia.com/gpu";
 
-    /// Returns the CPU cores.
+    /// Returns the number of CPU cores, or its default.
     pub fn cpus(&self) -> u32 {
         self.cpus.unwrap_or(Self::CPUS)
     }
 
-    /// Returns the memory.
+    /// Returns the memory, or its default.
     pub fn memory(&self) -> Memory {
         self.memory.unwrap_or(Self::MEMORY)
     }

@@ -11,14 +11,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::plan::model::parameter_value::ParameterValue;
 use crate::units::Decimal;
 
-/// One parameter.
+/// A sampling parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
-    /// Its name in plans, in the bodies of requests and in the canonical form of a run.
+    /// The name in plans, in the bodies of requests and in the canonical form of a run.
     pub name: &'static str,
     /// The minimum and maximum value, in hundredths.
     pub hundredths: (i64, i64),
-    /// Its description for users.
+    /// The description for users.
     pub meaning: &'static str,
     /// The value sent by default, in hundredths; `None` to send nothing.
     default_hundredths: Option<i64>,
@@ -36,7 +36,7 @@ const fn parameter(
     Parameter { name, hundredths, meaning, default_hundredths, examples }
 }
 
-/// Number of parameters.
+/// Number of sampling parameters.
 pub(crate) const COUNT: usize = 4;
 
 /// All parameters, in the order in which they are sent.
@@ -47,7 +47,7 @@ pub const PARAMETERS: [Parameter; COUNT] = [
     parameter("frequency_penalty", (-200, 200), "Frequency penalty; with `omit` it is not sent.", None, [0, 50]),
 ];
 
-/// The parameter of this name.
+/// The parameter of this name; `None` if there is no such parameter.
 pub fn named(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name == name)
 }

@@ -76,7 +76,7 @@ pub enum ModelId {
 }
 
 impl ModelId {
-    /// The id of the model on servers of this engine.
+    /// The id of the model on servers of this engine; `None` if it has none there.
     pub fn for_engine(&self, engine: Engine) -> Option<&str> {
         match self {
             ModelId::Same(id) => Some(id),
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for ModelId {
     }
 }
 
-/// Ids of a model, each under the name of an engine.
+/// The schema of a table with a model's ids, each under the name of an engine.
 pub(super) fn by_engine(_: &mut SchemaGenerator) -> Schema {
     let engines = Engine::ALL.iter().map(|engine| (engine.name(), format!("The model id on {}.", engine.name())));
     let others = std::iter::once(("default", "The model id on all other engines.".to_owned()));

@@ -24,7 +24,7 @@ use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::model::think::Think;
 use crate::plan::model::trace::TraceFile;
 
-/// The content of requests: an adjusted built-in, or another scenario of the plan, adjusted. Every field
+/// The content of requests: a built-in scenario, or another scenario of the plan, with changes. Every field
 /// except `base`, `description`, `errors`, `mix`, `model`, `headers`, `stop` and `extra` is also an axis
 /// that a matrix may vary.
 #[serde_with::skip_serializing_none]
@@ -32,8 +32,8 @@ use crate::plan::model::trace::TraceFile;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::scenario::ranges_of_axes)]
 pub struct Scenario {
-    /// The scenario that this one starts from: a built-in (A1, A2, B1, B2, C, D) or another of this
-    /// plan. Default: B1. `lengths` is B1 with the lengths from `preset` or `lengths`.
+    /// The scenario that this one starts from: a built-in (A1, A2, B1, B2, C, D) or another one of this
+    /// plan. Default: B1. The base `lengths` is B1 with the lengths from `preset` or `lengths`.
     #[schemars(extend("default" = "B1"))]
     #[schemars(example = &"C")]
     pub base: Option<String>,
@@ -68,16 +68,16 @@ pub struct Scenario {
     /// distribution from which each turn draws. Default: no think time.
     #[schemars(example = &"5s")]
     pub think: Option<Think>,
-    /// The source of the responses in the history of a conversation: the server's, or scripted ones. Default:
-    /// real.
+    /// The responses in the history of a conversation: those of the server (real), or scripted ones
+    /// (scripted). Default: real.
     #[schemars(extend("default" = "real"))]
     pub history: Option<History>,
     /// The unit of arrival of an open loop: one request of any conversation (pooled), or a new conversation
     /// whose later turns follow automatically (open); then `qps` counts conversations. Default: pooled.
     #[schemars(extend("default" = "pooled"))]
     pub sessions: Option<Sessions>,
-    /// The most tokens of a conversation's prompt, including the history, plus the requested output.
-    /// Default: no limit.
+    /// Maximum number of tokens of a conversation's prompt, including the history, and the requested output
+    /// together. Default: no limit.
     #[schemars(range(min = 17))]
     #[schemars(example = 8192)]
     pub context_limit: Option<u32>,
@@ -85,7 +85,7 @@ pub struct Scenario {
     /// dropped, or the conversation ends. Default: oldest_turns.
     #[schemars(extend("default" = "oldest_turns"))]
     pub context_cut: Option<ContextCut>,
-    /// Requests of a trace, instead of a rate and lengths: their arrival times, lengths, and what their
+    /// A trace to replay, instead of a rate and lengths: it determines arrival times, lengths, and the text that
     /// prompts share. Not an axis.
     #[schemars(example = serde_json::json!({ "file": "data/mooncake.jsonl", "speed": 2, "window": ["0s", "10m"] }))]
     pub trace: Option<TraceFile>,
@@ -100,12 +100,12 @@ pub struct Scenario {
     /// Texts that prompts share. Not an axis.
     #[schemars(example = serde_json::json!({ "share": 0.6, "tokens": 2048, "groups": 8, "order": "zipf" }))]
     pub prefix: Option<Prefix>,
-    /// `cold` sends the same prompts, each with its own nonce at the very beginning: none of them can be
-    /// reused. Default warm: they share the text that the scenario declares.
+    /// `cold` sends the same prompts, each with its own nonce at the very beginning, so that none of them can
+    /// be reused. Default warm: prompts share the text that the scenario declares.
     #[schemars(extend("default" = "warm"))]
     pub cache: Option<Cache>,
-    /// Scope of the nonce that opens a prompt; `run` keeps what recorded traffic shares. Default: the
-    /// plan's.
+    /// Scope of the nonce that opens a prompt; `run` preserves the prefixes that recorded prompts share.
+    /// Default: the plan's.
     #[schemars(example = &"run")]
     pub nonce: Option<NonceMode>,
     /// Stream responses token by token.
@@ -133,8 +133,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!([{ "scenario": "B1", "share": 0.8 }, { "scenario": "B2", "share": 0.2 }]))]
     pub mix: Vec<MixPart>,
-    /// The model id that its requests send instead of the model's own, like the name of a LoRA adapter; a mix
-    /// can thus send requests to several models. Default: the model's `id`. Not an axis.
+    /// The model id that the scenario's requests send instead of the model's own, like the name of a LoRA
+    /// adapter; a mix can thus send requests to several models. Default: the model's `id`. Not an axis.
     #[schemars(example = &"sql-lora")]
     pub model: Option<String>,
     /// Texts of one request to an endpoint with `api: embeddings`, each with `prompt_tokens`. Default 1.
@@ -149,8 +149,8 @@ pub struct Scenario {
     #[schemars(range(min = 16))]
     #[schemars(extend("default" = 32), example = 64)]
     pub query_tokens: Option<u32>,
-    /// Headers that its requests carry, by name: a string, or { secret: env:NAME }. They override the
-    /// endpoint's. Not an axis.
+    /// Headers that the scenario's requests carry, by name: a string, or { secret: env:NAME }. They override
+    /// the endpoint's headers. Not an axis.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
@@ -189,12 +189,12 @@ pub(super) fn ranges_of_axes(schema: &mut Schema) {
 }
 
 impl Scenario {
-    /// The requested output tokens, under either name.
+    /// The requested output tokens, under either name; `None` if the scenario does not set them.
     pub(crate) fn asked_tokens(&self) -> Option<u32> {
         self.tokens_under(self.asked_under()?)
     }
 
-    /// The name under which output tokens are requested, if the scenario requests them.
+    /// The name under which output tokens are requested; `None` if the scenario does not set them.
     pub(crate) fn asked_under(&self) -> Option<LengthField> {
         LengthField::ALL.into_iter().rev().find(|field| self.tokens_under(*field).is_some())
     }
@@ -207,18 +207,19 @@ impl Scenario {
         }
     }
 
-    /// Whether it sets a field, by the name of its key.
+    /// Whether the scenario sets the field with this key.
     pub fn says(&self, field: &str) -> bool {
         let said = serde_json::to_value(self);
         said.is_ok_and(|said| said.get(field).is_some())
     }
 
-    /// Its value for each sampling parameter, in the order of the table of parameters.
+    /// The scenario's value for each sampling parameter, in the order of the table of parameters; `None` for
+    /// parameters that it does not set.
     pub fn sampling(&self) -> [Option<ParameterValue>; sampling::COUNT] {
         [self.temperature, self.top_p, self.presence_penalty, self.frequency_penalty]
     }
 
-    /// The same values, mutable.
+    /// The values of [`Scenario::sampling`], as mutable references.
     pub(crate) fn sampling_mut(&mut self) -> [&mut Option<ParameterValue>; sampling::COUNT] {
         [&mut self.temperature, &mut self.top_p, &mut self.presence_penalty, &mut self.frequency_penalty]
     }

@@ -23,15 +23,16 @@ pub enum Meets {
     Slo,
     /// The plan's `slo`, then each of its limits separately.
     Each,
-    /// Only its limits on the time to first token.
+    /// Only the limits of `slo` on the time to first token.
     Ttft,
-    /// Only its limits on the inter-token latency.
+    /// Only the limits of `slo` on the inter-token latency.
     Itl,
-    /// Only its limits on the time per output token.
+    /// Only the limits of `slo` on the time per output token.
     Tpot,
-    /// Only its limits on the end-to-end latency.
+    /// Only the limits of `slo` on the end-to-end latency.
     E2e,
-    /// Its limit on the cost of a million output tokens: the lowest load that meets it.
+    /// The limit of `slo` on the cost of a million output tokens. The search reports the lowest load that meets
+    /// it.
     CostPerMillion,
 }
 
@@ -117,7 +118,7 @@ const fn five_percent() -> Share {
 /// Default length of the run that confirms the result.
 pub const CONFIRM: Nanos = Nanos::from_secs(300);
 
-/// The highest load that meets the objective, for each cell of the matrix.
+/// Searches for the highest load that meets the objective, for each cell of the matrix.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -139,7 +140,7 @@ pub struct Search {
     pub confirm: Option<Nanos>,
 }
 
-/// The finest resolution.
+/// The finest resolution that a search may have.
 pub const FINEST: Share = Share(Decimal::new(5, 3));
 
 impl Search {
@@ -171,8 +172,8 @@ impl Search {
         asked
     }
 
-    /// Whether its result covers the plan's whole objective, because `slo` is requested, or the only latency
-    /// that the objective limits.
+    /// Whether the result of the search covers the plan's whole objective, because `meets` lists `slo`, or the
+    /// only latency that the objective limits.
     pub fn answers_all_of(&self, slo: &Slo) -> bool {
         let asked = self.objectives(Some(slo));
         let latencies = Objective::latencies_of(slo);
@@ -184,7 +185,7 @@ impl Search {
         Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)
     }
 
-    /// The loads that may be tried, ascending: powers of the root of 1 + `within`, rounded to 3 significant
+    /// The loads that may be tried, ascending: powers of the square root of 1 + `within`, rounded to 3 significant
     /// digits (4 below 3 %, whole numbers for a batch), and both ends of the range. The powers do not depend
     /// on the ends, so a search over another range can reuse existing runs.
     pub fn loads(&self) -> Vec<Decimal> {

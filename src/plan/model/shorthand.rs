@@ -112,7 +112,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 10] = [
 ];
 
 impl Shorthand {
-    /// The shorthand of a table.
+    /// The shorthand of a table; `None` if the table has none.
     pub(crate) fn of(table: &str) -> Option<&'static Shorthand> {
         SHORTHANDS.iter().find(|shorthand| shorthand.table == table)
     }

@@ -41,10 +41,11 @@ fn says(network: &str, words: &[&str]) -> bool {
 }
 
 impl Endpoint {
-    /// The name under which workers on several machines take turns at its server: its `resource`, or
-    /// else scheme, host and port of its `url`. `None` if each machine has its own server: a launched
-    /// server, an embedded mock, or a server at a loopback address. If `hardware.network` states that
-    /// a loopback address leads to another machine, only `resource` can name the server.
+    /// The name by which workers on several machines recognize that they share the endpoint's server, so that
+    /// they take turns: the `resource`, or else scheme, host and port of the `url`. `None` if each machine has
+    /// its own server: a launched server, an embedded mock, or a server at a loopback address. If
+    /// `hardware.network` states that a loopback address leads to another machine, only `resource` can name
+    /// the server.
     pub fn shared_server(&self) -> Option<String> {
         let url = self.url.as_deref().filter(|_| self.is_served_elsewhere())?;
         let url = reqwest::Url::parse(url).ok()?;
@@ -55,7 +56,7 @@ impl Endpoint {
         }
     }
 
-    /// The location of its server.
+    /// The location of the endpoint's server.
     pub fn site(&self) -> Site {
         if self.is_embedded() {
             return Site::Elsewhere("the embedded mock uses no GPU");

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Decimal;
 
-/// The rule that ends a series of loads: loads run from the lightest up, all repeats of one together, and the
-/// series ends after the first load that is shown to meet the rule.
+/// The rule that ends a series of loads: loads run from the lightest up, all repeats of a load together, and
+/// the series ends after the first load that is shown to meet the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopRule {

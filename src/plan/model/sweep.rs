@@ -71,17 +71,17 @@ pub struct Sweep {
     /// qps: { from: 1, to: 200, within: 5% } }. Which loads run, and how often, depends on the
     /// measurements.
     pub search: Option<Search>,
-    /// End a series of loads early: loads run from the lightest up, all repeats of one together, and end
-    /// after the first for which the rule is shown. slo_missed: it misses the plan's `slo`; saturated:
-    /// requests arrive faster than the server completes them; errors: so many requests fail that a run
-    /// is invalid, or the server rejects the load.
+    /// End a series of loads early: loads run from the lightest up, all repeats of a load together, and the
+    /// series ends after the first load that is shown to meet the rule. slo_missed: it misses the plan's
+    /// `slo`; saturated: requests arrive faster than the server completes them; errors: so many requests
+    /// fail that a run is invalid, or the server rejects the load.
     #[schemars(example = &"slo_missed")]
     pub stop: Option<StopRule>,
     /// Find the best settings of the server at the loads of the sweep, over its `server` axes: all
     /// settings have a short run, and the better ones continue with longer runs, within a time budget: {
     /// for: goodput, budget: 2h }.
     pub optimize: Option<Optimize>,
-    /// How often each cell runs: a number of times, or until its means are known. Default 1.
+    /// How often each cell runs: a number of times, or until its means are known precisely enough. Default 1.
     #[serde(default)]
     #[schemars(example = 3, example = serde_json::json!({ "until": "2%", "at_most": 12 }))]
     pub repeats: Repeats,
@@ -97,7 +97,7 @@ pub struct Sweep {
     /// Skip cells based on the result of an earlier sweep in the cell with the same values on all common
     /// axes: { sweep: limit, metric: max_qps_under_slo, below: 2 }.
     pub skip_if: Option<SkipIf>,
-    /// The result that an earlier sweep must have in each of its cells before this sweep and those after
+    /// The result that an earlier sweep must have in each of its cells before this sweep and the sweeps after
     /// it run: { sweep: limit, metric: max_qps_under_slo, at_least: 20 }. If the condition fails, `run`
     /// exits with 4.
     pub gate: Option<Gate>,
@@ -113,7 +113,7 @@ pub struct Sweep {
     /// How requests get their connections; default: the plan's.
     #[schemars(example = &"cold")]
     pub connections: Option<Connections>,
-    /// How the load generator is built, merged field by field with the plan's.
+    /// Settings of the load generator, merged field by field with the plan's.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
     /// The data that runs record in addition to their numbers, merged field by field with the plan's.
@@ -136,23 +136,23 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Whether its runs measure how a server starts.
+    /// Whether the sweep's runs measure how a server starts.
     pub fn measures_start(&self) -> bool {
         self.measure == Some(SweepMeasure::Start)
     }
 
-    /// Whether measurements decide which of its runs are executed. This is the case for a search, for a
-    /// series of loads that ends early, and for an optimization of server settings.
+    /// Whether measurements decide which of the sweep's runs are executed. This is the case for a search, for
+    /// a series of loads that ends early, and for an optimization of server settings.
     pub fn chooses_runs(&self) -> bool {
         self.search.is_some() || self.stop.is_some() || self.optimize.is_some()
     }
 
-    /// How arrivals are spaced if neither an axis nor a scenario sets it.
+    /// How arrivals are spaced if neither an axis nor a scenario determines this.
     pub fn spacing(&self) -> Arrivals {
         self.arrivals.clone().unwrap_or_default()
     }
 
-    /// The highest rate of a rate profile in requests per second.
+    /// The highest rate of a rate profile in requests per second; `None` if the sweep has no such profile.
     pub fn own_rate(&self) -> Option<Decimal> {
         self.arrivals.as_ref()?.own_rate()
     }

@@ -40,7 +40,7 @@ impl SweepMetric {
         self.into()
     }
 
-    /// The axis to which its values belong.
+    /// The axis to which the result belongs.
     pub fn axis(self) -> &'static str {
         match self {
             SweepMetric::MaxQpsUnderSlo => "qps",
@@ -48,7 +48,7 @@ impl SweepMetric {
         }
     }
 
-    /// The unit of its values.
+    /// The unit of the result.
     pub fn unit(self) -> &'static str {
         match self {
             SweepMetric::MaxQpsUnderSlo => "qps",
@@ -106,7 +106,7 @@ fn is_one(times: &Decimal) -> bool {
     *times == one()
 }
 
-/// Formats it for display before its value is known: `0.8 × limit.max_qps_under_slo`.
+/// Formats the load for display before its value is known: `0.8 × limit.max_qps_under_slo`.
 impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !is_one(&self.times) {

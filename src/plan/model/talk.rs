@@ -55,10 +55,11 @@ pub enum History {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sessions {
-    /// A request: the next turn of the conversation that has waited longest for one, or the first of a new one.
+    /// Each arrival is one request: the next turn of the conversation that has waited longest for it, or the
+    /// first turn of a new conversation.
     #[default]
     Pooled,
-    /// A new conversation; each later turn follows its previous response automatically.
+    /// Each arrival is a new conversation, whose later turns follow the previous responses automatically.
     Open,
 }
 
@@ -66,20 +67,20 @@ pub enum Sessions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCut {
-    /// Its oldest turns are dropped, whole and as few as necessary. The system message stays.
+    /// The oldest turns are dropped: whole turns, and as few as necessary. The system message stays.
     #[default]
     OldestTurns,
     /// The conversation ends.
     End,
 }
 
-/// The names of the choices in plans and in canonical form.
+/// Defines the names of choices, as used in plans and in the canonical form of a run.
 macro_rules! names {
     ($($type:ident: $($variant:ident = $name:literal),*;)*) => {$(
         impl $type {
             /// All values, with the default first.
             pub const ALL: &[$type] = &[$($type::$variant),*];
-            /// Their names, in the same order.
+            /// The names of all values, in the same order.
             pub const NAMES: &[&'static str] = &[$($name),*];
 
             /// The name in plans.

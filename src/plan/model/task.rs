@@ -7,11 +7,11 @@ use crate::plan::model::request_fields::RequestFields;
 use crate::plan::model::sampling::Sampling;
 use crate::protocol::Task;
 
-/// Default number of texts per request.
+/// Default number of texts per embeddings request.
 const INPUTS: u32 = 1;
-/// Default number of documents per request.
+/// Default number of documents per rerank request.
 const DOCUMENTS: u32 = 10;
-/// Default number of query tokens.
+/// Default number of query tokens per rerank request.
 const QUERY_TOKENS: u32 = 32;
 
 /// A property of a scenario that a protocol does not support, and the remedy.
@@ -25,7 +25,7 @@ pub struct Misfit {
 
 impl Resolved {
     /// The property of this scenario, or of a member of its mix, that a protocol of this task does not
-    /// support.
+    /// support; `None` if the scenario fits.
     pub(crate) fn misfit(&self, task: Task) -> Option<Misfit> {
         self.classes().find_map(|class| misfit(task, class))
     }
@@ -40,7 +40,7 @@ impl Resolved {
     }
 }
 
-/// The property of a scenario that does not fit this task, and the remedy.
+/// The property of a single scenario that does not fit this task, and the remedy; `None` if it fits.
 fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
     let RequestFields { inputs, documents, query_tokens, .. } = &scenario.fields;
     let Content { reuse, data, trace, .. } = &scenario.content;

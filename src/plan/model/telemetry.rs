@@ -33,8 +33,8 @@ pub struct Telemetry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"nvml")]
     pub gpus: Option<LocalGpus>,
-    /// Metrics whose series are kept unchanged, in addition to the canonical ones; a name also includes
-    /// its `_total`, `_sum`, `_count` and `_bucket`.
+    /// Metrics whose series are kept unchanged, in addition to the canonical ones. A name also includes the
+    /// series with the suffixes `_total`, `_sum`, `_count` and `_bucket`.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["vllm:iteration_tokens_total"]))]
     pub raw: OneOrMany<String>,
@@ -76,7 +76,7 @@ impl Telemetry {
     }
 }
 
-/// Addresses of pages, or `on`.
+/// The schema of `prometheus`: addresses of pages, or `on`.
 pub(crate) fn pages(_: &mut SchemaGenerator) -> Schema {
     let page = serde_json::json!({
         "type": "string",
@@ -87,7 +87,7 @@ pub(crate) fn pages(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [page, { "type": "array", "items": page }] })
 }
 
-/// Metrics by canonical names.
+/// The schema of `map`: metrics, each under the name of a canonical series.
 pub(crate) fn map(_: &mut SchemaGenerator) -> Schema {
     let metric =
         |doc: &str| serde_json::json!({ "type": "string", "description": doc, "examples": ["my_metric{pool=\"a\"}"] });

@@ -94,12 +94,12 @@ struct Long {
 }
 
 impl Think {
-    /// The time, if it is constant.
+    /// The time; `None` if it is not constant.
     pub fn constant(&self) -> Option<Nanos> {
         if let Think::Constant(time) = self { Some(*time) } else { None }
     }
 
-    /// The name of its distribution in plans.
+    /// The name of the distribution in plans.
     pub(crate) fn law(&self) -> &'static str {
         match self {
             Think::Constant(_) => "constant",
@@ -109,7 +109,7 @@ impl Think {
         }
     }
 
-    /// Its mean; for a truncated distribution, the mean before truncation.
+    /// The mean think time; for a truncated distribution, the mean before truncation.
     pub fn mean(&self) -> Nanos {
         match *self {
             Think::Constant(time) => time,
@@ -118,7 +118,7 @@ impl Think {
         }
     }
 
-    /// The first invalid field, with the problem and the remedy.
+    /// The first invalid field, with the problem and the remedy; `None` if all fields are valid.
     pub fn mistake(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (mean, min, max) = match *self {
             Think::Constant(_) => return None,
@@ -138,7 +138,7 @@ impl Think {
         if min >= max {
             return Some(("max", "must be longer than `min`", "write the shorter one as `min`"));
         }
-        // With this limit, a sufficient share of the draws lies within the bounds.
+        // If the mean lies within the bounds, a sufficient share of the draws does too.
         (mean < min || mean > max).then_some((
             "mean",
             "must lie between `min` and `max`",

@@ -1,4 +1,4 @@
-//! Traces that a scenario replays: arrival times, lengths, and what the prompts share.
+//! Traces that a scenario replays: arrival times, lengths, and the text that prompts share.
 //!
 //! When a plan is loaded, each file is read once, however many scenarios name it. The SHA-256 of the file is
 //! part of a run's identity, but its path is not. Its requests are held in memory for the runs.
@@ -14,8 +14,8 @@ use crate::dataset::{Field, Format, Mapping, OnBad, TimeUnit};
 use crate::plan::model::file_ref::FileRef;
 use crate::units::{Decimal, Nanos};
 
-/// Requests of a trace: their arrival times, lengths, and what their prompts share. No text of the file
-/// is sent.
+/// A trace to replay. It determines the arrival times and lengths of requests, and the text that their prompts
+/// share. No text of the file is sent.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -23,10 +23,10 @@ pub struct TraceFile {
     /// The file, relative to the plan's: JSON lines, JSON, CSV or Parquet, in the order of its times.
     #[schemars(example = "data/mooncake.jsonl")]
     pub file: FileRef<Replay>,
-    /// The format of its entries. Default: detected from the first entry.
+    /// The format of the file's entries. Default: detected from the first entry.
     #[serde(rename = "as")]
     pub format: Option<Format>,
-    /// The meaning of its columns, if the format is not a known one.
+    /// The meaning of the file's columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// The action for an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
@@ -57,8 +57,9 @@ fn one() -> Decimal {
 #[serde(transparent)]
 pub struct Columns(BTreeMap<String, String>);
 
-/// The key for the unit of a time column, and its possible values.
+/// The key for the unit of a time column.
 const TIME_UNIT: &str = "time_unit";
+/// The possible units of a time column, by name.
 const TIME_UNITS: [(&str, TimeUnit); 4] =
     [("s", TimeUnit::S), ("ms", TimeUnit::Ms), ("us", TimeUnit::Us), ("ns", TimeUnit::Ns)];
 
@@ -68,7 +69,7 @@ impl Columns {
         self.0.is_empty()
     }
 
-    /// The first unknown key or unit, with the known ones.
+    /// The first unknown key or unit, with an error message; `None` if all are known.
     pub(crate) fn unknown(&self) -> Option<(&str, String)> {
         self.0.iter().find_map(|(key, value)| match key.as_str() {
             TIME_UNIT if TIME_UNITS.iter().any(|(unit, _)| unit == value) => None,
@@ -121,14 +122,14 @@ impl JsonSchema for Columns {
 pub struct Replay {
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,
-    /// How its entries are read, on one line.
+    /// A one-line description of how the entries of the file are read.
     pub reading: String,
     /// Replay speed relative to the recording.
     pub speed: Decimal,
     /// The start and end of the part to replay, on the trace's clock; `None` to replay the whole trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
-    /// Whether it restarts when it has ended.
+    /// Whether the replay restarts when the trace has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
     /// The requests. They are not stored or compared, because the digest represents them.
@@ -157,9 +158,9 @@ impl std::hash::Hash for TraceRequests {
 pub struct TraceRequest {
     /// Arrival time on the trace's clock.
     pub at: Nanos,
-    /// Tokens of its prompt.
+    /// Tokens of the prompt.
     pub prompt_tokens: u32,
-    /// Tokens of its response.
+    /// Tokens of the response.
     pub output_tokens: u32,
     /// Names of the prompt's blocks of 512 tokens, from the beginning. Equal names mean equal text.
     pub blocks: Box<[u64]>,
@@ -182,8 +183,8 @@ impl Replay {
         self.window.unwrap_or([Nanos::ZERO, Nanos(last.0.saturating_add(1))])
     }
 
-    /// The length of one pass on the trace's clock, if the trace restarts. This is its window, or the time up
-    /// to one gap after its last request.
+    /// The length of one pass on the trace's clock, if the replay restarts. This is the window, or else the
+    /// time up to one gap after the last request.
     pub(crate) fn period(&self) -> Nanos {
         let last_gap = match &self.requests.0[..] {
             [.., before, last] => last.at.saturating_sub(before.at),
@@ -211,7 +212,7 @@ impl Replay {
 }
 
 impl TraceFile {
-    /// How the file's entries are read, on one line.
+    /// A one-line description of how the file's entries are read.
     pub(crate) fn reading(&self) -> String {
         let format = self.format.map_or_else(|| "as found".to_owned(), |format| format!("as {format}"));
         let on_bad = if self.on_bad == OnBad::Skip { ", skip bad" } else { "" };

@@ -24,7 +24,7 @@ pub struct Model {
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 3.3e9)]
     pub active_parameters: Option<Decimal>,
-    /// The dimensions that determine the size of its KV cache.
+    /// The dimensions that determine the size of the model's KV cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "layers": 80, "kv_heads": 8, "head_dim": 128 }))]
     pub shape: Option<ModelShape>,

@@ -10,7 +10,8 @@ use crate::plan::text::tree::{Node, Value};
 /// Words that other YAML parsers treat as true or false, but that are texts here.
 const SWITCHES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// Reports variables whose value is such a word without quotes, before any expression uses them.
+/// Reports variables whose value is a word such as `yes` or `no` without quotes, before any expression uses
+/// them.
 pub(crate) fn switches(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Value::Map(entries) = &mut tree.value else { return found };
@@ -37,9 +38,9 @@ fn switch(node: &mut Node, text: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports server facts that are numbers in a different notation than the stored one, and texts about
-/// endpoints and models that a template creates from such numbers. Versions, flags and model ids are
-/// compared character by character.
+/// Reports server facts that are numbers written in a different notation than the one in which they are stored,
+/// and texts about endpoints and models that a template creates from such numbers. These must be reported
+/// because versions, flags and model ids are compared character by character.
 pub(crate) fn lost(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Value::Map(tables) = &mut tree.value else { return found };
@@ -84,9 +85,9 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
 
 /// A number whose written form differs from the stored form.
 struct Changed {
-    /// As written.
+    /// The number as written.
     written: String,
-    /// As stored.
+    /// The number as stored.
     kept: String,
 }
 
@@ -101,7 +102,7 @@ fn changed(span: &Span, text: &str) -> Option<Changed> {
     if zero_first || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
-    // Only a mantissa and an exponent in plain digits, like `12e3`, may be the name of a commit.
+    // Of the numbers with an exponent, only those in plain digits, like `12e3`, may be meant as the id of a commit.
     if unsigned.contains(['e', 'E']) && !unsigned.starts_with("0x") && unsigned.contains(['.', '-', '+']) {
         return None;
     }

@@ -11,7 +11,7 @@ enum Here {
     Axis(&'static str),
     /// A key of the same table.
     Key(&'static str),
-    /// Something that a plan expresses differently.
+    /// Something that a plan expresses differently, with the remedy.
     Said(&'static str),
 }
 
@@ -163,8 +163,8 @@ fn folded(key: &str) -> String {
     key.to_lowercase().replace('-', "_")
 }
 
-/// The remedy for a key that is unknown under `parents`, if another tool has a word like it. `known`
-/// lists the keys that are allowed there.
+/// The remedy for a key that is unknown under `parents`, if the key is a word of another tool. `known` lists
+/// the keys that are allowed there.
 pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     let (_, here) = WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))?;
@@ -176,7 +176,7 @@ pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<Stri
     }
 }
 
-/// Words for the keys of a range, of bounds, and of a value with a condition.
+/// Words that users write instead of the keys of a range, of bounds, and of a value with a condition.
 const RANGE_WORDS: &[(&[&str], &str)] = &[
     (&["by", "increment", "inc", "stride", "every", "interval", "delta"], "step"),
     (&["factor", "multiply", "multiplier", "mul", "ratio", "base"], "times"),
@@ -191,7 +191,7 @@ pub(crate) fn is_axis_table(known: &[&str]) -> bool {
     known.contains(&"zip")
 }
 
-/// Whether a word means a key of a range, of bounds or of a condition.
+/// Whether `word` is a different word for `key`, which is a key of a range, of bounds or of a condition.
 pub(crate) fn stands_for(word: &str, key: &str) -> bool {
     RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
 }
@@ -211,7 +211,7 @@ pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     Some(format!("did you mean `{own}`?"))
 }
 
-/// The remedy for a matrix key that is not an axis.
+/// The remedy for a matrix key that is not an axis, if the key is a word of another tool.
 pub(crate) fn axis_of(key: &str) -> Option<String> {
     let key = folded(key);
     if let Some(first) = axis::first_name(&key) {
@@ -229,7 +229,7 @@ pub(crate) fn axis_remedy(axis: &str) -> String {
     format!("`{axis}` is an axis: write it under `matrix:` of a sweep")
 }
 
-/// `ttft_p99` and `p99_ttft` written as an objective, for a key of `slo`.
+/// The remedy for a key of `slo` such as `ttft_p99` or `p99_ttft`; `None` for other keys.
 pub(crate) fn objective(key: &str) -> Option<String> {
     let (first, last) = key.split_once('_')?;
     let (metric, percentile) = if last.starts_with('p') { (first, last) } else { (last, first) };

@@ -38,7 +38,7 @@ pub(crate) struct ReadError {
 }
 
 impl ReadError {
-    /// The deepest node that was being read.
+    /// The path of the deepest node that was being read.
     pub(crate) fn path(&self) -> Vec<Step> {
         self.reversed.iter().rev().cloned().collect()
     }
@@ -111,8 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    /// A derive would also accept a list for a struct, with its elements as the fields in order, which no
-    /// plan intends. A value that abbreviates a table is read as the table's only field.
+    /// Rejects a list, which a derive would accept for a struct, with the elements as the fields in order; no
+    /// plan intends this. A value that stands for a table is read as the table's only field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -175,8 +175,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The only field of a table that is abbreviated by this field's value. An error in the field is placed at
-/// the value.
+/// A table for which the value of one field stands: provides this field as its only entry. An error in the
+/// field is placed at the value.
 struct Only<'t> {
     field: Option<&'static str>,
     node: &'t Node,
@@ -195,7 +195,7 @@ impl<'de> de::MapAccess<'de> for Only<'_> {
     }
 }
 
-/// Reads a choice by its name, or as the only entry of a table with its value.
+/// A choice, which is written as its name, or as a table with its name as the only key and its value.
 struct Choice<'t> {
     key: &'t str,
     value: Option<&'t Node>,

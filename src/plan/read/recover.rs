@@ -40,7 +40,7 @@ pub(crate) fn recover(mut tree: Node, text: &str) -> Recovered {
     Recovered { plan: None, tree, found }
 }
 
-/// Changes the tree so that the same error does not recur.
+/// Changes the tree so that the same error does not recur; returns false if this is not possible.
 fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
     if let Mistake::MissingField(field) = mistake {
         return fill(tree, path, field);
@@ -54,7 +54,7 @@ fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
             node.value = value;
             true
         }
-        // No placeholder fits: its parent cannot be read either.
+        // No placeholder fits, so the parent cannot be read either.
         None => path.split_last().is_some_and(|(_, parents)| tree.remove(parents)),
     }
 }
@@ -70,7 +70,7 @@ fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
     true
 }
 
-/// Placeholder values that fields may accept, tried one after the other.
+/// The placeholder to try if a field does not accept the placeholder `value`; `None` if there are no more.
 fn next_filler(value: &Value) -> Option<Value> {
     match value {
         Value::Map(_) => Some(Value::Text(String::new())),
@@ -123,20 +123,20 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
                 format!("`{}` cannot be {}", Dotted(&written), shown(at.node, text).trim_start_matches("the text "));
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         }
-        // A table without a required key already had an error there.
+        // If a table has lost a required key, the error in this key has already been reported.
         Mistake::Other(_) if !at.node.holes.is_empty() => return None,
         Mistake::WrongType(expected) => wrong_type(at.node, &written, expected, text),
         Mistake::Other(message) => other(message, path),
     };
     Some(match &error.mistake {
         Mistake::UnknownKey(_) => diagnostic,
-        // A missing field is an error of the table, so the error points at the table's name.
+        // The plan as a whole has no name to point at, so the error points at the start of the text.
         Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
         _ => diagnostic.at(span).with(at.related()),
     })
 }
 
-/// Messages of the unit types have the form "problem: remedy".
+/// Splits a message of the unit types, which has the form "problem: remedy".
 fn other(message: &str, path: &[Step]) -> Diagnostic {
     let is_secret = matches!(path, [.., Step::Key(key)] if key == "secret" || key == "api_key");
     let code = if is_secret { Code::Secret } else { Code::WrongValue };

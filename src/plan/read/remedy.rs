@@ -63,8 +63,8 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
 }
 
-/// Describes the kinds of tables on an axis. A list of all keys would hide that the keys belong to three
-/// kinds of tables.
+/// The remedy for an unknown key in a table on an axis: it describes the kinds of such tables. A list of all
+/// keys would hide that the keys belong to three kinds of tables.
 fn of_axis_table(table: &Node) -> String {
     match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
         true => "a range has `from`, `to` and one of `step` and `times`, and optionally a `when`".to_owned(),
@@ -74,7 +74,8 @@ fn of_axis_table(table: &Node) -> String {
     }
 }
 
-/// The remedy for a top-level key that is a variable of the plan, or a key of one of the plan's tables.
+/// The remedy for a top-level key that is a variable of the plan, or a key of one of the plan's tables; `None`
+/// for other keys.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
         return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
@@ -173,7 +174,8 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
     }
 }
 
-/// The remedy for places where users of other tools often write a value of another type.
+/// The remedy for places where users of other tools often write a value of another type; `None` for other
+/// places.
 fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
     let keys: Vec<&str> = path
         .iter()
@@ -234,7 +236,7 @@ fn toml_list(node: &Node, text: &str) -> bool {
     text[span].starts_with("[[")
 }
 
-/// A node as written, or the result of its template, short enough for a message.
+/// The first line of a node as written, or of the result of its template, to be quoted in a message.
 pub(crate) fn quoted<'a>(node: &'a Node, text: &'a str) -> Cow<'a, str> {
     let written = &text[crate::plan::text::span::clamp(node.span.clone(), text)];
     let made = match &node.value {

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 /// The beginning of an expression in a value that is otherwise not a text.
 const EXPRESSION: &str = r"\{\{";
 
-/// Fields that an expression never computes: file names, the variables themselves, and secrets.
+/// Fields that an expression never computes: the version of the format, file names, the variables themselves,
+/// and secrets.
 const WRITTEN_OUT: [&str; 4] = ["sweepline", "use", "vars", "api_key"];
 
 /// Allows an expression for every value, except for the plan as a whole.

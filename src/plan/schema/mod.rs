@@ -1,6 +1,6 @@
-//! The JSON Schema of a plan, for editors. It is generated from the types, so it contains all of
-//! them. Rules that a type does not express (a table needs an entry, a server is a `url` or the mock)
-//! are added here if a schema can express them.
+//! The JSON Schema of a plan, for editors. It is generated from the types, so it contains all of them. Rules
+//! that a type does not express (such as that a table needs an entry) are added here if a schema can express
+//! them.
 
 mod loose;
 mod shape;
@@ -41,7 +41,7 @@ pub fn schema_text() -> String {
     text
 }
 
-/// Example values of an axis for editors; the remaining axes already have choices.
+/// Example values of an axis for editors; `None` for the remaining axes, which already have choices.
 fn example_of_axis(name: &str) -> Option<Value> {
     Some(match name {
         "endpoint" => json!(["vllm", "sglang"]),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::model::shorthand::Shorthand;
 
-/// Converts a schema to this form.
+/// Converts a schema to the form that editors display best.
 pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut without_null);
     each(schema, &mut unwrap_lines);
@@ -55,7 +55,7 @@ fn without_null(fields: &mut Map<String, Value>) {
     }
 }
 
-/// If a field may stand for its table, offers both forms.
+/// If one field of a table may stand for the table, allows both forms.
 fn either(fields: &mut Map<String, Value>, defs: &Value) {
     let table = fields.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
     let Some(shorthand) = table.and_then(Shorthand::of) else { return };
@@ -67,7 +67,8 @@ fn either(fields: &mut Map<String, Value>, defs: &Value) {
     fields.insert("anyOf".to_owned(), json!([short, long]));
 }
 
-/// Doc comments contain the line breaks of the source, whereas a description is one paragraph.
+/// Joins the lines of a description into one paragraph, because doc comments contain the line breaks of the
+/// source.
 fn unwrap_lines(fields: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = fields.get_mut("description") {
         *text = text.replace('\n', " ");
@@ -91,7 +92,7 @@ fn choices(fields: &mut Map<String, Value>) {
 /// another branch.
 const OF_ANY_TYPE: [&str; 8] = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref"];
 
-/// Keywords for readers, for which the field's own values are preferable to those of a branch.
+/// Keywords for readers. The field's own values of these keywords take precedence over those of a branch.
 const FOR_READERS: [&str; 4] = ["description", "title", "examples", "default"];
 
 /// Merges alternatives of different types into one schema with several types. Every other keyword

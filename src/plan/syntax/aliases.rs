@@ -7,8 +7,8 @@ use crate::plan::text::tree::{Node, Step, Value};
 /// The name of the field in requests, and its name in plans.
 const OTHER: (&str, &str) = ("max_tokens", "output_tokens");
 
-/// Renames the fields of scenarios to their canonical names, and reports fields that are written
-/// under both names.
+/// Renames the fields of scenarios to their primary names, and reports fields that are written under both
+/// names.
 pub(crate) fn settle(tree: &mut Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let path = [Step::from("scenarios")];
@@ -26,7 +26,7 @@ pub(crate) fn settle(tree: &mut Node) -> Vec<Diagnostic> {
     found
 }
 
-/// The canonical name of a step of a path into a plan.
+/// Returns a step of a path into a plan, with an alias replaced by the primary name.
 pub(crate) fn step(parents: &[Step], step: Step) -> Step {
     match parents {
         [Step::Key(table), Step::Key(_)] if table == "scenarios" && step == Step::from(OTHER.0) => Step::from(OTHER.1),

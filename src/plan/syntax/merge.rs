@@ -15,7 +15,8 @@ pub(crate) fn merge(over: Node, under: Node) -> Node {
     merge_as(over, under, false)
 }
 
-/// In a matrix, two names of the same axis count as one key.
+/// Merges `over` over `under`. If they are the tables of a `matrix`, two names of the same axis count as one
+/// key.
 fn merge_as(mut over: Node, under: Node, matrix: bool) -> Node {
     if !matches!((&over.value, &under.value), (Value::Map(_), Value::Map(_))) {
         return over;

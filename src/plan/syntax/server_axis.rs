@@ -6,7 +6,7 @@ use crate::plan::text::tree::{Entry, Node, Value};
 
 /// The name of the axis, and of the table of flags in cells and conditions.
 const SERVER: &str = "server";
-/// Keys in a point of the axis that are not flags.
+/// The only key in a point of the axis that is not a flag.
 const WHEN: &str = "when";
 
 /// Gives every flag that a sweep sets its own axis.
@@ -71,7 +71,7 @@ fn cell(node: &mut Node) {
     }
 }
 
-/// Replaces each `server` for which `is_table` holds with its flags.
+/// Replaces the entry `server` with its flags, if there is one for which `is_table` holds.
 fn splice(entries: &mut Vec<Entry>, is_table: impl Fn(&Entry) -> bool) {
     let Some(at) = entries.iter().position(|entry| entry.key == SERVER && is_table(entry)) else { return };
     let mut server = entries.remove(at);

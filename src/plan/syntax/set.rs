@@ -14,7 +14,8 @@ use crate::plan::text::alias::alias;
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Dotted, Entry, Node, Step, Value};
 
-/// Tables whose keys the plan chooses. An unknown key of such a table in `--set` is a typo.
+/// Tables whose keys are names that the plan chooses, each with the word for one entry. An unknown key of such
+/// a table in `--set` is a typo.
 const NAMES: [(&str, &str); 5] = [
     ("endpoints", "endpoint"),
     ("models", "model"),
@@ -32,7 +33,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Moves its places by `by` bytes.
+    /// Moves the places of the change by `by` bytes.
     pub(crate) fn shift(mut self, by: usize) -> Change {
         self.steps.iter_mut().for_each(|(_, span)| *span = shifted(span.clone(), by));
         self.node.shift(by);
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     pub changes: Vec<Change>,
     /// The errors, with places in the text.
     pub found: Vec<Diagnostic>,
-    /// The hidden parts of the text.
+    /// The secrets that are masked in the text.
     pub mask: Mask,
 }
 
@@ -146,7 +147,7 @@ fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
 }
 
 impl Change {
-    /// The value, nested under its path, to find the parts that must be hidden because of their names.
+    /// The value, nested under its path, to find the parts that must be masked because of their names.
     fn as_tree(&self) -> Node {
         self.steps.iter().rev().fold(self.node.clone(), |node, (step, span)| {
             let key = step.to_string();

@@ -142,7 +142,7 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
     Node::new(value, span)
 }
 
-/// A seed may exceed TOML's limit of 64 bits, so the digits are parsed here.
+/// Converts an integer. A seed may exceed TOML's limit of 64 bits, so the digits are parsed here.
 fn integer(number: &DeInteger<'_>) -> Value {
     let digits = number.as_str();
     i128::from_str_radix(digits, number.radix())

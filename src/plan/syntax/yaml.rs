@@ -28,7 +28,7 @@ fn options(most_nodes: usize) -> serde_yaml::Options {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
-        // All duplicates of a file are needed, not only the first, so they are collected from the tree.
+        // All duplicate keys of a file are reported, not only the first, so they are collected from the tree.
         duplicate_keys: serde_yaml::DuplicateKeyPolicy::PassThrough,
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: most_nodes },
@@ -135,7 +135,8 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     }
 }
 
-/// The parser reports byte positions for values, but only line and column for syntax errors.
+/// Converts a location to a span. The parser reports byte positions for values, but only line and column for
+/// syntax errors.
 fn span_of(location: Location, text: &str) -> Span {
     if location.span().byte_offset().is_some() {
         return crate::plan::text::span::clamp(bytes(location), text);
@@ -168,7 +169,8 @@ trait IntoNode {
 }
 
 impl IntoNode for Spanned<Raw> {
-    /// The place of an aliased value is its definition, because this is the place to change.
+    /// Converts a value and its places. The place of an aliased value is its definition, because that is where
+    /// users can change it.
     fn into_node(self) -> Node {
         let value = match self.value {
             Raw::Leaf(value) => value,

@@ -120,7 +120,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
     })
 }
 
-/// Cells have no places in the plan's text.
+/// The place of values that come from a cell, which have no place in the plan's text.
 const NOWHERE: Span = 0..0;
 
 impl CellNames {

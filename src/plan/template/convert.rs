@@ -11,9 +11,9 @@ const MOST_TEXT: usize = 1 << 16;
 
 /// The remaining budget for new values.
 pub(super) struct Room {
-    /// Number of values.
+    /// Number of values that are left.
     pub nodes: usize,
-    /// Number of bytes of text.
+    /// Number of bytes of text that are left.
     pub bytes: usize,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum NoValue {
     Other,
 }
 
-/// A value in the form that expressions use.
+/// Converts a value of the plan to the form that expressions use.
 pub(super) fn to_jinja(node: &Node) -> Jinja {
     match &node.value {
         Value::Null => Jinja::from(()),
@@ -93,8 +93,8 @@ pub(super) fn from_jinja(value: &Jinja, span: &Span, room: &mut Room) -> Result<
     })
 }
 
-/// Arithmetic leaves noise beyond the significant digits (0.1 * 3), and a division without remainder
-/// must yield a whole number.
+/// Converts a number. It is rounded, because arithmetic leaves noise beyond the significant digits (0.1 * 3),
+/// and a division without remainder must yield a whole number.
 fn number(value: &Jinja) -> Result<Value, NoValue> {
     if value.is_integer() {
         return i128::try_from(value.clone()).map(Value::Int).map_err(|_| NoValue::NoNumber);

@@ -13,8 +13,8 @@ use crate::plan::text::tree::{Node, Value};
 /// Maximum number of steps of one expression.
 const FUEL: u64 = 10_000;
 
-/// Maximum number of bytes that all expressions of a plan may process. An expression counts as its
-/// length times the size of the values that it uses.
+/// Maximum amount of work, in bytes, for all expressions of a plan. The work of an expression is its length
+/// times the size of the largest value that it uses.
 const MOST_WORK: usize = 1 << 26;
 
 /// Maximum number of variables that are recorded as origins of a value. More would not help readers.
@@ -126,7 +126,7 @@ impl Evaluator {
         self.text(template, &parts, span)
     }
 
-    /// The result of a template with more than one expression.
+    /// The result of a template that is not a single expression, which is always a text.
     fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
         for part in parts {
@@ -185,8 +185,7 @@ impl Evaluator {
         Ok(names)
     }
 
-    /// The result of a template on loading if cells evaluate the rest. The expressions that cells
-    /// evaluate stay as written.
+    /// The result of a template when the plan is loaded. Expressions that each cell evaluates stay as written.
     pub(super) fn keeping_cells(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let (mut text, mut via, mut mistakes) = (String::new(), Vec::new(), Vec::new());
@@ -302,7 +301,7 @@ fn names(compiled: &Expression<'_, '_>) -> Vec<String> {
     names
 }
 
-/// The places of variables and of the variables that they use.
+/// The names and places of variables, and of the variables that they use.
 fn origins(known: &[(&String, &Variable)]) -> Vec<(String, Span)> {
     let mut via: Vec<(String, Span)> = Vec::new();
     for (name, variable) in known {
@@ -320,8 +319,9 @@ fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
     mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
 }
 
-/// `'x' * 1000000000` would fill the memory before any limit applies, so only numbers can be multiplied.
-/// This is checked before the expression is compiled, because compilation evaluates constant parts.
+/// Returns an error if an expression may multiply a text. `'x' * 1000000000` would fill the memory before any
+/// limit applies, so only numbers can be multiplied. This is checked before the expression is compiled, because
+/// compilation evaluates constant parts.
 fn multiplied_text(expression: &str) -> Option<Mistake> {
     let outside = without_texts(expression);
     let at = outside.find('*')?;
@@ -333,7 +333,7 @@ fn multiplied_text(expression: &str) -> Option<Mistake> {
     makes_text.then(|| numbers_only(at))
 }
 
-/// Checks the same for the variables of an expression.
+/// Returns an error if an expression with `*` uses a variable that is not a number.
 fn multiplied_variable(
     expression: &str,
     compiled: &Expression<'_, '_>,

@@ -116,10 +116,10 @@ impl Templates<'_> {
         }
     }
 
-    /// An error at its place in the file.
+    /// Converts an error in a template to a diagnostic at its place in the file.
     fn diagnostic(&self, mistake: Mistake, template: &str, span: &Span) -> Diagnostic {
         let Mistake { code, message, remedy, at } = mistake;
-        // If the text is written literally, each character has its own place.
+        // If the template is written literally in the file, the place of each of its characters is known.
         let written = clamp(span.clone(), self.text);
         let place = match self.text[written.clone()].find(template) {
             Some(offset) => written.start + offset + at.start..written.start + offset + at.end,

@@ -87,7 +87,8 @@ impl Templates<'_> {
         }
     }
 
-    /// Reports variables that depend on themselves. Variables that use them fail silently.
+    /// Reports variables that depend on themselves. Other variables that use them are marked as invalid without
+    /// a separate error.
     fn circles(&mut self, entries: &mut [Entry], uses: &[Vec<usize>], waits: &[usize]) {
         let mut told = vec![false; entries.len()];
         let mut step_of = vec![usize::MAX; entries.len()];

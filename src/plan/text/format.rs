@@ -15,7 +15,7 @@ impl Format {
     /// Determines the format from the file extension: .yaml, .yml or .toml.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            // `freeze` writes plans in YAML.
+            // `freeze` writes .lock files, which are in YAML.
             "yaml" | "yml" | "lock" => Some(Format::Yaml),
             "toml" => Some(Format::Toml),
             _ => None,

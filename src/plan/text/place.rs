@@ -10,9 +10,9 @@ use crate::plan::text::span::clamp;
 pub struct Place {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 

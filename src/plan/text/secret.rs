@@ -60,8 +60,8 @@ impl FromStr for SecretRef {
     }
 }
 
-/// The name in `$NAME` or `${NAME}`. It must be in capitals, as is usual for such names, because no
-/// key looks like this.
+/// The name in `$NAME` or `${NAME}`. It must be in capitals, as is usual for variables: no secret key looks like
+/// this, so an error message may repeat it.
 fn shell_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);

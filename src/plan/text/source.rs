@@ -23,14 +23,14 @@ struct File {
     start: usize,
 }
 
-/// One of several texts.
+/// One of the texts of a plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'s> {
     /// The name in messages: the path as given, or `--set` for the command line.
     pub name: &'s Path,
     /// The text.
     pub text: &'s str,
-    /// Its start in the common string.
+    /// The start of the text in the common string.
     pub start: usize,
 }
 
@@ -68,7 +68,7 @@ impl Sources {
         Source { name: &file.name, text: &self.text[file.start..end], start: file.start }
     }
 
-    /// The place of a byte of the common string, for users.
+    /// The file, line and column of a byte of the common string.
     pub(crate) fn place(&self, byte: usize) -> Place {
         let source = self.of(byte);
         source.place(byte.saturating_sub(source.start))
@@ -81,7 +81,7 @@ impl Sources {
 }
 
 impl Source<'_> {
-    /// The place of a byte of this text, for users.
+    /// The file, line and column of a byte of this text.
     pub(crate) fn place(&self, byte: usize) -> Place {
         Place::of(self.name, self.text, byte)
     }

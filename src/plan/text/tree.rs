@@ -9,9 +9,9 @@ use crate::plan::text::span::{Span, shifted};
 /// One step of a path into a plan, such as `sweeps`, `saturation`, `matrix`, `endpoint`, `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The entry of a table.
+    /// The key of an entry in a table.
     Key(String),
-    /// The element of a list, from 0.
+    /// The index of an element in a list, counted from 0.
     Index(usize),
 }
 
@@ -80,12 +80,12 @@ pub(crate) struct Node {
     pub span: Span,
     /// The keys of entries that were removed because of errors; for a list, the indices as written.
     pub(crate) holes: Vec<String>,
-    /// Whether it stands in for a missing or invalid value, so that reading can continue. An accepted
-    /// plan contains no such value.
+    /// Whether this node is a placeholder for a missing or invalid value, so that reading can continue. An
+    /// accepted plan contains no placeholders.
     pub(crate) filler: bool,
-    /// Whether parts of it are in other texts. Its own place is complete nevertheless.
+    /// Whether parts of the value are in other texts. `span` then already covers all parts in its own text.
     pub spread: bool,
-    /// The variables that its template used, each with the place of its value.
+    /// The variables that the template of the value used, each with the place of the variable's value.
     pub(crate) via: Vec<(String, Span)>,
 }
 
@@ -144,7 +144,7 @@ impl Node {
         Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
     }
 
-    /// The entry of a table.
+    /// The entry of a table; `None` if this is not a table with such a key.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
@@ -165,7 +165,7 @@ impl Node {
         }
     }
 
-    /// Removes an entry from a table without a trace.
+    /// Removes an entry from a table without recording the removal.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Map(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|entry| entry.key == key)?;
@@ -318,13 +318,13 @@ impl Node {
         }
     }
 
-    /// Stores its extent as its place before it gets parts from another text.
+    /// Stores the extent of this value as its place, before the value gets parts from another text.
     pub(crate) fn spread(&mut self) {
         self.span = self.extent();
         self.spread = true;
     }
 
-    /// Extends its place to the end of a part that is removed.
+    /// Extends the place of this value to the end of a part that is removed.
     fn reach(&mut self, end: usize) {
         if !self.spread {
             self.span.end = self.span.end.max(end);

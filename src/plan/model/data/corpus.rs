@@ -16,11 +16,10 @@ use crate::plan::model::data::left_out::LeftOut;
 #[schemars(rename = "DataOrder")]
 #[strum(serialize_all = "snake_case")]
 pub enum Order {
-    /// Drawn at random by the seed, without replacement; when all have been used, in another random
-    /// order.
+    /// In a random order drawn from the seed; when all records have been used, in another random order.
     #[default]
     Shuffled,
-    /// In the order of the file; when all have been used, from the first again.
+    /// In the order of the file; when all records have been used, from the first one again.
     File,
 }
 
@@ -36,9 +35,9 @@ impl Order {
 pub struct Exchange {
     /// The user's text.
     pub user: Box<str>,
-    /// The recorded response, if the data set has it.
+    /// The recorded response, if the data set has one.
     pub answer: Option<Box<str>>,
-    /// Tokens of the response as declared in the file.
+    /// Tokens of the response, if the file declares them.
     pub declared: Option<u32>,
     /// Estimated tokens of the question.
     pub(crate) user_tokens: u32,
@@ -57,7 +56,7 @@ pub(crate) struct Dialogue {
     pub asked: Box<[Exchange]>,
 }
 
-/// The content of a file.
+/// The content of a data set's file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// SHA-256 over all texts and lengths that are kept, as 64 hex digits. It represents them in the
@@ -65,15 +64,15 @@ pub struct Source {
     pub texts: String,
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,
-    /// A one-line description of how its entries were read.
+    /// A one-line description of how the entries of the file were read.
     pub reading: String,
     /// Records that are kept.
     pub records: u64,
-    /// The skipped entries, by reason.
+    /// For each reason: the skipped entries.
     pub left_out: BTreeMap<String, LeftOut>,
     /// The records, in the order of the file; empty if read from a results folder.
     pub(crate) dialogues: Vec<Dialogue>,
-    /// Sums over the turns of all records, by the turn's number.
+    /// For each turn, from the first one: sums over all records that have it.
     pub(crate) turns: Vec<OfTurn>,
 }
 
@@ -84,7 +83,7 @@ impl PartialEq for Source {
     }
 }
 
-/// Sums over all records that have a turn.
+/// Sums for one turn of conversations, such as the second, over all records that have it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct OfTurn {
     records: u64,
@@ -92,9 +91,9 @@ pub(crate) struct OfTurn {
     prompt: f64,
     /// Sum of the tokens of the turn's response.
     output: f64,
-    /// Sum of the tokens of the questions before it.
+    /// Sum of the tokens of the questions before this turn.
     asked_before: f64,
-    /// Sum of the tokens of the responses before it.
+    /// Sum of the tokens of the responses before this turn.
     answered_before: f64,
     /// The maximum tokens of a system message with its question, of a response, and of all of these
     /// together.
@@ -102,7 +101,7 @@ pub(crate) struct OfTurn {
 }
 
 impl OfTurn {
-    /// Computes the sums over `dialogues`.
+    /// Computes the sums of every turn over `dialogues`.
     pub(crate) fn all(dialogues: &[Dialogue]) -> Vec<OfTurn> {
         let mut turns: Vec<OfTurn> = Vec::new();
         for dialogue in dialogues {
@@ -161,7 +160,7 @@ impl Corpus {
         (&self.source.texts, self.order, self.output_tokens)
     }
 
-    /// The same data set without the records of its origin.
+    /// The same data set, reduced to the parts that determine the requests, with only the digest of its texts.
     pub fn bare(&self) -> Corpus {
         let source = Source { texts: self.source.texts.clone(), ..Source::default() };
         Corpus { source: Arc::new(source), ..self.clone() }
@@ -172,8 +171,8 @@ impl Corpus {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
-    /// The maximum tokens of a question with its system message, the maximum tokens of a response,
-    /// and the maximum of both together in a first turn.
+    /// The maximum tokens of a question with its system message and the maximum tokens of a response, both
+    /// within the first `turns` turns, and the maximum of both together in a first turn.
     pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);
@@ -184,7 +183,7 @@ impl Corpus {
         }
     }
 
-    /// Means over its requests, if conversations have at most `turns` turns.
+    /// Means over the requests of the data set, if conversations have at most `turns` turns.
     pub fn means(&self, turns: u32) -> Means {
         let turns = &self.source.turns[..self.source.turns.len().min(turns as usize)];
         let requests = turns.iter().map(|turn| turn.records).sum::<u64>().max(1) as f64;
@@ -217,7 +216,7 @@ impl std::hash::Hash for Corpus {
     }
 }
 
-/// A data set as stored in a results folder, which is without its texts.
+/// A data set as stored in a results folder: without its texts, which are represented by their digest.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     texts: String,

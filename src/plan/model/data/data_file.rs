@@ -18,10 +18,10 @@ pub struct DataFile {
     /// The file, relative to the plan's: JSON, JSON lines, CSV or Parquet.
     #[schemars(example = "data/sharegpt.json")]
     pub file: FileRef<Arc<Source>>,
-    /// The format of its entries. Default: detected from the first entry.
+    /// The format of the file's entries. Default: detected from the first entry.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// The meaning of its columns, if the format is not a known one.
+    /// The meaning of the file's columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// The action for an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
@@ -30,7 +30,7 @@ pub struct DataFile {
     /// The records to keep. Default: all.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
-    /// The order of its records. Default shuffled.
+    /// The order of the records. Default shuffled.
     #[serde(default)]
     pub order: Order,
 }
@@ -44,14 +44,14 @@ pub struct DataFilter {
     /// characters / 4.
     #[schemars(example = serde_json::json!({ "min": 4, "max": 4000 }))]
     pub prompt_tokens: Option<Bounds>,
-    /// Tokens of its first response: as declared in the file, else characters / 4. Records without a
+    /// Tokens of a record's first response: as declared in the file, else characters / 4. Records without a
     /// response are excluded.
     #[schemars(example = serde_json::json!({ "min": 1, "max": 2000 }))]
     pub output_tokens: Option<Bounds>,
-    /// Number of its user messages.
+    /// Number of user messages in a record.
     #[schemars(example = serde_json::json!({ "min": 2 }))]
     pub turns: Option<Bounds>,
-    /// Languages as declared in the file: none is guessed.
+    /// Languages of the records, as declared in the file. Languages are never guessed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!(["en"]))]
     pub languages: Vec<String>,
@@ -108,7 +108,7 @@ pub(crate) struct TableOf<'a> {
 }
 
 impl TableOf<'_> {
-    /// How the entries are read, on one line.
+    /// A one-line description of how the entries are read.
     pub(crate) fn reading(&self) -> String {
         let format = self.format.map_or_else(|| "as found".to_owned(), |format| format!("as {format}"));
         let on_bad = if self.on_bad == OnBad::Skip { ", skip bad" } else { "" };

@@ -18,7 +18,8 @@ pub(crate) fn count(left_out: &mut BTreeMap<String, LeftOut>, why: &str, place: 
     left_out.entry(why.to_owned()).or_insert(LeftOut { count: 0, first: line, entry }).count += 1;
 }
 
-/// All skipped entries as text: `3 no answer (first at 7), 1 no text (first at 2)`, with lines or rows.
+/// Formats all skipped entries as `3 no answer (first at 7), 1 no text (first at 2)`, where 7 and 2 are lines
+/// or rows.
 pub(crate) fn all(left_out: &BTreeMap<String, LeftOut>) -> String {
     let mut reasons: Vec<(&String, &LeftOut)> = left_out.iter().collect();
     reasons.sort_by_key(|(why, left_out)| (std::cmp::Reverse(left_out.count), why.as_str()));

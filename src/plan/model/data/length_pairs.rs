@@ -27,10 +27,10 @@ pub struct LengthsFile {
     /// The file, relative to the plan's: a data set or a trace.
     #[schemars(example = "data/sharegpt.json")]
     pub file: FileRef<FoundLengths>,
-    /// The format of its entries. Default: detected from the first entry.
+    /// The format of the file's entries. Default: detected from the first entry.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// The meaning of its columns, if the format is not a known one.
+    /// The meaning of the file's columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// The action for an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
@@ -53,15 +53,15 @@ impl LengthsFile {
     }
 }
 
-/// The pairs of a data set.
+/// The pairs of lengths in a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundLengths {
     pub(crate) rows: Rows<Joint>,
     /// Number of exchanges.
     pub(crate) pairs: u64,
-    /// Number of exchanges whose prompts were too short for a nonce.
+    /// Number of exchanges whose prompts were too short for a nonce, and were lengthened.
     pub(crate) raised: u64,
-    /// The skipped entries, by reason.
+    /// For each reason: the skipped entries.
     pub(crate) left_out: BTreeMap<String, LeftOut>,
 }
 
@@ -71,7 +71,7 @@ impl FoundLengths {
     }
 }
 
-/// Pairs and their frequencies.
+/// The pairs of lengths that were collected so far, with their frequencies.
 #[derive(Default)]
 pub(crate) struct Collected {
     pairs: BTreeMap<(u32, u32), u64>,
@@ -107,9 +107,9 @@ impl Collected {
     }
 }
 
-/// One row for each pair. If there are too many pairs, one row for all pairs whose lengths have the same
-/// leading binary digits, with as many digits as possible. The ranges of a row extend from the minimum
-/// to the maximum of its pairs.
+/// Returns one row for each pair. If there are too many pairs, those whose lengths have the same leading binary
+/// digits share a row; as many digits must be equal as the maximum number of rows allows. The ranges of a row
+/// extend from the minimum to the maximum of its pairs.
 fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
     let mut digits = u32::BITS;
     loop {

@@ -11,17 +11,17 @@ use crate::plan::model::plan::Plan;
 /// A report of the kept and skipped entries of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DataNote {
-    /// The scenario that names it.
+    /// The scenario that names the data set.
     pub scenario: String,
-    /// Its use: data or lengths.
+    /// What the scenario uses it for: data or lengths.
     pub used_for: &'static str,
-    /// Its file, as written in the plan.
+    /// The file of the data set, as written in the plan.
     pub file: String,
     /// Number of records, or of pairs of lengths, that are kept.
     pub kept: u64,
     /// Number of entries that were skipped.
     pub left_out: u64,
-    /// Digest of the texts that are sent.
+    /// Digest of the texts that are sent; `None` if only lengths are used.
     #[serde(skip)]
     pub texts: Option<String>,
     /// A sentence that lists the kept and skipped entries, the reasons, and the first place for

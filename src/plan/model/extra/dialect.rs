@@ -63,7 +63,7 @@ impl Takes {
     }
 }
 
-/// Stands for an unlimited bound.
+/// The upper bound of a range that has no upper bound.
 const MOST: i64 = i64::MAX;
 
 const V: u8 = 1;
@@ -208,7 +208,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("rid", "it would be the same for all requests", "remove it; requests carry the header x-request-id"),
 ];
 
-/// The bit of an engine whose fields are known.
+/// The bit of an engine whose fields are known; `None` for other engines.
 fn bit(engine: Engine) -> Option<u8> {
     match engine {
         Engine::Vllm => Some(V),
@@ -235,13 +235,13 @@ pub fn names(engine: Engine, field: &str) -> bool {
     fields_of(engine).any(|name| name == field)
 }
 
-/// The fields that `engine` accepts, if they are known.
+/// The fields that `engine` accepts; empty if they are not known.
 pub(crate) fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + Clone {
     let bit = bit(engine).unwrap_or(0);
     FIELDS.iter().filter(move |(_, _, engines)| engines & bit != 0).map(|(name, ..)| *name)
 }
 
-/// The reason why no request may carry `field`, and the remedy.
+/// The reason why no request may carry `field`, and the remedy; `None` if requests may carry it.
 pub fn refused(field: &str) -> Option<(&'static str, Cow<'static, str>)> {
     if let Some(length) = LengthField::ALL.iter().find(|length| length.name() == field) {
         return Some(("sweepline sends it itself", format!("write the scenario's `{}`", length.key()).into()));

@@ -19,7 +19,7 @@ use crate::units::Decimal;
 #[serde(deny_unknown_fields, rename = "Lengths")]
 #[schemars(extend("minProperties" = 1))]
 pub struct WrittenLengths {
-    /// A kind of traffic: its lengths of prompts and responses.
+    /// A kind of traffic, which determines the lengths of prompts and responses.
     pub preset: Option<Preset>,
     /// How the preset's figures are interpreted. Default lognormal.
     #[schemars(extend("default" = "lognormal"))]
@@ -33,7 +33,8 @@ pub struct WrittenLengths {
     #[serde(default)]
     #[schemars(schema_with = "pairs_schema")]
     pub pairs: Option<Vec<WrittenPair>>,
-    /// Buckets of both, or a CSV file of them with the columns prompt_min, prompt_max, output_min, output_max, weight.
+    /// Buckets of prompt and output tokens, or a CSV file of them with the columns prompt_min, prompt_max,
+    /// output_min, output_max, weight.
     #[serde(default)]
     #[schemars(schema_with = "joint_schema")]
     pub histogram: Option<Vec<WrittenJoint>>,

@@ -1,7 +1,7 @@
 //! `lengths` of a scenario: how many tokens prompts and responses have, if this varies between requests.
 //!
-//! The written form (here), the resolved form of runs (`resolved`), the presets, and tables in separate
-//! files. Drawing lengths is not implemented here but in `workload`.
+//! `lengths_field` has the form that users write, `resolved` the form that runs use, `presets` the presets,
+//! and `table_rows` the rows of tables. Lengths are drawn in `workload`.
 
 pub(crate) mod lengths_field;
 pub mod presets;
@@ -21,5 +21,5 @@ pub(crate) const LEAST_PROMPT: u32 = 16;
 /// Minimum number of tokens that can be requested.
 pub(crate) const LEAST_OUTPUT: u32 = 1;
 
-/// Maximum number of tokens of either.
+/// Maximum number of tokens in a prompt or in a response.
 pub const MOST_TOKENS: u32 = 4_000_000;

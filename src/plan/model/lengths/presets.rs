@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::model::lengths::resolved::{Distribution, Lengths, Range};
 use crate::units::Decimal;
 
-/// A kind of traffic with named lengths.
+/// A kind of traffic with preset lengths of prompts and responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -52,7 +52,7 @@ impl Preset {
     /// All presets.
     pub const ALL: [Preset; 4] = [Preset::Chat, Preset::Code, Preset::LongContextQa, Preset::Summarization];
 
-    /// Their names, in the same order.
+    /// The names of all presets, in the order of [`Preset::ALL`].
     pub const NAMES: [&'static str; 4] = ["chat", "code", "long_context_qa", "summarization"];
 
     /// The name that plans use.
@@ -60,12 +60,12 @@ impl Preset {
         Preset::NAMES[self as usize]
     }
 
-    /// The preset of this name.
+    /// The preset of this name; `None` if there is no such preset.
     pub fn of_name(name: &str) -> Option<Preset> {
         Preset::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// Figures of prompt and response.
+    /// The figures of prompts, and those of responses.
     fn figures(self) -> [Figures; 2] {
         match self {
             Preset::Chat => [figures(500, 300, 50, 4_000), figures(200, 150, 10, 2_000)],
@@ -75,7 +75,7 @@ impl Preset {
         }
     }
 
-    /// Its lengths, interpreted according to `shape`.
+    /// The lengths of the preset, interpreted according to `shape`.
     pub fn lengths(self, shape: PresetFit) -> Lengths {
         let [prompt, output] = self.figures().map(|Figures { mean, sd, within }| match shape {
             PresetFit::Lognormal => {

@@ -20,7 +20,7 @@ pub enum Lengths {
         /// Requested output tokens.
         output: Distribution,
     },
-    /// Both are drawn from one row of a table, so that their dependence is preserved.
+    /// Prompt and response are drawn from the same row of a table, so that their dependence is preserved.
     Joint(Rows<Joint>),
 }
 
@@ -77,7 +77,7 @@ pub struct Range {
 pub struct Bucket {
     /// The range of tokens.
     pub tokens: Range,
-    /// Relative frequency: its part of the sum of all weights.
+    /// Relative frequency, as a part of the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -88,7 +88,7 @@ pub struct Joint {
     pub prompt: Range,
     /// Requested output tokens.
     pub output: Range,
-    /// Relative frequency: its part of the sum of all weights.
+    /// Relative frequency, as a part of the sum of all weights.
     pub weight: Decimal,
 }
 

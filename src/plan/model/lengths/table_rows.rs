@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Decimal;
 
-/// One bucket of a histogram: its tokens, both ends included, all equally likely.
+/// One bucket of a histogram: a range of tokens, both ends included, in which all numbers are equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Bucket")]
@@ -21,7 +21,7 @@ pub struct WrittenBucket {
     /// The most tokens.
     #[schemars(example = 199)]
     pub max: u32,
-    /// Relative frequency: its part of the sum of all weights.
+    /// Relative frequency, as a part of the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -43,7 +43,7 @@ pub struct WrittenJoint {
     /// The most output tokens.
     #[schemars(example = 49)]
     pub output_max: u32,
-    /// Relative frequency: its part of the sum of all weights.
+    /// Relative frequency, as a part of the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -55,7 +55,7 @@ pub struct WrittenPair {
     pub prompt: u32,
     /// Requested output tokens.
     pub output: u32,
-    /// Relative frequency: its part of the sum of all weights. Default 1.
+    /// Relative frequency, as a part of the sum of all weights. Default 1.
     pub weight: Decimal,
 }
 
@@ -70,7 +70,7 @@ struct LongPair {
     /// Requested output tokens.
     #[schemars(range(min = 1), example = 1024)]
     output: u32,
-    /// Relative frequency: its part of the sum of all weights. Default 1.
+    /// Relative frequency, as a part of the sum of all weights. Default 1.
     #[serde(default)]
     #[schemars(extend("minimum" = 0, "default" = 1))]
     weight: Option<Decimal>,

@@ -31,7 +31,7 @@ pub struct Zip {
     /// The lists, by the names of their axes.
     #[serde(rename = "zip")]
     pub lists: Table<List>,
-    /// Cells to which the axis applies; absent if it applies to all.
+    /// The cells to which the axis applies; `None` if it applies to all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
 }
@@ -43,9 +43,9 @@ pub struct List(pub Vec<Item>);
 /// A value of an axis, or several values written as one element.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// The values that it represents.
+    /// The values that the element represents.
     pub what: What,
-    /// Cells to which it applies; absent if it applies to all.
+    /// The cells to which the element applies; `None` if it applies to all.
     pub when: Option<Condition>,
 }
 
@@ -56,7 +56,7 @@ pub enum What {
     Values(Vec<Scalar>),
     /// The numbers of a range.
     Range(Range),
-    /// One point of several axes, by their names.
+    /// One point of an axis group: a value for each of several axes, by name.
     Fields(Table<Scalar>),
     /// A load derived from an earlier sweep.
     Taken(Take),
@@ -77,10 +77,10 @@ pub enum Pick {
     One(Scalar),
     /// Every number between two bounds, including the bounds.
     Within {
-        /// The minimum; absent for no bound.
+        /// The minimum; `None` for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         from: Option<Decimal>,
-        /// The maximum; absent for no bound.
+        /// The maximum; `None` for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<Decimal>,
     },
@@ -102,7 +102,7 @@ impl Axis {
         Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
     }
 
-    /// Upper limit of its number of values, computed without creating any.
+    /// Upper limit of the axis's number of values, computed without creating any.
     pub fn len(&self) -> usize {
         let sum = |items: &[Item]| items.iter().map(Item::len).sum();
         match self {
@@ -111,7 +111,7 @@ impl Axis {
         }
     }
 
-    /// Whether it has no value.
+    /// Whether the axis has no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -128,7 +128,7 @@ impl Axis {
 }
 
 impl Item {
-    /// Number of points of the axis that it represents.
+    /// Number of points of the axis that the element represents.
     pub fn len(&self) -> usize {
         match &self.what {
             What::Values(values) => values.len(),
@@ -137,7 +137,7 @@ impl Item {
         }
     }
 
-    /// Whether it represents no points.
+    /// Whether the element represents no points.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -151,7 +151,7 @@ impl Item {
 }
 
 impl Filter {
-    /// Whether a value matches any of these.
+    /// Whether a value matches any element of the filter.
     pub fn matches(&self, value: &Scalar) -> bool {
         self.0.iter().any(|pick| pick.matches(value))
     }

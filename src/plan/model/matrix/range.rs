@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::units::Decimal;
 
-/// Maximum number of values of an axis; a larger number is a typo.
+/// Maximum number of values of an axis; a larger number is probably a typo.
 pub const MOST_VALUES: u128 = 10_000;
 
-/// Several numbers of an axis, ascending. The end is included if a step reaches it exactly.
+/// A range of numbers on an axis, ascending. The end is included if a step reaches it exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Range {
     from: Decimal,
@@ -71,7 +71,7 @@ impl Range {
                     count += 1;
                     at = match at.checked_mul(times) {
                         Some(next) => next,
-                        // A value beyond the end of every range need not be exact.
+                        // A value beyond the end of the range need not be exact.
                         None if at.to_f64() * times.to_f64() > self.to.to_f64() * 1.000_001 => break,
                         None => return None,
                     };

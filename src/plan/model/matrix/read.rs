@@ -117,7 +117,7 @@ impl Raw {
         .collect()
     }
 
-    /// Whether it takes its value from an earlier sweep.
+    /// Whether the table takes its value from an earlier sweep.
     fn is_taken(&self) -> bool {
         self.take.is_some() || self.over.is_some() || self.uses.is_some() || matches!(self.from, Some(From::Sweep(_)))
     }
@@ -153,7 +153,7 @@ impl Raw {
     }
 }
 
-/// A value of another sweep.
+/// Converts a table to a value that is taken from another sweep.
 fn taken(raw: Raw) -> Result<Take, String> {
     let Raw { from, to, times, step, take, over, uses, .. } = raw;
     let example = "{ from: limit, take: max_qps_under_slo, times: 0.8 }";
@@ -195,19 +195,18 @@ fn range(
 
 const EXAMPLES: &str = "{ from: 1, to: 256, times: 2 } or { from: 5, to: 50, step: 5 }";
 
-/// Reads one element or a list of elements. `T` is the result, and `One` is built from a scalar or a
-/// table.
+/// A visitor that reads one element or a list of elements into a `T`.
 struct OneOrList<T>(PhantomData<T>);
 
-/// A value that may stand for a list with one element.
+/// A list of elements, or a single element that stands for a list.
 trait Listed: Sized {
     /// The expected value, for error messages.
     const EXPECTING: &'static str;
     /// One element, alone or in a list.
     type One: for<'de> Deserialize<'de>;
-    /// The list.
+    /// Converts a list of elements.
     fn list(items: Vec<Self::One>) -> Self;
-    /// A single table.
+    /// Reads a single table.
     fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         Self::One::deserialize(MapAccessDeserializer::new(map)).map(|one| Self::list(vec![one]))
     }
@@ -283,7 +282,7 @@ macro_rules! read_listed {
 }
 read_listed!(Axis, List, Filter);
 
-/// Reads a scalar or a table.
+/// A visitor that reads a scalar or a table into a `T`.
 struct ScalarOr<T>(PhantomData<T>);
 
 /// A value written as a scalar or as a table.

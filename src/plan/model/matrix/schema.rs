@@ -28,7 +28,7 @@ pub(crate) fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A load derived from an earlier sweep.
+/// The schema of a load derived from an earlier sweep.
 fn taken(metric: SweepMetric, when: &Value) -> Value {
     json!({
         "type": "object",
@@ -60,7 +60,7 @@ fn taken(metric: SweepMetric, when: &Value) -> Value {
     })
 }
 
-/// Adds one more form of a value to an axis, alone and in a list.
+/// Allows one more form for the values of an axis, both alone and in a list.
 fn offer(axis: &mut Value, form: &Value) {
     let Some(forms) = axis["anyOf"].as_array_mut() else { return };
     for list in forms.iter_mut().filter(|other| other["type"] == "array") {
@@ -78,7 +78,7 @@ const SETTINGS: &str = r"^server\.[A-Za-z][A-Za-z0-9_.-]*$";
 /// The description of an axis for a single flag.
 const SETTING: &str = "A flag that the server of an endpoint with `launch` is started with; none omits it.";
 
-/// Maps of flags; each map is one value of the axis.
+/// The schema of the `server` axis: maps of flags, each of which is one value of the axis.
 fn server() -> Value {
     let flags = json!({
         "type": "object", "minProperties": 1, "additionalProperties": true,
@@ -128,7 +128,7 @@ pub(crate) fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cell(generator) })
 }
 
-/// One value of an axis, with a description.
+/// The schema of one value of an axis, with a description.
 fn one(kind: Kind, meaning: &str) -> Value {
     let mut schema = described(kind.schema(), meaning);
     if schema.get("enum").is_none() {
@@ -142,7 +142,7 @@ fn described(mut schema: Value, meaning: &str) -> Value {
     schema
 }
 
-/// One entry for each axis under each of its names.
+/// A map with the schema of each axis, under each of its names.
 fn by_axis(mut schema: impl FnMut(Kind, &str) -> Value) -> Value {
     let mut axes = Map::new();
     for (name, kind, meaning) in AXES {
@@ -174,7 +174,7 @@ fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
     one
 }
 
-/// A range of numbers; `None` for other kinds.
+/// The schema of a range of numbers; `None` for other kinds.
 fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
     if !kind.is_number() {
         return None;
@@ -198,7 +198,7 @@ fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
     }))
 }
 
-/// Several axes that vary together.
+/// The schema of several axes that vary together.
 fn group(generator: &mut SchemaGenerator) -> Value {
     let when = described(condition_schema(generator).to_value(), "The cells to which it applies.");
     let lists = by_axis(|kind, meaning| {
@@ -233,7 +233,7 @@ fn group(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// A cell written out: a value for each axis named.
+/// The schema of a whole cell: a value for each axis that it names.
 fn cell(generator: &mut SchemaGenerator) -> Value {
     let name = "Cell";
     if !generator.definitions().contains_key(name) {

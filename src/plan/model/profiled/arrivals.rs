@@ -1,4 +1,4 @@
-//! Converts stretches of recorded rates to steps of an open loop.
+//! Converts the recorded rates of stretches of time to steps of an open loop.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Recorded {
     /// Mean requests per second (or conversations per second, if conversations arrive), at the
     /// scenario's replay speed.
     pub qps: Decimal,
-    /// Steps in shares of the mean, repeating.
+    /// The arrivals as repeating steps, whose rates are shares of the mean rate.
     pub arrivals: Arrivals,
 }
 
@@ -43,7 +43,7 @@ impl Recorded {
     }
 }
 
-/// Rounds a number above 0 to this many decimal places.
+/// Rounds a number above 0 to this many decimal places; `None` if the result is 0 or too large.
 fn rounded(number: f64, digits: u8) -> Option<Decimal> {
     rounded_or_none(number, digits).filter(|number| number.is_positive())
 }
@@ -53,10 +53,10 @@ fn rounded_or_none(number: f64, digits: u8) -> Option<Decimal> {
     (0.0..1e18).contains(&scaled).then(|| Decimal::new(scaled as i64, digits))
 }
 
-/// The variation of the gaps within stretches, given the variation `whole` of all gaps together. The
-/// contribution of the rate changes is removed.
+/// The coefficient of variation of the gaps within stretches. It is computed from the coefficient `whole` of
+/// all gaps together, by removing the contribution of the changes in rate.
 ///
-/// If each stretch has n gaps at rate r, with mean 1/r and variation c, the second moment of all gaps is
+/// If each stretch has n gaps at rate r, with mean 1/r and coefficient c, the second moment of all gaps is
 /// (1 + c²) Σ n/r² / Σ n, and their mean is Σ (n/r) / Σ n. It follows that 1 + whole² = (1 + c²) Σ n × Σ
 /// (n/r²) / (Σ n/r)², where n/r is the length of the stretch.
 fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
@@ -70,8 +70,8 @@ fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
     ((1.0 + whole * whole) / changes - 1.0).max(0.0).sqrt()
 }
 
-/// The process whose gaps have this variation. If the variation is within a fiftieth of 1, it is
-/// indistinguishable from independent users.
+/// The process whose gaps have this coefficient of variation. If it differs from 1 by less than 0.02, the gaps
+/// are indistinguishable from those of independent users.
 fn process(cv: f64) -> Process {
     match cv {
         cv if cv < 0.01 => Process::Constant,

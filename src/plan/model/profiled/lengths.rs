@@ -1,4 +1,4 @@
-//! Converts ranges of lengths to a table to draw from.
+//! Converts the length ranges of a profile to a table from which lengths are drawn.
 
 use crate::dataset::profile::{LengthBucket, Lengths};
 use crate::plan::model::lengths::resolved::{Joint, Range, Rows};
@@ -12,8 +12,8 @@ const WIDE: u64 = 4;
 /// The table of a profile's lengths.
 ///
 /// Within a narrow range, all lengths are equally likely. A wide range is split into octaves of equal
-/// weight, up to the end of the narrow ranges, because a range up to four billion tokens exists to hide
-/// some requests, not to be sent.
+/// weight, up to the end of the narrow ranges: a range up to four billion tokens only serves to hide some
+/// requests, and such lengths are never sent.
 pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     let buckets = &lengths.buckets;
     let prompts = most(buckets.iter().map(|bucket| bucket.prompt));
@@ -29,7 +29,7 @@ pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     }
 }
 
-/// The longest length in a narrow range.
+/// The largest length in any narrow range; `None` if all ranges are wide.
 fn most(ranges: impl Iterator<Item = [u32; 2]>) -> Option<u32> {
     ranges.filter(|range| !is_wide(*range)).map(|range| range[1]).max()
 }
@@ -47,13 +47,13 @@ fn of_bucket(bucket: &LengthBucket, prompts: u32, outputs: u32) -> Vec<Joint> {
     both.map(|(prompt, output)| Joint { prompt, output, weight }).collect()
 }
 
-/// A count, or an equal part of it, rounded to a millionth.
+/// One of `parts` equal parts of a number of requests, rounded to a millionth.
 fn part(requests: u64, parts: f64) -> Decimal {
     Decimal::new((requests as f64 * 1e6 / parts).round().min(9e18) as i64, 6)
 }
 
-/// The ranges to draw from: a narrow range as a whole, and a wide range in octaves. Lengths below the
-/// minimum for a request are raised to the minimum.
+/// Splits a range into the ranges to draw from: a narrow range stays whole, and a wide range is split into
+/// octaves. Lengths below the minimum for a request are raised to the minimum.
 fn pieces(range: [u32; 2], longest: u32, least: u32) -> Vec<Range> {
     let within = |from: u32, to: u32| {
         let min = from.clamp(least, MOST_TOKENS);

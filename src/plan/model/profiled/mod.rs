@@ -33,7 +33,7 @@ pub struct Profiled {
     pub arrivals: Option<Arc<Recorded>>,
     /// The text that prompts share at their beginnings, if any.
     pub sharing: Option<Rows<Sharing>>,
-    /// Turns of conversations, if the entries were conversations.
+    /// The numbers of turns of conversations, if the entries of the profiled log were conversations.
     pub turns: Option<Rows<TurnCount>>,
 }
 

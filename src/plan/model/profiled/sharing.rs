@@ -12,12 +12,12 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Row, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// Requests in groups of similar size. Each group has its own shared beginning.
+/// A category of requests, which are in groups of similar size. Each group has its own shared beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     /// Relative frequency of this category, which is its share of all requests.
     pub requests: u64,
-    /// Number of groups for this many requests. There are at most as many groups as requests, because
+    /// Number of groups that these requests form. There are at most as many groups as requests, because
     /// each group has at least one request.
     pub groups: u64,
     /// Tokens that the requests of a group share at their beginnings, if their prompts are long enough.
@@ -53,7 +53,7 @@ impl Sharing {
 pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sharing>> {
     let of_class = prefixes.classes.iter().filter(|class| class.requests > 0 && class.groups > 0);
     let of_class = of_class.map(|class| (class.requests, class.groups, f64::from(class.shared_tokens)));
-    // Groups that are too rare for a category are unknown, so their requests share nothing.
+    // Groups that are too rare for a category are unknown, so their requests are assumed to share nothing.
     let rare = (prefixes.suppressed > 0).then_some((prefixes.suppressed, prefixes.suppressed, 0.0));
     let all: Vec<(u64, u64, f64)> = of_class.chain(rare).collect();
     let scaled = |factor: f64| -> Vec<Sharing> {
@@ -75,7 +75,7 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
     Some(Rows::new(scaled(high)))
 }
 
-/// Maximum ratio of the length of the shared beginnings to the profile's mean.
+/// Maximum factor by which the profile's numbers of shared tokens are scaled.
 const MOST_FACTOR: f64 = 16.0;
 
 /// The expected share of prompt tokens that also began an earlier request.

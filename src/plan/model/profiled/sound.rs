@@ -1,15 +1,15 @@
-//! Validates a profile, because files may come from anywhere.
+//! Validates a profile, because its file may come from anywhere.
 
 use crate::dataset::profile::{PROFILE_VERSION, Profile};
 
 /// Maximum number of ranges in a valid profile; `dataset profile` writes a few hundred.
 const MOST_RANGES: usize = 10_000;
-/// Maximum count; larger counts are not counts of requests.
+/// Maximum number of requests in one range; a larger number cannot be valid.
 const MOST_REQUESTS: u64 = 1_000_000_000_000;
-/// Thirty years, the longest valid time.
+/// Maximum length of a stretch of time in seconds, about thirty years.
 const MOST_SECONDS: f64 = 1e9;
 
-/// Returns the error of an invalid profile.
+/// Checks a profile; returns an error message if it is invalid.
 pub(crate) fn check(profile: &Profile) -> Result<(), String> {
     let Profile { sweepline_profile, k: _, requests: _, lengths, arrivals, prefixes, turns } = profile;
     if *sweepline_profile != PROFILE_VERSION {

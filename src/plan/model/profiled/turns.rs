@@ -1,4 +1,4 @@
-//! Converts ranges of turns to a table to draw from.
+//! Converts the turn ranges of a profile to a table from which numbers of turns are drawn.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::dataset::profile::Turns;
 use crate::plan::model::lengths::resolved::{Row, Rows};
 use crate::units::Decimal;
 
-/// Maximum number of turns; no conversation in a plan has more.
+/// Maximum number of turns of a conversation in any plan.
 const MOST_TURNS: u32 = 10_000;
 
-/// Conversations with a number of turns in this range.
+/// One row of the table: conversations whose number of turns is in a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnCount {
     /// Minimum number of turns.
     pub min: u32,
-    /// Maximum number of turns. All doublings between the two are equally likely.
+    /// Maximum number of turns. Between minimum and maximum, each doubling is equally likely.
     pub max: u32,
-    /// Relative frequency: its part of the sum of all weights.
+    /// Relative frequency, as a part of the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -30,8 +30,8 @@ impl Row for TurnCount {
 }
 
 impl TurnCount {
-    /// The number of turns at the fraction `u` of the range, from 0 up to 1. Its logarithm is uniformly
-    /// distributed.
+    /// The number of turns for `u`, which is at least 0 and below 1. If `u` is drawn uniformly, the logarithm
+    /// of the number is uniformly distributed.
     pub fn at(&self, u: f64) -> u32 {
         let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
         (libm::floor(min * libm::pow(beyond / min, u)) as u32).clamp(self.min, self.max)
@@ -58,8 +58,8 @@ impl Rows<TurnCount> {
     }
 }
 
-/// The table of a profile's turns; `None` if there are no conversations. If turns are separate entries,
-/// their lengths include the history and they are sent as separate requests.
+/// The table of a profile's turns; `None` if there are no conversations, or if turns are separate entries. The
+/// lengths of such entries include the history, and they are sent as separate requests.
 pub(crate) fn rows(turns: &Turns) -> Option<Rows<TurnCount>> {
     if turns.with_history || turns.buckets.iter().all(|bucket| bucket.turns == [1, 1]) {
         return None;
