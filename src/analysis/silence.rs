@@ -58,7 +58,7 @@ pub(super) fn judge(
     Ok(state.map(|state| {
         let at = seconds(longest.from - facts.windows.measure_start_ns);
         let under_way = rows.iter().filter(|row| is_under_way(row, facts, longest.to)).count();
-        let times = if count == 1 { String::new() } else { format!("{count} times, once ") };
+        let times = if count == 1 { String::new() } else { format!("{count} times, the longest ") };
         let (length, other) = (seconds(longest.nanos()), seconds(lengths[count]));
         let text = format!(
             "no stream received anything {times}for {length:.2} s, {at:.1} s into the window, with {under_way} \

@@ -192,7 +192,7 @@ impl Moved {
 fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<Moved>, String> {
     let series = emitted.series(rows, facts)?;
     let parts = series.parts;
-    let what = if facts.open_loop { "completed over offered tokens" } else { "throughput (tok/s)" };
+    let what = if facts.open_loop { "the ratio of completed to offered tokens" } else { "throughput (tok/s)" };
     let residuals = series.residuals();
     if residuals.iter().any(|residual| !residual.is_finite()) {
         return Ok(None);

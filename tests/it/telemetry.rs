@@ -321,7 +321,7 @@ fn what_a_server_says_of_itself_speaks_against_a_run() {
     let shown = shown(&lab, &run);
     let found = shown["verdict"]["reasons"].as_array().unwrap();
     for (name, told) in [
-        ("server_restarted", "was one that was started 90 s later, from "),
+        ("server_restarted", "that was started 90 s later responded from "),
         ("server_not_idle", "had 3 requests running and 1 waiting at the scrape just before the load"),
         ("server_throttled", "(100.0%) at which they were used: heat, by the driver;"),
         ("server_preempting", "requests were preempted in the window"),

@@ -159,7 +159,7 @@ pub(super) fn throttled(evident: &Evident) -> Finding {
         let text = format!("a GPU's clock is lowered at {} of the scrapes{heat}{power}", percent(share));
         Some(Shown { is_there: share >= THROTTLED, weight: share, text })
     };
-    let missing = "no run has the reasons of lowered clocks; this needs `telemetry` with a page of a DCGM \
+    let missing = "no run has the reasons for lowered clocks; this needs `telemetry` with a page of a DCGM \
                   exporter (`gpu_throttle_reasons`)";
     on_curves(evident, missing, "clocks are lowered at less than 5 % of the scrapes", of)
 }

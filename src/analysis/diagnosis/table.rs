@@ -41,7 +41,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
         regime: "larger batches: steps read more KV cache or reach the compute limit",
         confirm: "TPOT follows requests in flight; measured ÷ predicted with the KV cache stays about equal",
         refute: "TPOT rises while the number of requests running at the server stays the same",
-        response: "a cap on requests in flight at the objective's TPOT limit; otherwise nothing, because this is the trade-off itself",
+        response: "a cap on requests in flight at the objective's TPOT limit; otherwise nothing, because this trade-off is expected",
     }, symptoms::throughput_for_tpot),
     (Symptom {
         key: "warm_equals_cold",
@@ -62,7 +62,7 @@ pub(super) static ALL: [(Symptom, Look); 12] = [
     (Symptom {
         key: "server_queue",
         title: "requests wait in the server's queue",
-        regime: "more arrives than the server admits at a time: its limit of running requests, its KV cache, or \
+        regime: "more requests arrive than the server admits at a time: its limit of running requests, its KV cache, or \
                 its speed",
         confirm: "`requests_waiting` above 0 over the window; the queue disappears at a lighter load (parts of \
                  TTFT in `show`)",

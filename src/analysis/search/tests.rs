@@ -169,7 +169,7 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     let (probes, outcome) = ended(40.0);
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
-    assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 takes at least 299; extend the window");
+    assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 needs at least 299; extend the window");
     // So few results may be due to chance, so a few more runs are made, but not more than the
     // maximum.
     let (probes, outcome) = ended(280.0);

@@ -112,7 +112,7 @@ pub(super) const STALLS: Named = (
      as the client observed them.",
 );
 pub(super) const UNASSIGNED: Named =
-    ("server_unassigned", "In the server, by its own total time, but in none of its parts.");
+    ("server_unassigned", "In the server according to its own total time, but in none of the other parts.");
 pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all parts are known.");
 
 /// The data for one sum: the time outside the server, and the parts inside it.

@@ -123,7 +123,7 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     // The counter has grown fast since the restart, so only the start time of the process shows it.
     let start = counts("process_start_time", |at| if at < 7.0 { 1.7e9 } else { 1.7e9 + 420.0 });
     let said = text("server_restarted", &[counts("prompt_tokens", |at| at), start.clone()].concat());
-    assert!(said.starts_with("the process was one that was started 420 s later, from 7.0 s of the run on"), "{said}");
+    assert!(said.starts_with("a process that was started 420 s later responded from 7.0 s of the run on"), "{said}");
     // The GPU exporter is a separate process.
     let exporter = [counts("gpu_energy_joules", |at| at), start].concat();
     assert_eq!(found("server_restarted", &exporter), Ok(None));

@@ -72,7 +72,7 @@ fn fell(name: &str, page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let what = if of == name { of.to_owned() } else { format!("the count of {of}") };
     format!(
         "{what}{page} fell from {:.0} to {:.0} between {:.1} s and {:.1} s of the run: the server was restarted, \
-         or several respond at this address; look at its log",
+         or several servers respond at this address; look at the server's log",
         before.1, after.1, before.0, after.0
     )
 }
@@ -81,8 +81,8 @@ fn started(page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let apart = after.1 - before.1;
     let other = if apart > 0.0 { "later" } else { "earlier" };
     format!(
-        "the process{page} was one that was started {:.0} s {other}, from {:.1} s of the run on: the server was restarted, \
-         or several respond at this address; look at its log",
+        "a process{page} that was started {:.0} s {other} responded from {:.1} s of the run on: the server \
+         was restarted, or several servers respond at this address; look at the server's log",
         apart.abs(),
         after.0
     )

@@ -23,7 +23,7 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
         return None;
     }
     let message = format!(
-        "{} repeats of runs that differ by 1% determine a mean to {:.2}%, not to {until}: most likely, all repeats \
+        "{} repeats of runs that differ by 1% determine a mean to within {:.2}%, not {until}: most likely, all repeats \
          will run without reaching that precision",
         repeats.at_most,
         100.0 * half(repeats.at_most),
