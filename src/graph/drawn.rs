@@ -24,16 +24,16 @@ pub struct Drawing {
 /// A drawn node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
-    /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize, pruned
-    /// (a load that a ladder skips) or cell (has not become a run (yet), because it depends on the
-    /// findings of an earlier sweep).
+    /// The kind of node: serve, probe, run, runs (several runs, drawn as one), gate, search, ladder,
+    /// optimize, pruned (a load that a ladder skips) or cell (a cell that has not become a run (yet),
+    /// because it depends on the findings of an earlier sweep).
     pub kind: &'static str,
-    /// The label.
+    /// The text of the node.
     pub label: String,
-    /// Number of nodes of the graph that it represents; for skipped loads and for a cell, the number of
-    /// runs.
+    /// Number of nodes of the graph that this node represents; for a skipped load or a cell, the number
+    /// of runs.
     pub count: usize,
-    /// The run's id; absent for other nodes, and for several runs.
+    /// The id of the run. Absent for nodes that do not represent a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// For a run: pending, done, given_up, pruned (not needed for the result) or left_out (the budget
@@ -50,8 +50,8 @@ pub struct DrawnNode {
     /// The load that a search found, in the unit of its axis. Absent if none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The search or ladder that requested or skips it, as a position among the nodes. Absent if there is
-    /// none.
+    /// The search or ladder that requested the run or skips the load, as a position among the nodes. Absent
+    /// if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<usize>,
 }
