@@ -6,8 +6,8 @@ use crate::analysis::curve::{Limit, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 
-/// The reasons against a load, as one phrase each: limits that it misses or does not decide, its
-/// queue, failures, and excluded repeats.
+/// Returns the reasons why a load does not meet the objective, as one phrase each: limits that are missed or
+/// undecided, saturation, failures, and runs that do not count.
 pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
     let mut said = of_limits(rung);
     match rung.state() {
@@ -25,12 +25,13 @@ pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
     said
 }
 
-/// The limits that a rung does not meet.
+/// Describes the limits that a rung does not meet.
 fn of_limits(rung: &Rung) -> Vec<String> {
     let of = |limit: &Limit| match limit.answer {
         Answer::Holds => None,
         Answer::Misses => Some(format!("{} misses ({})", limit.name(), limit.observation())),
-        // A longer window does not help if the queue grows without bound.
+        // An undecided limit of a saturated load is not listed, because a longer window would not decide it:
+        // the queue grows without bound.
         Answer::Undecided if rung.is_saturated() => None,
         Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
     };

@@ -1,4 +1,4 @@
-//! How the time of a run's requests is divided, as sums in a table.
+//! Renders where the time of a run's requests went: a table of means as sums of their parts.
 
 use comfy_table::Cell;
 
@@ -7,7 +7,7 @@ use crate::analysis::{Part, Whole};
 use super::format::{digits, fill};
 use super::grid::{self, right};
 
-/// The block of the page; empty if nothing is known.
+/// Renders the table; empty if nothing is known.
 pub(super) fn block(wholes: &[Whole]) -> String {
     if wholes.is_empty() {
         return String::new();
@@ -33,7 +33,7 @@ fn heading(whole: &Whole) -> [Cell; 2] {
     [right(format!("{} ms", title(whole))), right("share")]
 }
 
-/// The name of every part, each once, in the order of the longest sum.
+/// Returns the names of all parts, in the order of the sum with the most parts.
 fn names(wholes: &[Whole]) -> Vec<&'static str> {
     let longest = wholes.iter().max_by_key(|whole| whole.parts.len());
     longest.iter().flat_map(|whole| &whole.parts).map(|part| part.name).collect()
@@ -51,18 +51,18 @@ fn cells(whole: &Whole, name: &str) -> [Cell; 2] {
     }
 }
 
-/// Formats milliseconds. Less than a microsecond counts as 0, because a remainder is only as exact as the
-/// means.
+/// Formats milliseconds. Less than half a microsecond is shown as 0, because the remainder of a sum is only
+/// as exact as the means.
 fn in_ms(ms: f64) -> String {
     digits(if ms.abs() < 5e-4 { 0.0 } else { ms })
 }
 
-/// Zero is written without a sign.
+/// Removes the sign of a negative zero.
 fn unsigned_zero(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value }
 }
 
-/// A part's name in words.
+/// Returns the name of a part in words.
 pub(crate) fn words(name: &str) -> String {
     match name {
         "outside_server" => "outside the server".to_owned(),
@@ -71,7 +71,7 @@ pub(crate) fn words(name: &str) -> String {
     }
 }
 
-/// The reasons why parts are unknown, each listed once.
+/// Lists the reasons why parts are unknown, each once.
 fn reasons(wholes: &[Whole]) -> String {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for whole in wholes {

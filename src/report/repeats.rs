@@ -1,7 +1,9 @@
-//! A summary of the repeats of a cell: the mean of each figure over runs, with its interval over runs.
+//! Summarizes the repeats of each cell: the mean of each figure over the runs, with its interval over the
+//! runs.
 //!
-//! An interval within a run covers only the variation between requests. Requests of one run are correlated
-//! near saturation, so a claim about a configuration needs several runs (METRICS, Percentiles).
+//! An interval within a run covers only the variation between requests. The requests of one run are
+//! correlated near saturation, so a claim about a configuration needs several runs (see "Percentiles" in
+//! docs/METRICS.md).
 
 use comfy_table::Cell;
 
@@ -56,7 +58,7 @@ fn said(left_out: usize, suspect: usize) -> String {
     let parts = [(left_out, "invalid and excluded"), (suspect, "suspect and included")].into_iter();
     let parts: Vec<String> =
         parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", are(count))).collect();
-    // Runs of cells with fewer repeats are not summarized.
+    // The sentence names the summarized runs, because cells with fewer repeats are not in the summary.
     if parts.is_empty() { String::new() } else { format!("of the summarized runs {}", parts.join(", ")) }
 }
 
@@ -68,9 +70,10 @@ fn header(shape: &OptionalColumns) -> Vec<Cell> {
 /// A summarized cell.
 struct Cells<'a> {
     all: &'a [Line<'a>],
-    /// Its runs except invalid ones.
+    /// The runs of the cell, except invalid ones.
     counted: Vec<&'a Line<'a>>,
-    /// The highest percentile above the median that all of these runs support.
+    /// The highest percentile above the median that all counted runs have enough requests for, if there is
+    /// one.
     tail: Option<Percentile>,
 }
 
@@ -104,7 +107,7 @@ impl<'a> Cells<'a> {
         Row { names: shape.named(first), cells: std::iter::once(Cell::new(load)).chain(cells).collect() }
     }
 
-    /// The tail, prefixed by its percentile.
+    /// Formats the highest percentile of a figure, prefixed by the percentile's name.
     fn tail(&self, of: impl Fn(Percentile) -> String) -> String {
         let Some(percentile) = self.tail else { return of(Percentile::P75) };
         let named = |(at, line): (usize, &str)| match at % 2 {
@@ -114,8 +117,8 @@ impl<'a> Cells<'a> {
         of(percentile).lines().enumerate().map(named).collect::<Vec<_>>().join("\n")
     }
 
-    /// A percentile over the runs, in two lines: the mean with the mark for few samples, and the interval.
-    /// Without a percentile, the reason.
+    /// Formats a percentile over the runs in two lines: the mean, with the mark for few samples, and its
+    /// interval. If a run lacks the percentile, the lines give the reason instead.
     fn percentile(&self, key: &str, at: Percentile, of: impl Fn(&'a Line<'a>) -> &'a Summary) -> String {
         let estimates: Vec<Estimate> = self.counted.iter().map(|line| of(line).percentile(at)).collect();
         let lacking = estimates.iter().filter_map(|estimate| match estimate {
@@ -132,7 +135,7 @@ impl<'a> Cells<'a> {
         if is_marked { text.replacen('\n', "*\n", 1) } else { text }
     }
 
-    /// The mean of a metric over the runs, with its interval on a second line.
+    /// Formats the mean of a metric over the runs, with its interval on a second line.
     fn mean(&self, key: &str, values: &[f64]) -> String {
         if values.len() < 2 {
             return format!("n/a\n(runs={} < 2)", values.len());
@@ -140,7 +143,8 @@ impl<'a> Cells<'a> {
         let over =
             metric::find(key).map_or_else(|| over_runs(values, Scale::Log), |metric| OverRuns::of(metric, values));
         match over.mean.zip(over.ends) {
-            // A repeat may be invalid, and the interval of the remaining two is meaningless.
+            // If all runs but two are invalid, both values are shown, because the interval of two values is
+            // meaningless.
             Some((mean, _)) if values.len() == 2 => {
                 let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
                 format!("{}\n{} and {}", digits(mean), digits(low), digits(high))

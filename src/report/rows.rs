@@ -1,20 +1,20 @@
-//! Rows of numbers with their names. Names are next to the numbers if every name fits unbroken, otherwise
-//! on separate lines above them.
+//! Renders rows of numbers with their names. The names are next to the numbers if every name fits unbroken,
+//! otherwise on separate lines above the numbers.
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 
 use super::format::{fill, width};
 use super::grid;
 
-/// One row.
+/// One row of a table.
 pub(crate) struct Row {
-    /// Its names, one per column of names. If a column has further lines, they follow after line breaks.
+    /// The names of the row, one per column of names; a name may have several lines.
     pub names: Vec<String>,
-    /// Its cells after the names.
+    /// The cells that follow the names.
     pub cells: Vec<Cell>,
 }
 
-/// The attributes that the rows share.
+/// The headings of a table, and the properties of its last column.
 pub(super) struct Head<'a> {
     /// The headings of the names.
     pub names: Vec<&'a str>,
@@ -22,22 +22,22 @@ pub(super) struct Head<'a> {
     pub cells: Vec<Cell>,
     /// Minimum width of the last column, if its text may be wrapped.
     pub last: Option<usize>,
-    /// A function that is applied to the lines of the last column at the end, for example to paint them.
+    /// A function that is applied to each line of the last column after layout, for example to color it.
     pub(crate) paint: fn(&str) -> String,
 }
 
-/// Marks the start of a row whose names are above it. It is a private-use character, so that no text
-/// contains it, and is removed again.
+/// Marks the start of a row whose names are above it, and is removed from the output. It is a private-use
+/// character, so that no text contains it.
 const MARK: char = '\u{f8ff}';
 
-/// Renders the table, no wider than the screen. Names are next to the numbers or else above them; if this
-/// does not fit, each row is a paragraph below its names.
+/// Renders the table, no wider than the screen. The names are next to the numbers or, if this does not fit,
+/// above them; if this does not fit either, each row is a paragraph below its names.
 pub(super) fn table(head: &Head, rows: &[Row]) -> String {
     if let Some(beside) = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]) {
         return painted(head, beside).map(|(_, line)| format!("{line}\n")).collect();
     }
     let mark = MARK.to_string();
-    // Among the other columns, only the load comes from a plan.
+    // The load (column 1) may be wrapped, because it is the only other column whose text comes from a plan.
     match lines(head, rows, |_| vec![Cell::new(&mark)], &[" "], &[1]) {
         Some(above) => with_names(head, rows, above),
         None => stacked(head, rows),
@@ -60,12 +60,13 @@ fn stacked(head: &Head, rows: &[Row]) -> String {
     out
 }
 
-/// The names of a row on one line.
+/// Joins the names of a row on one line.
 fn joined(names: &[String]) -> String {
     names.iter().flat_map(|name| name.lines()).collect::<Vec<_>>().join(" · ")
 }
 
-/// The rendered lines, preceded by the names from `named`; the columns in `wrap` may be wrapped.
+/// Renders the lines of the table, in which each row starts with the cells from `named`; the columns whose
+/// indices are in `wrap` may be wrapped. `None` if the table is wider than the screen.
 fn lines(
     head: &Head,
     rows: &[Row],
@@ -87,7 +88,7 @@ fn lines(
     grid::fitting(table, 1, &wrap).map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// The lines with the last column painted, each with whether a row starts there.
+/// Applies `paint` to the last column of the lines. Returns each line with whether it starts a row.
 fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool, String)> + 'l {
     let title = head.cells.last().map(Cell::content).unwrap_or_default();
     let column = lines.first().and_then(|line| Some(width(&line[..line.rfind(&title)?]))).unwrap_or(0);
@@ -98,7 +99,7 @@ fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool
     })
 }
 
-/// The byte offset at which a terminal column starts.
+/// Returns the byte offset in a line at which a terminal column starts.
 fn byte_at(line: &str, column: usize) -> usize {
     let starts = line.char_indices().map(|(at, _)| at);
     starts.into_iter().find(|at| width(&line[..*at]) >= column).unwrap_or(line.len())

@@ -1,5 +1,5 @@
-//! One run in full: the verdict with its figures, every distribution with its intervals, and every other
-//! metric.
+//! Renders one run in full: the verdict with its reasons, every distribution with its intervals, and every
+//! other metric.
 
 use comfy_table::Cell;
 
@@ -22,8 +22,8 @@ use super::table::{Line, coloured, load};
 /// Maximum number of characters of a failed request's message.
 const LONGEST_SAID: usize = 300;
 
-/// Maximum number of lines of a failed hook's output, and maximum number of characters per line;
-/// run.json contains the rest.
+/// Maximum number of lines that are shown of a failed hook's output; `LONGEST_HOOK_LINE` is the maximum
+/// number of characters per line. run.json contains the rest.
 const MOST_HOOK_LINES: usize = 4;
 const LONGEST_HOOK_LINE: usize = 90;
 
@@ -45,7 +45,7 @@ pub fn run(
     detail: Detail,
 ) -> String {
     let is_start = line.metrics.start.is_some();
-    // A start has no load, so nothing can be reported about a load.
+    // A run that measures a server start has no load, so the sections about a load are empty.
     let of_load = |section: &dyn Fn() -> String| if is_start { String::new() } else { section() };
     let sections = [
         head(line),
@@ -76,7 +76,7 @@ fn head(line: &Line) -> String {
     }
     let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
-    // The actual rate is shown after the declared rate, because arrivals are random.
+    // The actual rate is shown after the declared rate, because it differs at random.
     let actual = line.metrics.saturation.filter(|_| labels.qps.is_some());
     let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));
@@ -86,7 +86,7 @@ fn head(line: &Line) -> String {
     ) + &failures(&line.metrics.failures)
 }
 
-/// The start of the server that was launched for the run; empty if none was launched.
+/// Describes the start of the server that was launched for the run; empty if none was launched.
 fn started(environment: &Environment) -> String {
     let Some(start) = &environment.server_start else { return String::new() };
     let seconds = |ns: u64| format!("{} s", digits(ns as f64 / 1e9));
@@ -99,8 +99,8 @@ fn started(environment: &Environment) -> String {
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// The probe's measurements of the path to the server; empty for a run of an earlier version of
-/// sweepline.
+/// Describes the probe's measurements of the path to the server; empty for a run of an earlier version of
+/// sweepline, which has none.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
@@ -113,7 +113,7 @@ fn way(environment: &Environment) -> String {
     }
 }
 
-/// The outcomes of failed requests, with the first message of each kind.
+/// Lists the outcomes of failed requests, with the first message of each outcome.
 fn failures(failures: &Failures) -> String {
     let line = |Failure { outcome, count, message }: &Failure| {
         let message = message.as_deref().map(|text| cut(text, LONGEST_SAID));
@@ -134,7 +134,7 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
     text
 }
 
-/// Prompts that could not be as short as requested.
+/// States how short prompts could be at least, if some prompts could not be as short as requested.
 fn prompts(facts: &Facts) -> String {
     let Some(shortest) = facts.shortest_prompt else { return String::new() };
     wrapped(&format!(
@@ -143,7 +143,7 @@ fn prompts(facts: &Facts) -> String {
     ))
 }
 
-/// Errors that did not end the run because of the plan's policy.
+/// States that errors could not end the run, if the plan's error policy is `measured`.
 fn policy(facts: &Facts) -> String {
     if !facts.errors_measured {
         return String::new();
@@ -151,7 +151,7 @@ fn policy(facts: &Facts) -> String {
     wrapped("errors: measured; an outage of the server would not have ended this run")
 }
 
-/// The results of the run's hooks, with the last lines of the output of a failed hook.
+/// Lists the results of the run's hooks, with the last lines of the output of each failed hook.
 fn hooks(facts: &Facts) -> String {
     let mut text = String::new();
     for hook in &facts.hooks {
@@ -165,7 +165,8 @@ fn hooks(facts: &Facts) -> String {
     text
 }
 
-/// The metrics that are distributions and have values; the others are named below the table.
+/// Renders the table of the metrics that are distributions and have values; distributions without values are
+/// named below the table.
 fn distributions(line: &Line) -> String {
     let (mut rows, mut absent, mut few, mut short) = (Vec::new(), Vec::new(), false, false);
     for metric in &METRICS {
@@ -198,10 +199,10 @@ fn distributions(line: &Line) -> String {
     text
 }
 
-/// The legend for `n/a`, `≥` and `≤` below a percentile.
+/// The legend for `n/a`, `≥` and `≤` in the line below a percentile.
 const TOO_SHORT: &str = "n/a, ≥ or ≤ below a percentile: the run is too short for both ends of its interval.";
 
-/// How gaps are counted.
+/// The legend that explains how gaps are counted.
 const GAPS: &str = "ITL needs 30 requests, and its gaps count as fewer independent ones: gaps of one request \
     are alike.";
 
@@ -209,11 +210,11 @@ fn has_ends(estimate: Estimate) -> bool {
     estimate.interval().is_some_and(|interval| interval.low.is_some() && interval.high.is_some())
 }
 
-/// Percentiles that are dropped on a narrow screen, in this order.
+/// The percentiles that are dropped on a narrow screen, in this order.
 const LESS_NEEDED: [&str; 3] = ["p75", "p90", "p99.9"];
 
 fn rendered(rows: &[(&Metric, &Summary)]) -> String {
-    // Without values of any latency, there is nothing below the header.
+    // If no latency has values, the table is omitted, because it would have no rows.
     if rows.is_empty() {
         return String::new();
     }
@@ -246,8 +247,8 @@ fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
     cells
 }
 
-/// The percentile above its interval. A missing percentile or interval is only `n/a` here, because the
-/// required n and the reason are below the table.
+/// Formats a percentile, with its interval on the next line. A missing percentile or interval is only `n/a`
+/// here, because the required n and the reason are stated below the table.
 fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     let found = summary.percentile(percentile);
     if found.value().is_none() {
@@ -274,8 +275,8 @@ fn ends(interval: Interval) -> String {
             let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
             format!("{low}{between}{high}")
         }
-        // Both ends lie among failures, or one end is open. The interval is above the largest observed
-        // time, or below the smallest rate.
+        // Both ends lie among failures, or one end is open. The whole interval then lies above the largest
+        // observed time, or below the smallest observed rate.
         (Some(Value::AtLeast(_) | Value::Failed), _) | (Some(_), Some(_)) => {
             interval.low.map_or_else(String::new, text)
         }
@@ -302,7 +303,8 @@ fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     grid::text(table, 2, &[1])
 }
 
-/// Why the run does not have this figure: lists those possible reasons that apply.
+/// Returns the reason why the run does not have this figure: the specific reason if it is known, otherwise
+/// all cases in which the figure is missing.
 fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
     let measured = line.metrics;
     let why = match metric.key {
@@ -343,7 +345,7 @@ fn definitions() -> String {
     METRICS.iter().map(|metric| wrapped(&format!("{}: {}", metric.title, metric.definition))).collect()
 }
 
-/// Wraps the text to lines of at most 100 columns, with later lines indented.
+/// Wraps a text to the width of the screen, with later lines indented.
 fn wrapped(text: &str) -> String {
     let indent = text.len() - text.trim_start().len();
     format::fill(&" ".repeat(indent), indent + 2, text)

@@ -1,22 +1,22 @@
-//! Width of output for people: the width of the terminal, or `COLUMNS`, but at most [`MOST`]; [`MOST`] if
-//! neither is known.
+//! The width of output for human readers: `COLUMNS` or the width of the terminal, but at most [`MOST`];
+//! [`MOST`] if neither is known.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-/// Maximum width of tables and paragraphs, because longer lines are hard to read.
+/// Maximum width of tables and paragraphs, in columns. Longer lines would be hard to read.
 pub(crate) const MOST: u16 = 100;
 
-/// Minimum width for any layout.
+/// Minimum width that layouts support, in columns.
 const LEAST: u16 = 40;
 
-/// Width of the screen; [`MOST`] until it is detected.
+/// Width of the screen in columns; [`MOST`] until [`look`] detects it.
 static COLUMNS: AtomicU16 = AtomicU16::new(MOST);
 
 /// Whether output must fit a screen, because stdout is a terminal or `COLUMNS` is set.
 static IS_LIMITED: AtomicBool = AtomicBool::new(false);
 
 /// Detects the width of the screen, from `COLUMNS` or else from the terminal on stdout. Everything that is
-/// printed from then on fits it.
+/// printed afterwards fits this width.
 pub(crate) fn look() {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<u16>().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
@@ -25,7 +25,7 @@ pub(crate) fn look() {
     COLUMNS.store(columns.unwrap_or(MOST).clamp(LEAST, MOST), Ordering::Relaxed);
 }
 
-/// Width available to output for people.
+/// Returns the width that is available to output for human readers, in columns.
 pub(crate) fn columns() -> usize {
     #[cfg(test)]
     if let Some(columns) = tests::narrowed() {
@@ -34,7 +34,7 @@ pub(crate) fn columns() -> usize {
     usize::from(COLUMNS.load(Ordering::Relaxed))
 }
 
-/// Whether every line must fit the screen; output to a pipe need not.
+/// Returns whether every line must fit the screen; lines that are written to a pipe do not have to.
 pub(crate) fn is_limited() -> bool {
     #[cfg(test)]
     if tests::narrowed().is_some() {

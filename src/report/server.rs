@@ -1,4 +1,4 @@
-//! The server's own metrics over the window, as a table.
+//! Renders the server's own metrics over the window as a table.
 
 use crate::analysis::ServerFigure;
 use crate::rows::{Facts, Telemetry};
@@ -7,7 +7,7 @@ use crate::telemetry::canonical::Unit;
 use super::format::{digits, fill, plain};
 use super::grid;
 
-/// The block of the page; empty if nothing was scraped.
+/// Renders the table; empty if nothing was scraped.
 pub(super) fn block(figures: &[ServerFigure], facts: &Facts) -> String {
     let Some(telemetry) = &facts.telemetry else { return String::new() };
     let mut table = grid::table();
@@ -23,7 +23,7 @@ pub(super) fn block(figures: &[ServerFigure], facts: &Facts) -> String {
     format!("server in the window\n{}{rows}", scrapes(telemetry))
 }
 
-/// `61 scrapes of 2 pages every 1s, 3 failed: http://…: timeout`.
+/// Describes the scrapes: `61 scrapes of 2 pages every 1s, 3 failed, the first of http://…: timeout`.
 fn scrapes(telemetry: &Telemetry) -> String {
     let Telemetry { urls, every_ns, scrapes, gaps, first_gap, .. } = telemetry;
     let pages = match urls.as_slice() {
@@ -39,7 +39,7 @@ fn scrapes(telemetry: &Telemetry) -> String {
     fill("  ", 4, &format!("{scrapes} scrapes of {pages} every {every}{failed}"))
 }
 
-/// Formats a value in its display unit.
+/// Formats a value in the unit in which it is displayed.
 fn number(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Share => format!("{}%", digits(value * 100.0)),

@@ -1,4 +1,4 @@
-//! A row of bars that shows a series at a glance.
+//! Renders a series of values as a row of bars, which shows its shape at a glance.
 
 use crate::analysis::Pulse;
 
@@ -6,7 +6,7 @@ use super::format::digits;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One bar for each value, scaled from 0 to the largest value.
+/// Renders one bar for each value, scaled from 0 to the largest value.
 fn bars(values: &[f64]) -> String {
     let known: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
     with_gaps(&known)
@@ -22,7 +22,7 @@ pub(super) fn with_gaps(values: &[Option<f64>]) -> String {
     values.iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
-/// The load over a run: requests in flight, requests sent, and the position of the window.
+/// Renders the load over a run: requests in flight, requests sent per second, and the position of the window.
 pub(super) fn load(pulse: &Pulse) -> String {
     let most = |values: &[f64]| digits(values.iter().copied().fold(0.0, f64::max));
     let length = pulse.part_s * pulse.in_flight.len() as f64;

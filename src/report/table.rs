@@ -1,8 +1,8 @@
-//! The table of results after a sweep: one line per run, with the highest percentile that n supports for
-//! each latency.
+//! The table of results after a sweep: one line per run, with the median and the highest percentile of TTFT
+//! that the number of requests supports.
 //!
-//! An open loop gets a second line if the latency from the schedule differs. It shows how long a user would
-//! have waited.
+//! A run with an open loop gets a second line if its latency from the schedule differs from the latency from
+//! the send. The second line shows how long a user would have waited.
 
 use comfy_table::Cell;
 
@@ -17,21 +17,21 @@ use super::rows::{self, Head, Row};
 /// One run of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// The labels in the run's rows.
+    /// The labels of the run.
     pub labels: &'a RunLabels,
     /// The class of a mix that the line covers; `None` for the whole run.
     pub class: Option<&'a str>,
-    /// Its metrics.
+    /// The metrics of the run or the class.
     pub metrics: &'a RunMetrics,
-    /// Its verdict.
+    /// The verdict of the run.
     pub verdict: &'a Verdict,
 }
 
-/// The optional columns that the runs need.
+/// Which optional columns the table needs.
 pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
-    /// Whether some requests failed.
+    /// Whether to show errors, because some requests failed.
     errors: bool,
     /// Whether to show TPOT; if some of the runs have no TPOT, E2E is shown instead.
     pub tpot: bool,
@@ -50,13 +50,13 @@ impl OptionalColumns {
         }
     }
 
-    /// The headings of names.
+    /// The headings of the columns of names.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let names = [Some("endpoint"), Some("model").filter(|_| self.models), Some("scenario")];
         names.into_iter().flatten().collect()
     }
 
-    /// The names of a line.
+    /// The names in a line.
     pub(super) fn named(&self, Line { labels, class, metrics, .. }: &Line) -> Vec<String> {
         let scenario = match (class, metrics.start) {
             (Some(class), _) => format!("└ {}", plain(class)),
@@ -73,8 +73,8 @@ impl OptionalColumns {
     }
 }
 
-/// Whether TPOT describes the run. A run without completed requests has no influence on the choice of
-/// figure.
+/// Whether TPOT can be shown for the run. True if no requests completed, so that such a run does not affect
+/// the choice of column.
 fn has_tpot(line: &Line) -> bool {
     line.metrics.tpot.n > 0 || line.metrics.counts.completed == 0
 }
@@ -102,7 +102,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
     text
 }
 
-/// The number of failed requests and, below it, their most frequent outcome.
+/// Formats the number of failed requests and, below it, their most frequent outcome.
 fn errors(metrics: &RunMetrics) -> String {
     match metrics.failures.0.as_slice() {
         [] => "0".to_owned(),
@@ -111,13 +111,13 @@ fn errors(metrics: &RunMetrics) -> String {
     }
 }
 
-/// Maximum number of errors quoted below a table.
+/// Maximum number of error messages quoted below the table.
 const MOST_SAID: usize = 5;
-/// Maximum number of characters of one error.
+/// Maximum number of characters of a quoted error message.
 const LONGEST_SAID: usize = 200;
 
-/// The error messages, each outcome and message once: `http_500: out of memory`, or
-/// `http_500, first: out of memory` if a run has several.
+/// Lists the error messages, each combination of outcome and message once: `http_500: out of memory`, or
+/// `http_500, first: out of memory` if a run has several failures with this outcome.
 fn said_of_errors(lines: &[Line]) -> String {
     let mut all = indexmap::IndexMap::new();
     for failure in lines.iter().flat_map(|line| &line.metrics.failures.0) {
@@ -137,7 +137,7 @@ fn said_of_errors(lines: &[Line]) -> String {
     }
 }
 
-/// The legend of the mark.
+/// The legend of the mark `*`.
 pub(super) const FEW_SAMPLES: &str = "\n* from few samples: the true value may lie well away from it\n";
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {
@@ -159,14 +159,15 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     let Line { labels, class, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {
-        // Each is one line, because the reason for a missing value would otherwise move to the next line.
+        // Each value is kept on one line, because the reason for a missing value would otherwise be on the
+        // line of the other value.
         Some(below) => format!("{}\n{}", first.replace('\n', " "), below.replace('\n', " ")),
         None => first,
     };
     let pace = if shape.tpot { &metrics.tpot } else { &metrics.e2e };
     let cells = [
         Some(Cell::new(match metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
-            // A start has no load.
+            // A run that measures a server start has no load.
             Some([ready, first]) => format!("ready {ready:.2} s\nfirst response {first:.2} s"),
             None => stacked(load(labels), second.map(|_| "from schedule".into())),
         })),
@@ -183,23 +184,24 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     cells.into_iter().flatten().collect()
 }
 
-/// Minimum width of a verdict. None of its words may be broken, and a verdict with many reasons takes about
-/// three lines rather than one line per reason. If names leave too little space, they are placed above.
+/// Returns the minimum width of a verdict, with which none of its words is broken and a verdict with many
+/// reasons takes about three lines. If the names of runs leave less space than this, they are placed above
+/// the rows.
 fn least_width(verdict: &Verdict) -> usize {
-    /// Width that the other columns leave if names are placed above.
+    /// Width that the other columns leave if the names are placed above the rows.
     const MOST: usize = 30;
     let text = verdict.to_string();
     let longest = text.split(' ').map(str::len).max().unwrap_or(0);
     longest.max(text.len().div_ceil(3).min(MOST))
 }
 
-/// The workload of a run, with the cell's values on further axes.
+/// Appends the cell's values on further axes to a name.
 fn with_axes(what: String, labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!("\n{}={}", plain(axis), plain(value)));
     std::iter::once(what).chain(axes).collect()
 }
 
-/// `batch 8`, `5 qps`, `5 qps ≤ 8`.
+/// Formats the load of a run: `batch 8`, `5 qps`, `5 qps ≤ 8`.
 pub(super) fn load(labels: &RunLabels) -> String {
     match (labels.qps, labels.batch_size) {
         (Some(qps), Some(cap)) => format!("{qps} qps ≤ {cap}"),
@@ -213,12 +215,12 @@ fn median(summary: &Summary) -> String {
     with_n(estimate(summary.percentile(Percentile::P50)))
 }
 
-/// Omits n if there are no values.
+/// Adds `n=0` to `n/a`: an estimate without any values has no reason.
 fn with_n(text: String) -> String {
     if text == "n/a" { "n/a\n(n=0)".to_owned() } else { text }
 }
 
-/// The highest percentile above the median that n supports: `p95 123`.
+/// Formats the highest percentile above the median that the number of requests supports: `p95 123`.
 fn tail(summary: &Summary) -> String {
     let highest = summary.highest().filter(|percentile| *percentile != Percentile::P50);
     let percentile = highest.unwrap_or(Percentile::P75);
@@ -226,8 +228,8 @@ fn tail(summary: &Summary) -> String {
     if highest.is_some() { format!("{} {text}", quantile::name(percentile)) } else { text }
 }
 
-/// TTFT from the schedule, if an open loop's median or tail of it is over 5 % and 1 ms longer than from
-/// sending.
+/// Returns the TTFT from the schedule if the loop is open and the median or the highest percentile is more
+/// than 5 % and more than 1 ms longer than the same percentile of the TTFT from the send.
 pub(super) fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
     let metrics = line.metrics;
     let differs = |percentile: Percentile| {
@@ -240,14 +242,14 @@ pub(super) fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
     shown.then_some(&metrics.ttft_from_schedule)
 }
 
-/// Whether the line has the mark for few samples.
+/// Returns whether a figure in the line has the mark for few samples.
 pub(super) fn few_samples(line: &Line) -> bool {
     let metrics = line.metrics;
     let highest = metrics.ttft.highest();
     highest.is_some_and(|percentile| metrics.ttft.percentile(percentile).few_samples())
 }
 
-/// The text with its leading state in colour.
+/// Colours the state at the beginning of a verdict with ANSI sequences.
 pub(super) fn coloured(verdict: &str) -> String {
     for (state, code) in [("valid", 32), ("suspect", 33), ("invalid", 31)] {
         if let Some(rest) = verdict.strip_prefix(state) {

@@ -74,9 +74,9 @@ pub(crate) struct TrailNext {
 pub(crate) struct StepGoal {
     /// The load.
     pub(crate) load: f64,
-    /// Their purpose.
+    /// The purpose of the runs.
     pub(crate) purpose: Purpose,
-    /// The objective that requested them; `None` for a ladder.
+    /// The objective that requested the runs; `None` for a ladder.
     pub(crate) of: Option<Objective>,
 }
 
@@ -141,19 +141,19 @@ impl TrailLimit {
         }
     }
 
-    /// The observed value: `22.1 ms`, or `n/a`.
+    /// Formats the observed value: `22.1 ms`, or `n/a`.
     fn observed(&self) -> String {
         self.observed.as_ref().map_or_else(|| "n/a".to_owned(), |observed| format!("{observed} ms"))
     }
 
-    /// The heading of its column: `ttft p90` over `≤ 60ms`.
+    /// Returns the heading of the limit's column: the metric, and below it the percentile and the limit.
     fn heading(&self) -> String {
         format!("{}\n{} ≤ {}", self.metric, self.percentile, self.limit)
     }
 }
 
 impl TrailStep {
-    /// Summarizes the runs of a load, with their purpose.
+    /// Creates the step for the runs of a load, with their purpose.
     pub(crate) fn of(rung: &Rung, runs: Vec<String>, goal: StepGoal, answer: Option<Answer>) -> TrailStep {
         TrailStep {
             runs,
@@ -168,7 +168,7 @@ impl TrailStep {
         }
     }
 
-    /// The result with further notes: `misses (saturated)`.
+    /// Describes the result with further notes: `misses (saturated)`.
     pub(crate) fn said(&self) -> String {
         match (self.answer, &self.note) {
             (Some(answer), Some(note)) => format!("{answer} ({note})"),
@@ -178,20 +178,20 @@ impl TrailStep {
         }
     }
 
-    /// Its purpose, with the objective that requested it unless that is the whole objective:
-    /// `closing in for tpot`.
+    /// Describes the purpose of the step, with the objective that requested it unless that is the whole
+    /// objective or the cost: `closing in for tpot`.
     pub(crate) fn what_for(&self) -> String {
         what_for(self.words, self.of)
     }
 
-    /// Its purpose and its result: `closing in, holds (ttft p90 22.1 ms of 60ms)`.
+    /// Describes the purpose and the result of the step: `closing in, holds (ttft p90 22.1 ms of 60ms)`.
     pub(crate) fn told(&self) -> String {
         let observed = Some(self.observed()).filter(|observed| !observed.is_empty());
         let observed = observed.map(|observed| format!(" ({observed})")).unwrap_or_default();
         format!("{}, {}{observed}", self.what_for(), self.said())
     }
 
-    /// The observed values for each limit: `ttft p90 22.1 ms of 60ms`.
+    /// Describes the observed value for each limit: `ttft p90 22.1 ms of 60ms`.
     pub(crate) fn observed(&self) -> String {
         let one = |limit: &TrailLimit| {
             format!("{} {} {} of {}", limit.metric, limit.percentile, limit.observed(), limit.limit)
@@ -201,35 +201,35 @@ impl TrailStep {
 }
 
 impl Trail {
-    /// `limit · vllm · llama · chat`.
+    /// Returns the title of the path: `limit · vllm · llama · chat`.
     pub(crate) fn title(&self) -> String {
         format!("{} · {}", self.sweep, self.cell)
     }
 
-    /// The first part of its state, and the note that follows.
+    /// Splits the current state into its first part and the note that follows, if there is one.
     pub(crate) fn headline(&self) -> (&str, Option<&str>) {
         self.standing.split_once("; ").map_or((&self.standing, None), |(found, rest)| (found, Some(rest)))
     }
 
-    /// Full ids of the runs on which it decided.
+    /// Returns the full ids of the runs that the search, ladder or optimize based its decisions on.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &String> {
         self.steps.iter().flat_map(|step| &step.runs).chain(self.trials.iter().map(|trial| &trial.run))
     }
 
-    /// The further note on one of its runs: `invalid: client_late`.
+    /// Returns the note on a run: `invalid: client_late`; `None` if there is none.
     pub(crate) fn note_of(&self, run: &str) -> Option<&str> {
         let step = || self.steps.iter().find(|step| step.runs.iter().any(|id| id == run));
         let trial = || self.trials.iter().find(|trial| trial.run == run);
         step().and_then(|step| step.note.as_deref()).or_else(|| trial()?.note.as_deref())
     }
 
-    /// The unit of its loads.
+    /// Returns the unit of the loads.
     pub(crate) fn unit(&self) -> &'static str {
         if self.axis == "qps" { "qps" } else { "in flight" }
     }
 
-    /// Why heavier loads are skipped: `40 qps misses the objective (ttft p90 87.3 ms of 60ms)`; `None` if
-    /// none is skipped.
+    /// Describes why a ladder skips heavier loads: `40 qps misses the objective (ttft p90 87.3 ms of 60ms)`;
+    /// `None` if it skips none.
     pub(crate) fn why_left_out(&self) -> Option<String> {
         let last = self.steps.last()?;
         let observed = Some(last.observed()).filter(|observed| !observed.is_empty());
@@ -237,16 +237,16 @@ impl Trail {
         Some(format!("{} {} {}{observed}", last.load, self.unit(), self.cut?))
     }
 
-    /// The skipped loads with the reason: `skipped: 80, 160 qps, since 40 qps misses the objective`; `None`
-    /// if none is skipped.
+    /// Lists the loads that a ladder skips, with the reason: `skipped: 80, 160 qps, since 40 qps misses the
+    /// objective`; `None` if it skips none.
     pub(crate) fn left_out(&self) -> Option<String> {
         let why = self.why_left_out().filter(|_| !self.pruned.is_empty())?;
         let loads = self.pruned.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
         Some(format!("skipped: {loads} {}, since {why}", self.unit()))
     }
 
-    /// Its state and its runs in a few lines, with the runs in the order in which they were requested. Used
-    /// next to a table that lists all runs.
+    /// Renders the current state and the runs in a few lines, with the runs in the order in which they were
+    /// requested. Used next to a table that lists all runs.
     pub(crate) fn path(&self) -> String {
         let step = |step: &TrailStep| {
             let long = if step.purpose == Purpose::Confirm.name() { " (long run)" } else { "" };
@@ -264,12 +264,12 @@ impl Trail {
         lines.enumerate().map(|(at, line)| if at == 0 { fill("", 2, &line) } else { fill("  ", 4, &line) }).collect()
     }
 
-    /// The limits of all steps, each once, identified by their headings.
+    /// Returns the headings of the limits of all steps, each once.
     fn headings(&self) -> IndexSet<String> {
         self.steps.iter().flat_map(|step| &step.limits).map(TrailLimit::heading).collect()
     }
 
-    /// Renders all of it for people.
+    /// Renders the whole path for human readers.
     pub(crate) fn text(&self) -> String {
         let mut out = fill("", 2, &plain(&format!("{}: {}", self.title(), self.standing)));
         if !self.steps.is_empty() {
@@ -301,7 +301,7 @@ impl Trail {
         out
     }
 
-    /// Its steps, one row each.
+    /// Returns a table with one row per step.
     fn table(&self) -> Table {
         let headings = self.headings();
         let mut table = grid::table();
@@ -326,13 +326,15 @@ impl Trail {
     }
 }
 
-/// The purpose of a run, with the objective that requests it unless that is the whole objective.
+/// Describes the purpose of a run, with the objective that requests it unless that is the whole objective or
+/// the cost.
 pub(crate) fn what_for(words: &str, of: Option<&str>) -> String {
     let alone = of.filter(|of| ![Objective::Slo, Objective::CostPerMillion].map(Objective::name).contains(of));
     alone.map_or_else(|| words.to_owned(), |of| format!("{words} for {of}"))
 }
 
-/// Further notes on the runs of one load, including the cost of their tokens if that is the objective.
+/// Returns further notes on the runs of one load, including the cost of their tokens if the objective is the
+/// cost.
 pub(crate) fn note(rung: &Rung, of: Option<Objective>) -> Option<String> {
     let state = match rung.state() {
         Some(State::Saturated) => Some("saturated".to_owned()),

@@ -1,5 +1,5 @@
-//! The runs of an `optimize`: the settings that were tried and the length of the run, its result, and the
-//! outcome for its settings.
+//! The runs of an `optimize`: for each run, the settings that it tried, its length, its result, and the
+//! outcome for the settings.
 
 use comfy_table::{Cell, Table};
 use schemars::JsonSchema;
@@ -42,12 +42,12 @@ pub(crate) struct TrailTrial {
 }
 
 impl TrailTrial {
-    /// Its result: `97 tokens/s`.
+    /// Formats the result of the run: `97 tokens/s`.
     pub(crate) fn measured(&self) -> String {
         self.value.map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", digits(value), self.unit))
     }
 
-    /// The outcome for its settings, with further notes.
+    /// Describes the outcome for the run's settings, with further notes.
     pub(crate) fn fate(&self) -> String {
         match &self.note {
             Some(note) => format!("{} ({note})", self.words),
@@ -55,13 +55,13 @@ impl TrailTrial {
         }
     }
 
-    /// A short summary: `rung 1, slots=8: 97 tokens/s, went on`.
+    /// Summarizes the run: `rung 1, slots=8: 97 tokens/s, went on`.
     pub(crate) fn told(&self) -> String {
         format!("rung {}, {}: {}, {}", self.rung, self.settings, self.measured(), self.fate())
     }
 }
 
-/// A row for each run.
+/// Returns a table with a row for each run.
 pub(super) fn table(trials: &[TrailTrial]) -> Table {
     let mut table = grid::table();
     let unit = trials.first().map(|trial| trial.unit).unwrap_or_default();

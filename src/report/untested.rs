@@ -1,5 +1,5 @@
-//! Describes a comparison in which nothing could be tested, in a few lines: the reasons, and what would
-//! make a test possible. Tables would only repeat the same reasons many times.
+//! Describes a comparison in which nothing could be tested in a few lines: the reasons, and what would make a
+//! test possible. Tables would only repeat the same reasons many times.
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -9,8 +9,8 @@ use crate::units::text::counted;
 use super::estimate::titled;
 use super::format::{fill, plain};
 
-/// Whether the tables of a family would be empty: there are several cells, but no test and no result that
-/// needs no test.
+/// Returns whether the tables of a family would contain no results: the family has several cells, but no cell
+/// has a test, a result that does not need a test, or more failed requests than its baseline.
 pub(super) fn is_untested(family: &Family) -> bool {
     let says_nothing =
         |test: &Test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown) && test.margin.is_none();
@@ -18,7 +18,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
     family.tests == 0 && family.cells.len() > 1 && family.cells.iter().all(is_bare)
 }
 
-/// What is missing, and the remedy.
+/// Renders what is missing for a test, and the remedy.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
     let mut out = fill("\n", 2, &format!("Why none of the {} tests could be made:", tests().count()));
@@ -62,8 +62,8 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Why a metric has no value in any run. Many metrics may have too few requests;
-/// `n/a: n=78 < 368 requests` stands for all of them.
+/// Returns the reason why a metric has no value, in a form that is the same for many metrics. `n/a: n=78 <
+/// 368 requests`, for example, becomes the reason "fewer than 368 requests".
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
@@ -74,8 +74,8 @@ fn reason(words: &str) -> String {
     }
 }
 
-/// What would make tests possible, and how many repeats are needed to detect a difference of the requested
-/// size.
+/// Describes what would make tests possible, and how many repeats are needed to detect a difference of the
+/// size `see`.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {

@@ -1,5 +1,4 @@
-//! The inputs of a page. Every number on the page was computed before, so nothing is computed
-//! twice.
+//! The inputs of a page. Every number on the page was computed elsewhere, so that nothing is computed twice.
 
 use jiff::Timestamp;
 
@@ -24,15 +23,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) made: String,
     /// The command that executes missing runs.
     pub(crate) run_again: String,
-    /// The plan, its changes and its folder, as arguments of a command.
+    /// The plan, the `--set` changes and the results folder, as arguments for a command.
     pub(crate) plan_typed: String,
     /// The command that shows one run in full, without the argument for the run.
     pub(crate) show: String,
-    /// The plan's runs with results, in its order.
+    /// The runs with results, in the order of the plan.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
-    /// The plan's runs without results.
+    /// The runs of the plan without results.
     pub(crate) without: Vec<RunWithout>,
-    /// Loads with their results.
+    /// The curves: loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
     /// The capacity of one instance, as shown by each curve; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
@@ -40,21 +39,21 @@ pub(crate) struct Sources<'a> {
     pub(crate) comparison: Option<&'a Comparison>,
     /// Decoding speed compared with the limit of memory bandwidth.
     pub(crate) bound: Bound<'a>,
-    /// Symptoms.
+    /// The symptoms that were checked, with the findings.
     pub(crate) diagnoses: &'a [Diagnosis],
-    /// Measurements that are missing for the servers.
+    /// Describes which measurements of the servers are missing.
     pub(crate) not_measured: String,
     /// The classes of mixes; empty if no run has a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,
-    /// The calibration of each client.
+    /// The calibration of the load generator on each client machine.
     pub(crate) calibrated: Vec<Calibrated>,
-    /// The command that calibrates for the plan.
+    /// The command that calibrates the load generator for the plan.
     pub(crate) calibrate: String,
     /// The distributions of latencies over the requests of some runs.
     pub(crate) spreads: Vec<Spread>,
-    /// Number of runs whose requests are not drawn because there are too many.
+    /// Number of runs whose distributions are not drawn because there are too many runs.
     pub(crate) spreads_left: usize,
-    /// Activities over time, by their start.
+    /// The activities over time, ordered by their start.
     pub(crate) timeline: Vec<Span>,
     /// The paths of searches and ladders.
     pub(crate) trails: &'a [Trail],
@@ -68,29 +67,29 @@ pub(crate) struct Sources<'a> {
 pub(crate) struct MeasuredRun<'a> {
     /// The plan's sweep.
     pub(crate) sweep: &'a str,
-    /// Its committed record.
+    /// The committed record of the run.
     pub(crate) record: &'a RunRecord,
-    /// Its labels under the plan.
+    /// The labels of the run under the plan.
     pub(crate) labels: &'a RunLabels,
-    /// Its metrics.
+    /// The metrics of the run.
     pub(crate) metrics: &'a RunMetrics,
-    /// Its verdict.
+    /// The verdict of the run.
     pub(crate) verdict: &'a Verdict,
-    /// The classes of its mix.
+    /// The classes of the run's mix; empty without a mix.
     pub(crate) classes: &'a [OfClass],
-    /// Its course over time; `None` if nothing was sent.
+    /// The run over time; `None` if nothing was sent.
     pub(crate) pulse: Option<&'a Pulse>,
 }
 
-/// A stretch of time in which one run, or one server, was active.
+/// A stretch of time in which one run was active, or one server was starting.
 pub(crate) struct Span {
-    /// The resource. Two spans in one lane never overlap.
+    /// The resource, which has its own lane. Two spans in one lane never overlap.
     pub(crate) lane: String,
-    /// Its endpoint.
+    /// The endpoint of the run or the server.
     pub(crate) endpoint: String,
-    /// Its kind.
+    /// The kind of activity.
     pub(crate) kind: SpanKind,
-    /// Its name.
+    /// The name of the run or the server.
     pub(crate) name: String,
     /// When it began.
     pub(crate) from: Timestamp,
@@ -105,11 +104,11 @@ pub(crate) enum SpanKind {
     Run(&'static str),
     /// A server start, until the server was ready.
     ServerStart,
-    /// The environment spoiled an attempt.
+    /// An attempt that the environment spoiled.
     Spoiled,
-    /// An attempt failed.
+    /// An attempt that failed.
     Failed,
-    /// An attempt was interrupted, or its process was killed.
+    /// An attempt that was interrupted, or whose process was killed.
     Interrupted,
     /// A committed run that a later run replaced.
     Replaced,
@@ -118,7 +117,7 @@ pub(crate) enum SpanKind {
 }
 
 impl SpanKind {
-    /// Its name.
+    /// Returns the name of the kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SpanKind::Run(verdict) => verdict,
@@ -132,21 +131,21 @@ impl SpanKind {
     }
 }
 
-/// The loads of mixes with their results, for the requests of one class.
+/// The curves of mixes, restricted to the requests of one class.
 pub(crate) struct ClassCurves<'a> {
-    /// The class.
+    /// The name of the class.
     pub(crate) name: String,
-    /// Its curves.
+    /// The curves of the class.
     pub(crate) curves: Vec<Curve<'a>>,
 }
 
-/// A client, and its calibration.
+/// A client machine and the calibration of its load generator.
 pub(crate) struct Calibrated {
-    /// The host.
+    /// The name of the machine.
     pub(crate) host: String,
-    /// The calibration that applies to it.
+    /// The calibration that applies to the machine.
     pub(crate) known: Known,
-    /// The pressure of its runs on the generator.
+    /// The runs of the machine, with their demands on the generator.
     pub(crate) runs: Vec<Loaded>,
 }
 
@@ -154,7 +153,7 @@ pub(crate) struct Calibrated {
 pub(crate) struct RunWithout {
     /// The plan's sweep.
     pub(crate) sweep: String,
-    /// Its labels.
+    /// The labels of the run.
     pub(crate) labels: RunLabels,
     /// `not measured`, `given up` or `unreadable`.
     pub(crate) state: &'static str,
@@ -188,7 +187,7 @@ pub(crate) struct RepeatSpread {
     pub(crate) ecdf: Ecdf,
 }
 
-/// The reason why a load's requests are drawn.
+/// The reason why the distributions of a load are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
 pub(crate) enum Chosen {
     /// It is the highest load that meets the objective.

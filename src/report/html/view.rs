@@ -1,4 +1,5 @@
-//! The page as data, for the templates. No text in it is HTML; the templates escape.
+//! The page as data, for the templates. No text in this data is HTML, except rendered parts of runs; the
+//! templates escape all other texts.
 
 use serde::Serialize;
 
@@ -10,11 +11,11 @@ use crate::report::format::{digits, plain};
 pub(super) struct Page {
     /// The plan's name.
     pub(super) title: String,
-    /// Program, version and time of creation.
+    /// The program, its version and the time of the page's creation, as text.
     pub(super) made: String,
     /// The first screen.
     pub(super) first: First,
-    /// Its sections, except those without data.
+    /// The sections of the page, except those without data.
     pub(super) sections: Vec<Section>,
     /// Missing sections, with the reasons.
     pub(super) missing: Vec<Missing>,
@@ -29,13 +30,13 @@ pub(super) struct First {
     pub(super) beside: Option<&'static str>,
     /// The answer in one sentence.
     pub(super) answer: String,
-    /// Further sentences.
+    /// Further sentences of the answer.
     pub(super) more: Vec<String>,
-    /// Its caveats.
+    /// Caveats about the answer.
     pub(super) caveats: Vec<String>,
     /// The objective, if the plan has one.
     pub(super) objective: Option<String>,
-    /// The numbers of valid and other runs.
+    /// The number of runs in each state, as text.
     pub(super) trust: String,
     /// The endpoints.
     pub(super) places: Table,
@@ -52,7 +53,7 @@ pub(super) struct Section {
     pub(super) blocks: Vec<Block>,
 }
 
-/// A missing section.
+/// A section that is missing on the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Missing {
     /// Its heading.
@@ -61,14 +62,14 @@ pub(super) struct Missing {
     pub(super) why: String,
 }
 
-/// The section, or why it is missing.
+/// A section, or the reason why it is missing.
 pub(super) type Found = Result<Section, Missing>;
 
 /// A part of a section.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Block {
-    /// A heading below the section's.
+    /// A heading within a section.
     Heading {
         /// Its text.
         text: String,
@@ -83,7 +84,7 @@ pub(super) enum Block {
         /// The sentences.
         items: Vec<String>,
     },
-    /// Sentences under a heading that unfolds them.
+    /// Collapsed sentences under a heading; a click on the heading shows them.
     Folded {
         /// The heading.
         title: String,
@@ -100,15 +101,14 @@ pub(super) enum Block {
         /// The table.
         table: Table,
     },
-    /// Figures side by side.
+    /// Figures, side by side if there is enough space.
     Figures {
         /// The figures.
         figures: Vec<Figure>,
     },
-    /// Runs, each as a part that unfolds. `render` produced their HTML before, so that its size is
-    /// known.
+    /// Parts for single runs, each of them collapsed.
     Runs {
-        /// The parts.
+        /// The parts as HTML. They are rendered before the page, so that their sizes are known.
         parts: Vec<String>,
     },
     /// Definitions, each with the anchor of its metric.
@@ -134,26 +134,27 @@ pub(super) struct Definition {
 /// A figure with its numbers.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
-    /// Its anchor, which is also the prefix of the names of files that are saved from it.
+    /// The anchor of the figure, which is also the name of files that are saved from it.
     pub(super) id: String,
-    /// The finding.
+    /// The finding that the figure shows.
     pub(super) title: String,
     /// The notes that are needed to read the figure.
     pub(super) caption: Caption,
-    /// The metric that it shows, with a link to its definition; `None` if it shows several.
+    /// The metric that the figure shows, with a link to its definition; `None` if there is no single metric.
     pub(super) metric: Option<Link>,
     /// The drawing.
     pub(super) drawing: Drawing,
-    /// The same values as numbers.
+    /// The drawn values as numbers.
     pub(super) table: Table,
 }
 
 /// The notes that are needed to read a figure.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Caption {
-    /// Notes below the title: n, and everything that is needed to avoid misleading readers.
+    /// Notes that are always visible below the title: n, and everything without which the figure would
+    /// mislead readers.
     pub(super) shown: Vec<String>,
-    /// Notes on how it is drawn, one click away.
+    /// Notes on how the figure is drawn, which are collapsed.
     pub(super) details: Vec<String>,
 }
 
@@ -175,33 +176,33 @@ pub(super) struct Link {
 /// A table.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Table {
-    /// Its caption.
+    /// The caption of the table.
     pub(super) caption: String,
-    /// Its columns.
+    /// The columns of the table.
     pub(super) columns: Vec<Column>,
-    /// Its rows.
+    /// The rows of the table.
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Serialize)]
 pub(super) struct Column {
     /// Its heading.
     pub(super) title: String,
-    /// Whether it contains numbers.
+    /// Whether the column contains numbers.
     pub(super) numeric: bool,
 }
 
-/// A cell.
+/// A cell of a table.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Cell {
     /// Its text.
     pub(super) text: String,
-    /// The exact number as in exports, if the text has fewer digits.
+    /// The exact number as in exports, if the text may have fewer digits.
     pub(super) value: Option<f64>,
-    /// The state of a run or an objective, which determines the colour; the text contains it too.
+    /// The class of the text's colour, which repeats a state or a result that the text names.
     pub(super) tone: Option<&'static str>,
-    /// The anchor of the part with details.
+    /// The anchor of the part with details, if the cell links to one.
     pub(super) link: Option<String>,
 }
 
@@ -217,17 +218,17 @@ impl Table {
 }
 
 impl Cell {
-    /// A cell with a text, which may be foreign.
+    /// Creates a cell with a text, which may be untrusted.
     pub(super) fn text(text: &str) -> Cell {
         Cell { text: plain(text), ..Cell::default() }
     }
 
-    /// A text with a rating.
+    /// Creates a cell with a coloured text.
     pub(super) fn toned(text: &str, tone: &'static str) -> Cell {
         Cell { tone: Some(tone), ..Cell::text(text) }
     }
 
-    /// A number; `n/a` if unknown.
+    /// Creates a cell with a number; `n/a` if it is unknown.
     pub(super) fn number(value: Option<f64>) -> Cell {
         match value.filter(|value| value.is_finite()) {
             Some(value) => Cell { text: digits(value), value: Some(value), ..Cell::default() },
@@ -235,24 +236,24 @@ impl Cell {
         }
     }
 
-    /// A number that is computed from few samples.
+    /// Creates a cell with a number, marked with `*` if it is computed from few samples.
     pub(super) fn marked(value: f64, few: bool) -> Cell {
         let cell = Cell::number(Some(value));
         if few { Cell { text: format!("{}*", cell.text), ..cell } } else { cell }
     }
 
-    /// A number in its original form, such as a load, so its text is exact.
+    /// Creates a cell with an unrounded number, such as a load.
     pub(super) fn exact(value: f64) -> Cell {
         Cell { text: value.to_string(), ..Cell::default() }
     }
 
-    /// A count, whose text is also exact.
+    /// Creates a cell with a count.
     pub(super) fn count(count: u64) -> Cell {
         Cell { text: count.to_string(), ..Cell::default() }
     }
 }
 
-/// The name of the colour of a state or a result.
+/// Returns the class of the colour for a state or a result.
 pub(super) fn tone(name: &str) -> &'static str {
     match name {
         "valid" | "holds" | "better" | "kept_up" => "good",

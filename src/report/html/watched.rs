@@ -1,5 +1,5 @@
-//! The page served by `report --watch`: the current state of a sweep in front of the report. The report is
-//! rebuilt from time to time, and the state is inserted into each response.
+//! The page that `report --watch` serves: the current state of a sweep, followed by the report. The report is
+//! rebuilt from time to time, and the current state is inserted into each response.
 
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -11,7 +11,8 @@ use super::view::{Cell, Table};
 use crate::report::format::{cut, digits, duration, plain};
 use crate::report::progress::{LiveFile, LiveRun, LiveWait, phase};
 
-/// The placeholder for the current state in a watched page. Texts are escaped, so no text can equal it.
+/// The placeholder for the current state in a watched page. Texts are escaped, so no text of the page can
+/// equal the placeholder.
 pub(crate) const LIVE_PLACE: &str = "<!--what-is-going-on-->";
 
 /// Maximum number of characters of an error's message.
@@ -19,7 +20,7 @@ const LONGEST: usize = 300;
 
 /// A watched page, with a placeholder for the current state.
 pub(crate) struct Watched {
-    /// Its HTML.
+    /// The page as HTML.
     pub(crate) html: String,
 }
 
@@ -27,22 +28,22 @@ pub(crate) struct Watched {
 pub(crate) struct LiveView {
     /// The last state of a running sweep; `None` if none is running.
     pub(crate) state: Option<LiveFile>,
-    /// Whether the process of the sweep is gone.
+    /// Whether the process of the sweep no longer exists.
     pub(crate) is_stale: bool,
-    /// The folder.
+    /// The name of the results folder.
     pub(crate) folder: String,
-    /// The number of runs with results.
+    /// A sentence on the number of runs with results, if known.
     pub(crate) results: Option<String>,
-    /// Problems.
+    /// Problems to report to the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// The state, as the template expects it.
+/// The current state, in the form that the template expects.
 #[derive(Debug, Default, Serialize)]
 struct Shown {
     title: String,
     tone: &'static str,
-    /// The number of finished runs, and the total.
+    /// The number of finished runs, and the total number of runs.
     progress: Option<(usize, usize)>,
     sentences: Vec<String>,
     under_way: Option<Table>,
@@ -51,7 +52,7 @@ struct Shown {
     notes: Vec<String>,
 }
 
-/// The current state, as HTML.
+/// Renders the current state as HTML.
 pub(crate) fn live(view: &LiveView) -> Result<String, PageError> {
     let mut shown = match &view.state {
         Some(state) => running(state, view.is_stale),
@@ -155,7 +156,7 @@ fn under_way(runs: &[LiveRun]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The page before there is a report.
+/// Renders the page that is served before a report exists.
 pub(crate) fn waiting(title: &str, sentence: &str) -> Result<String, PageError> {
     Ok(render::waiting(title, sentence, LIVE_PLACE)?)
 }

@@ -1,19 +1,19 @@
-//! A chart on a grid of characters: points with their intervals over a load, a limit, and axes from 0
-//! with numbers. Points are not joined, because nothing was measured between loads.
+//! Draws a chart on a grid of characters: points with their intervals over the load, a limit, and axes with
+//! numbers. The vertical axis starts at 0. Points are not joined, because nothing was measured between loads.
 
 use crate::report::format::width;
 
 /// Number of rows of the plot area.
 const ROWS: usize = 13;
 
-/// Minimum ratio of the heaviest to the lightest load for a logarithmic axis.
+/// Minimum ratio of the heaviest to the lightest load at which the load axis is logarithmic.
 const LOG_FROM: f64 = 10.0;
 
-/// A limit is drawn if it is at most this many times the highest value; beyond that it would flatten the
-/// points.
+/// A limit is drawn only if it is at most this many times the highest value. A higher limit would squeeze all
+/// points to the bottom of the chart.
 const LIMIT_WITHIN: f64 = 3.0;
 
-/// An interval that ends above this many times the highest value is truncated.
+/// An interval that ends above this many times the highest value is truncated at the upper edge.
 const ENDS_WITHIN: f64 = 3.0;
 
 /// The characters of a chart.
@@ -21,7 +21,7 @@ const ENDS_WITHIN: f64 = 3.0;
 pub(super) struct Glyphs {
     /// One marker for each curve.
     pub(super) markers: [char; 6],
-    /// Marks a place where several curves have a point.
+    /// The marker of a place where several curves have a point.
     pub(super) several: char,
     pub(super) interval: char,
     pub(super) limit: char,
@@ -32,7 +32,7 @@ pub(super) struct Glyphs {
 }
 
 impl Glyphs {
-    /// For terminals with Unicode.
+    /// The characters for terminals with Unicode.
     pub(super) const UNICODE: Glyphs = Glyphs {
         markers: ['●', '○', '▲', '△', '■', '□'],
         several: '✱',
@@ -44,7 +44,7 @@ impl Glyphs {
         tick: '┴',
     };
 
-    /// For terminals without Unicode.
+    /// The characters for terminals without Unicode.
     pub(super) const ASCII: Glyphs = Glyphs {
         markers: ['o', 'x', '+', '#', '@', '%'],
         several: '*',
@@ -71,7 +71,7 @@ pub(super) struct Chart<'a> {
     pub(super) curves: &'a [Vec<Point>],
     /// Loads that get a tick on the axis, with or without a point.
     pub(super) loads: &'a [f64],
-    /// The objective's limit.
+    /// The limit that the objective sets, if any.
     pub(super) limit: Option<f64>,
     /// The label of the load axis.
     pub(super) axis: &'a str,
@@ -79,9 +79,9 @@ pub(super) struct Chart<'a> {
 
 /// A drawn chart.
 pub(super) struct Drawn {
-    /// Its lines.
+    /// The lines of the chart.
     pub(super) lines: Vec<String>,
-    /// Whether the limit lies above it.
+    /// Whether the limit lies above the chart.
     pub(super) is_limit_above: bool,
     /// Whether an interval is truncated at the upper edge.
     pub(super) is_cut: bool,
@@ -90,7 +90,7 @@ pub(super) struct Drawn {
 }
 
 impl Chart<'_> {
-    /// Draws the chart, at most `columns` wide; `None` if there is no point.
+    /// Draws the chart, at most `columns` characters wide; `None` if there is no point.
     pub(super) fn draw(&self, columns: usize, glyphs: &Glyphs) -> Option<Drawn> {
         let points = || self.curves.iter().flatten();
         let most = points().map(|point| point.value).reduce(f64::max)?;
@@ -99,7 +99,7 @@ impl Chart<'_> {
         let reach = ends.min(most * ENDS_WITHIN).max(near.map_or(0.0, |limit| limit * 1.05));
         let Steps { size, count } = Steps::to(reach);
         let top = size * count as f64;
-        // Each number is on the row of its value.
+        // Each label is on the row of its value.
         let label = |step: usize| (step * (ROWS - 1) / count, tick(size, step));
         let labels: Vec<(usize, String)> = (0..=count).map(label).collect();
         let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(1);
@@ -128,7 +128,7 @@ impl Chart<'_> {
     }
 }
 
-/// The ticks of the vertical axis, which are a number of steps of equal size.
+/// The ticks of the vertical axis: steps of equal size from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Steps {
     size: f64,
@@ -136,17 +136,17 @@ struct Steps {
 }
 
 impl Steps {
-    /// Steps of 1, 2, 2.5 or 5 times a power of ten that fall on rows and reach a value with the least
-    /// excess.
+    /// Chooses steps of 1, 2, 2.5 or 5 times a power of ten that fall on rows, reach the value `reach` and
+    /// exceed it as little as possible.
     fn to(reach: f64) -> Steps {
         if !(reach.is_finite() && reach > 0.0) {
             return Steps { size: 0.25, count: 4 };
         }
         let power = 10f64.powf(reach.log10().floor());
         let sizes = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|times| times * power);
-        // The coarser of two choices that reach equally far.
+        // Of two choices that reach equally far, the one with fewer steps is chosen.
         let all = sizes.into_iter().flat_map(|size| [6, 4, 3].map(|count| Steps { size, count }));
-        // Floating-point errors are tolerated for whole numbers of steps.
+        // The tolerance accepts steps that fail to reach the value only because of floating-point errors.
         let reaching = all.filter(|steps| steps.top() >= reach * (1.0 - 1e-9));
         reaching
             .min_by(|a, b| a.top().total_cmp(&b.top()).then(a.count.cmp(&b.count)))
@@ -158,7 +158,7 @@ impl Steps {
     }
 }
 
-/// The number at a step, with as many decimals as the step size has.
+/// Formats the number at a step, with as many decimals as the step size needs.
 fn tick(size: f64, step: usize) -> String {
     let value = size * step as f64;
     if value == 0.0 {
@@ -174,7 +174,7 @@ fn tick(size: f64, step: usize) -> String {
     format!("{value:.*}", decimals.unwrap_or(6) as usize)
 }
 
-/// The positions of loads.
+/// The horizontal positions of loads.
 struct Scale {
     low: f64,
     high: f64,
@@ -195,7 +195,7 @@ impl Scale {
         Scale { low, high, is_log, span, before, slots }
     }
 
-    /// The column of a load for the first curve.
+    /// Returns the column of a load for the first curve; each further curve is one column to the right.
     fn column(&self, load: f64) -> usize {
         let place = match (self.high > self.low, self.is_log) {
             (false, _) => 0.5,
@@ -205,7 +205,7 @@ impl Scale {
         self.before + (place * self.span as f64).round() as usize
     }
 
-    /// The axis with its numbers and its label.
+    /// Returns the lines of the load axis: the axis, its numbers and its label.
     fn axis(&self, loads: &[f64], (margin, field): (usize, usize), title: &str, glyphs: &Glyphs) -> Vec<String> {
         let mut rule = vec![glyphs.horizontal; field];
         let mut numbers = String::new();
@@ -243,7 +243,7 @@ struct Canvas<'g> {
 }
 
 impl Canvas<'_> {
-    /// The row of a value, counted from the bottom; the topmost row for values above the chart.
+    /// Returns the row of a value, counted from the bottom; the topmost row for values above the chart.
     fn row(&self, value: f64) -> usize {
         let place = (value / self.top).clamp(0.0, 1.0);
         (place * (ROWS - 1) as f64).round() as usize

@@ -1,6 +1,6 @@
-//! Curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, with a marker for
-//! each curve, intervals, and a line for the objective. Points that are n/a are not drawn but are
-//! counted below the chart.
+//! Renders curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, with a marker
+//! for each curve, intervals, and a line for the objective. Loads without a value have no point; their number
+//! is stated below the chart.
 
 mod canvas;
 
@@ -14,17 +14,16 @@ use super::curves::{differ, lines, title};
 use super::format::{fill, plain, width};
 use super::{grid, screen};
 
-/// Figures that are drawn if they have values.
+/// The figures that are drawn if they have values.
 const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50"];
 
 /// The figure that is drawn instead of output throughput if there are no tokens.
 const WITHOUT_TOKENS: &str = "request_throughput";
 
-/// Maximum number of curves per chart, which is the number of markers.
+/// Maximum number of curves per chart, which is the number of available markers.
 const MOST_CURVES: usize = 6;
 
-/// Renders the charts of all curves, one for each model and scenario, with the conclusions of each curve
-/// below.
+/// Renders the charts of all curves, grouped by model and scenario, with the conclusions of each curve below.
 pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
     let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
@@ -54,7 +53,7 @@ pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> St
     out
 }
 
-/// The figures that some load of the group has.
+/// Returns the figures to draw: those that at least one load of the group has.
 fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.iter().flat_map(|curve| &curve.rungs);
     let is_known = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
@@ -78,8 +77,8 @@ struct One<'s, 'c, 'a> {
 }
 
 impl One<'_, '_, '_> {
-    /// Its title, the chart, its legend, and the notes that are needed to read it; `None` if there is no
-    /// point.
+    /// Renders the title, the chart, the legend, and the notes that are needed to read the chart; `None` if
+    /// there is no point.
     fn text(&self) -> Option<String> {
         let points: Vec<Vec<Point>> = self.curves.iter().map(|curve| self.points(curve)).collect();
         let limit = self.slo.and_then(|slo| self.reading.limit(slo));
@@ -109,7 +108,7 @@ impl One<'_, '_, '_> {
         curve.rungs.iter().filter_map(point).collect()
     }
 
-    /// `TTFT from schedule p99, ms`.
+    /// Returns the title: `TTFT from schedule p99, ms`.
     fn title(&self) -> String {
         let metric = self.reading.metric(self.curves[0].axis == Axis::Qps);
         let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
@@ -117,7 +116,7 @@ impl One<'_, '_, '_> {
         title.trim_end_matches(", ").to_owned()
     }
 
-    /// Explains the marker of each curve, and the other signs that were drawn.
+    /// Returns the legend: the marker of each curve, and the other signs that were drawn.
     fn legend(&self, limit: Option<String>, drawn: &Drawn) -> String {
         let Glyphs { markers, several, interval, limit: line, .. } = self.glyphs;
         let name = |curve: &&Curve| {
@@ -157,8 +156,8 @@ impl One<'_, '_, '_> {
     }
 }
 
-/// Whether the locale indicates a terminal with Unicode. An unset locale does, as everywhere else in the
-/// program.
+/// Returns whether the locale indicates a terminal with Unicode. This is assumed if no locale is set, as
+/// everywhere else in the program.
 pub(crate) fn is_unicode() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
     let said = said.map(|locale| locale.to_ascii_lowercase()).find(|locale| !locale.is_empty());

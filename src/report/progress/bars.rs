@@ -1,4 +1,4 @@
-//! Bars for a terminal: one bar for the sweep and, above it, a live line for each wait and two to four
+//! The live display on a terminal: one bar for the sweep and, above it, a line for each wait and two to four
 //! lines for each active run.
 
 use std::collections::HashMap;
@@ -9,21 +9,21 @@ use super::face::Face;
 use super::state::LiveSweep;
 use super::words;
 
-/// Number of columns before a live line: a margin of two, the spinner, and a blank.
+/// Number of columns before the text of a live line: a margin of two, the spinner, and a blank.
 const MARGIN: usize = 4;
 
 /// The bars of a sweep.
 pub(super) struct Bars {
     multi: MultiProgress,
     overall: ProgressBar,
-    /// The lines of runs, by number.
+    /// The live lines of runs, by the number of the run.
     runs: HashMap<usize, ProgressBar>,
-    /// The lines of waits, by endpoint.
+    /// The live lines of waits, by endpoint.
     waits: HashMap<String, ProgressBar>,
 }
 
 impl Bars {
-    /// Creates bars without content.
+    /// Creates the display, without any content.
     pub(super) fn new() -> Bars {
         let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{pos}/{len}{prefix} runs [{bar:30}] {msg}")

@@ -1,4 +1,4 @@
-//! A display of a running sweep: draws [`LiveSweep`] and prints events.
+//! The interface of displays of a running sweep, which draw [`LiveSweep`] and print events.
 
 use std::io::Write;
 

@@ -12,17 +12,17 @@ use super::words;
 use crate::report::format::{digits, width};
 use crate::report::spark;
 
-/// Switches to the alternate screen, without a cursor (xterm's private modes 1049 and 25).
+/// Switches to the alternate screen and hides the cursor (xterm's private modes 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
-/// Switches back to the primary screen.
+/// Shows the cursor and switches back to the primary screen.
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
-/// Moves to the upper left corner.
+/// Moves the cursor to the upper left corner.
 const HOME: &str = "\u{1b}[H";
-/// Clears the rest of a line, or of the screen.
+/// Clears the rest of the line; `CLEAR_BELOW` clears the rest of the screen.
 const CLEAR_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
-/// Number of points drawn per run, one per second.
+/// Number of points in the history of a figure, one per second.
 const KEPT: usize = 60;
 /// Maximum number of log lines kept.
 const LOG: usize = 10_000;
@@ -32,7 +32,7 @@ const BAR: usize = 30;
 /// Whether the terminal shows its alternate screen.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// Restores the terminal's primary screen, for a program that ends abruptly.
+/// Restores the terminal's primary screen. Also called when the program ends abruptly.
 pub(crate) fn leave() {
     if IS_ENTERED.swap(false, SeqCst) {
         write(LEAVE);
@@ -45,7 +45,7 @@ pub(super) struct Full {
     lately: HashMap<usize, Lately>,
 }
 
-/// The history of a run's figures over the last minute, the latest last.
+/// The history of a run's figures over the last minute, with the latest value last.
 struct Lately {
     at: Instant,
     sent: VecDeque<Option<f64>>,
@@ -97,7 +97,7 @@ impl Full {
         Full { log: VecDeque::new(), lately: HashMap::new() }
     }
 
-    /// The screen as lines, for a terminal of this many columns and lines.
+    /// Returns the lines of the screen, for a terminal with this many columns and rows.
     fn screen(&self, now: &LiveSweep, (columns, rows): (usize, usize)) -> Vec<String> {
         let filled = (now.done() * BAR).checked_div(now.runs).unwrap_or(0);
         let bar = format!("[{}{}]", "=".repeat(filled), " ".repeat(BAR - filled));
@@ -142,8 +142,8 @@ impl Full {
     }
 }
 
-/// A figure and its history over the last minute, scaled from 0 to the maximum, which is shown. Empty if
-/// nothing is known.
+/// Formats a figure with its history over the last minute. The history is scaled from 0 to its maximum, which
+/// is shown; it is empty if nothing is known.
 fn curve(name: &str, value: Option<String>, values: &VecDeque<Option<f64>>, columns: usize) -> String {
     let head = format!("  {name:<7}{:<22}", value.unwrap_or_else(|| "n/a".to_owned()));
     let most = values.iter().flatten().copied().fold(0.0, f64::max);

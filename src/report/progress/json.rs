@@ -1,4 +1,4 @@
-//! The events of a sweep as lines of JSON, for programs that follow it.
+//! Formats the events of a sweep as lines of JSON, for programs that follow the sweep.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -73,11 +73,11 @@ pub(crate) enum Kind {
 pub(super) struct Said<'a> {
     /// The kind of event.
     pub(super) kind: Kind,
-    /// The run that it concerns.
+    /// The run that the event concerns, if any.
     pub(super) run: Option<&'a RunView>,
-    /// The endpoint that it concerns.
+    /// The endpoint that the event concerns, if any.
     pub(super) endpoint: Option<&'a str>,
-    /// The text.
+    /// The event in words.
     pub(super) text: String,
 }
 
@@ -107,6 +107,6 @@ fn now() -> String {
 }
 
 fn line(line: &ProgressLine) -> String {
-    // The line contains nothing that cannot be serialized as JSON.
+    // Serialization cannot fail, because every field of the line can be represented in JSON.
     serde_json::to_string(line).unwrap_or_default() + "\n"
 }

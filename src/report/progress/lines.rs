@@ -1,4 +1,4 @@
-//! Displays that print lines: for a log, and for a program.
+//! Displays that print lines: plain text for logs, and JSON for programs.
 
 use std::time::{Duration, Instant};
 
@@ -8,22 +8,22 @@ use super::state::LiveSweep;
 use super::words;
 use crate::units::clock;
 
-/// Lines for people.
+/// Prints lines of plain text for human readers.
 pub(super) struct Plain {
     every: Duration,
     last: Instant,
 }
 
 impl Plain {
-    /// The silence after which the current state is printed.
+    /// Creates a display that prints the current state if nothing was printed for the time `every`.
     pub(super) fn new(every: Duration) -> Plain {
         Plain { every, last: Instant::now() }
     }
 }
 
 impl Face for Plain {
-    /// Prints a line for each active run and each wait after a long silence, because a log shows no
-    /// bars.
+    /// Prints a line for each active run and each wait if nothing was printed for a while, because a log
+    /// shows no bars.
     fn draw(&mut self, now: &LiveSweep) {
         if self.last.elapsed() < self.every {
             return;
@@ -52,14 +52,14 @@ impl Face for Plain {
     fn close(&mut self) {}
 }
 
-/// JSON, one object per line.
+/// Prints JSON, one object per line.
 pub(super) struct Json {
     every: Duration,
     last: Option<Instant>,
 }
 
 impl Json {
-    /// Reports the current state at this interval.
+    /// Creates a display that reports the current state at the interval `every`.
     pub(super) fn new(every: Duration) -> Json {
         Json { every, last: None }
     }

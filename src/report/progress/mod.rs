@@ -1,7 +1,7 @@
 //! Progress of a running sweep on stderr, as bars, lines, JSON or full screen ([`Style`]).
 //!
-//! `Screen` converts events to words, `tracker` keeps the state of the sweep, and `ticker` passes the state
-//! to a face a few times per second.
+//! `Screen` converts events to text, `tracker` keeps the state of the sweep, and `ticker` passes the state to
+//! a display (`face`) a few times per second.
 
 mod bars;
 mod events;
@@ -54,12 +54,12 @@ pub(crate) enum Talk {
     Verbose,
 }
 
-/// Makes each line of a text safe for a terminal, such as the last lines of a server's log.
+/// Makes each line of a text, such as the last lines of a server's log, safe for a terminal.
 fn plain_lines(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// Wraps an event to the width of a terminal, with later lines indented.
+/// Wraps the text of an event to the width of a terminal, with later lines indented.
 fn wrapped(time: &str, text: &str, columns: usize) -> String {
     let line = |(number, line): (usize, &str)| {
         let words = line.trim_start();
@@ -75,10 +75,10 @@ fn wrapped(time: &str, text: &str, columns: usize) -> String {
 pub(crate) struct Manner {
     /// The verbosity.
     pub(crate) talk: Talk,
-    /// The face.
+    /// The kind of display.
     pub(crate) style: Style,
-    /// Interval between reports of the current state for faces that print lines; `None` for the face's
-    /// default.
+    /// Interval between reports of the current state, for displays that print lines; `None` for the default
+    /// of the display.
     pub(crate) every: Option<Duration>,
 }
 
@@ -90,9 +90,10 @@ pub(crate) struct Screen {
     /// The ticker, which draws from the first event to the last; `None` if only errors are printed.
     ticker: Option<Ticker>,
     total: usize,
-    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier sweep.
+    /// The names of unfinished searches and ladders, and of sweeps that wait for an earlier sweep. As long as
+    /// there are any, the total may grow.
     open: HashSet<String>,
-    /// The reason for waiting, by endpoint.
+    /// For each endpoint that the sweep waits for: the reason that was printed last.
     waiting: HashMap<String, String>,
     /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
     pace: f64,
@@ -112,7 +113,8 @@ impl Screen {
         }
     }
 
-    /// Prints the local time of day before each line, because a nightly run is read in the morning.
+    /// Prints the local time of day before each event, for output that is read later, such as the log of a
+    /// nightly run.
     pub(crate) fn with_times(self) -> Screen {
         Screen { with_times: true, ..self }
     }
@@ -122,7 +124,7 @@ impl Screen {
         Screen { pace, ..self }
     }
 
-    /// Prints one line above the live ones.
+    /// Prints a note above the live lines.
     pub(crate) fn line(&self, text: &str) {
         self.tell(false, Said { kind: Kind::Note, run: None, endpoint: None, text: text.to_owned() });
     }
@@ -223,8 +225,8 @@ impl Screen {
         }
     }
 
-    /// Reports an endpoint that responds after a wait, or whose wait has ended. For other endpoints, only
-    /// problems are reported, unless the output is verbose.
+    /// Reports the result of probing an endpoint: that it is ready if the sweep waited for it, and otherwise
+    /// only problems, unless the output is verbose.
     fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
         let was_waited_for = self.waiting.remove(endpoint).is_some();
         match result {
@@ -238,7 +240,7 @@ impl Screen {
     }
 
     fn started(&self, run: &RunView) {
-        // The live display already shows this.
+        // Other displays already show the start of a run.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
             let text = format!("{} {} started, about {takes}", self.place(run), run.name);
@@ -246,8 +248,8 @@ impl Screen {
         }
     }
 
-    /// Prints a line when a wait begins and when its reason changes. In between, the live display shows the
-    /// time.
+    /// Prints a line when a wait begins and when its reason changes. In between, the live display shows how
+    /// long the wait has lasted.
     fn waiting(&mut self, endpoint: &str, waiting: &Waiting) {
         let Waiting { reason, waited, within } = waiting;
         if self.waiting.get(endpoint) != Some(reason) {
@@ -257,7 +259,7 @@ impl Screen {
         self.waiting.insert(endpoint.to_owned(), reason.clone());
     }
 
-    /// The run's number and the total: `[3/12]`, or `[3/12+]` if there may be more.
+    /// Returns the number of a run and the total: `[3/12]`, or `[3/12+]` if the total may grow.
     fn place(&self, run: &RunView) -> String {
         format!("[{}/{}{}]", run.number, self.total, if self.open.is_empty() { "" } else { "+" })
     }

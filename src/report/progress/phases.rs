@@ -1,4 +1,4 @@
-//! The phase of each run, from its counters, and the phases that began since the last poll.
+//! Determines the phase of each active run from its counters, and which phases began since the last poll.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 
-/// The phases of a load, in their order.
+/// The phases in which a run generates load, in order.
 const OF_LOAD: [LivePhase; 4] = [LivePhase::Fill, LivePhase::Stabilize, LivePhase::Measure, LivePhase::Drain];
 
 /// The active runs.
@@ -22,7 +22,7 @@ struct Running {
 }
 
 impl Phases {
-    /// Takes an event.
+    /// Updates the active runs with an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
             Event::Started { run, progress } => {
@@ -37,8 +37,7 @@ impl Phases {
         }
     }
 
-    /// The phases that began since the last poll. For a load, these include phases that ended in
-    /// between.
+    /// Returns the phases that began since the last poll, including those that also ended since then.
     pub(super) fn began(&mut self) -> Vec<(RunView, LivePhase)> {
         let of = |running: &mut Running| {
             let began = since(running.told, now(&running.progress));
@@ -49,7 +48,7 @@ impl Phases {
     }
 }
 
-/// The current phase of a run; `None` before its load begins, unless the run waits for something.
+/// Returns the current phase of a run; `None` before its load begins, unless the run is in a waiting phase.
 fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.settling.get() > 0 {
         return Some(LivePhase::Settle);
@@ -57,7 +56,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.idling.get() > 0 {
         return Some(LivePhase::Idle);
     }
-    // The counters also contain `fill` before the load begins.
+    // The counters report `fill` even before the load begins, so the elapsed time is checked too.
     let phase = match progress.phase() {
         Phase::Fill => LivePhase::Fill,
         Phase::Stabilize => LivePhase::Stabilize,
@@ -67,7 +66,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     (progress.elapsed_ns() > 0).then_some(phase)
 }
 
-/// The phases that began after `told`, up to `now`.
+/// Returns the phases that began after the phase `told`, up to and including the phase `now`.
 fn since(told: Option<LivePhase>, now: Option<LivePhase>) -> Vec<LivePhase> {
     let Some(now) = now.filter(|now| told != Some(*now)) else { return Vec::new() };
     let place = |phase: LivePhase| OF_LOAD.iter().position(|known| *known == phase);

@@ -1,6 +1,6 @@
 //! Writes the state of a sweep to `live.json` about once per second, on a separate thread, so neither the
-//! engine nor the sweep waits for the disk. This is best effort: if the file cannot be written, there is
-//! nothing to watch, but results are not affected.
+//! engine nor the sweep waits for the disk. If the file cannot be written, the sweep cannot be watched, but
+//! its results are not affected.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::sweep::event::Event;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Publishes a running sweep; removes its file on drop.
+/// Publishes the state of a running sweep, and removes the file when it is dropped.
 pub(crate) struct Publisher {
     sweep: Arc<Mutex<Sweep>>,
     writer: Option<JoinHandle<()>>,
@@ -30,8 +30,8 @@ struct Sweep {
 }
 
 impl Publisher {
-    /// Starts publishing the sweep of a plan in `file`. The sweep takes `pace` seconds for each second of
-    /// its runs.
+    /// Starts publishing the state of a plan's sweep in `file`. The sweep takes `pace` seconds for each
+    /// second of its runs.
     pub(crate) fn start(plan: &str, file: &Path, pace: f64) -> Publisher {
         let tracker = Tracker::new(pace);
         let (plan, started) = (plain(plan), Moment::now());
@@ -49,7 +49,7 @@ impl Publisher {
         Publisher { sweep, writer }
     }
 
-    /// Takes an event of the sweep.
+    /// Updates the state with an event of the sweep.
     pub(crate) fn take(&self, event: &Event) {
         if let Ok(mut sweep) = self.sweep.lock() {
             sweep.tracker.take(event);
@@ -64,7 +64,7 @@ impl Drop for Publisher {
         }
         if let Some(writer) = self.writer.take() {
             writer.thread().unpark();
-            // A writer that panicked no longer writes.
+            // An error means that the writer panicked, so it no longer writes either.
             let _ = writer.join();
         }
         if let Ok(sweep) = self.sweep.lock() {
@@ -74,7 +74,7 @@ impl Drop for Publisher {
 }
 
 impl Sweep {
-    /// The file and its current content; `None` when the sweep is over.
+    /// Returns the path of the file and its new content; `None` if the sweep is over.
     fn text(&mut self) -> Option<(PathBuf, Vec<u8>)> {
         if self.is_over {
             return None;

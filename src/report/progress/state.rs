@@ -1,11 +1,12 @@
-//! The state of a running sweep as data: shown on screens and read by programs.
+//! The state of a running sweep as data, which displays show and programs read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::store::Moment;
 
-/// Format of `live.json`. It is increased when a reader of the old format would misread the new one.
+/// Version of the format of `live.json`. It is increased when a program that reads the old format would
+/// misread the new one.
 pub(crate) const FORMAT: u32 = 1;
 
 /// The state of a running sweep: `live.json` in the results folder, which is replaced about once per second
@@ -58,12 +59,12 @@ pub(crate) struct LiveSweep {
 }
 
 impl LiveSweep {
-    /// The number of runs: `12`, or `12+` if there may be more.
+    /// Returns the number of runs as text: `12`, or `12+` if there may be more.
     pub(crate) fn all(&self) -> String {
         format!("{}{}", self.runs, if self.may_grow { "+" } else { "" })
     }
 
-    /// The number of its runs that are finished or settled.
+    /// Returns the number of runs that are finished or settled.
     pub(crate) fn done(&self) -> usize {
         self.settled + self.committed + self.failed + self.given_up + self.skipped
     }

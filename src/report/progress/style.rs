@@ -24,8 +24,8 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// The effective style: the requested one if stderr is a terminal; without a terminal, styles that need
-    /// one become `plain`.
+    /// Returns the style to use: the requested style, or `plain` if that style needs a terminal and stderr is
+    /// none. Without a request, `bar` is used on a terminal and `plain` otherwise.
     pub(crate) fn used(asked: Option<Style>) -> Style {
         let is_terminal = std::io::stderr().is_terminal();
         match asked {
@@ -36,8 +36,8 @@ impl Style {
         }
     }
 
-    /// The face of this style; `every` is the interval between reports of the current state, for faces that
-    /// print lines.
+    /// Creates the display of this style; `every` is the interval between reports of the current state, for
+    /// displays that print lines.
     pub(super) fn face(self, every: Option<Duration>) -> Box<dyn Face> {
         match self {
             Style::Bar => Box::new(Bars::new()),

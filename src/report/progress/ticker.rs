@@ -1,5 +1,5 @@
-//! Redraws a face a few times per second on a separate thread, so neither the engine nor the sweep waits
-//! for a terminal.
+//! Redraws a display (a [`Face`]) a few times per second on a separate thread, so neither the engine nor the
+//! sweep waits for a terminal.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -11,14 +11,14 @@ use crate::sweep::event::Event;
 
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// The state to draw, and the face that draws it.
+/// The state to draw, and the display that draws it.
 struct Shared {
     tracker: Tracker,
     face: Box<dyn Face>,
     is_over: bool,
 }
 
-/// A face that is redrawn until this is dropped.
+/// Redraws a display until the ticker is dropped.
 pub(super) struct Ticker {
     shared: Arc<Mutex<Shared>>,
     thread: Option<JoinHandle<()>>,
@@ -40,19 +40,19 @@ impl Ticker {
                 std::thread::park_timeout(REFRESH);
             }
         };
-        // If no thread can be created, events are still drawn as they happen.
+        // If the thread cannot be created, the display is redrawn only when an event happens.
         let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(draw).ok();
         Ticker { shared, thread }
     }
 
-    /// Takes an event and shows its effect at once.
+    /// Updates the state with an event and redraws the display at once.
     pub(super) fn take(&self, event: &Event) {
         let mut shared = locked(&self.shared);
         shared.tracker.take(event);
         shared.draw();
     }
 
-    /// Prints whole lines.
+    /// Prints whole lines on the display.
     pub(super) fn print(&self, text: &str) {
         locked(&self.shared).face.print(text);
     }
@@ -73,7 +73,7 @@ impl Drop for Ticker {
         drop(shared);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A thread that panicked has nothing left to show.
+            // If the thread panicked, nothing is left to do.
             let _ = thread.join();
         }
     }

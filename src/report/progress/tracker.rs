@@ -1,4 +1,5 @@
-//! The state of a running sweep. Events update it, and it is available as [`LiveSweep`] at any time.
+//! Tracks the state of a running sweep. Events update the state, which is available as [`LiveSweep`] at any
+//! time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,21 +12,21 @@ use crate::report::format::plain;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 
-/// Rates and latencies cover this many last seconds.
+/// The length of the most recent period that rates and latencies cover, in seconds.
 pub(super) const RECENT: f64 = 5.0;
 
-/// A running sweep.
+/// The state of a running sweep.
 #[derive(Default)]
 pub(super) struct Tracker {
-    /// Everything except values that are read on demand.
+    /// The counts that events update. The other values of [`LiveSweep`] are computed on demand.
     sweep: LiveSweep,
     /// Time that the sweep takes for each second of its runs; below 1 if runs are executed in parallel.
     pace: f64,
-    /// Total time of each run that has not ended, in nanoseconds, by number.
+    /// For each run that has not ended, by number: its total time, in nanoseconds.
     remaining: HashMap<usize, u64>,
     running: Vec<Running>,
     waits: Vec<Wait>,
-    /// Sources of further runs.
+    /// The names of unfinished searches and ladders, and of sweeps that wait for an earlier sweep.
     open: HashSet<String>,
 }
 
@@ -33,16 +34,16 @@ struct Wait {
     endpoint: String,
     reason: String,
     since: Instant,
-    /// `None` if no bound is known.
+    /// The maximum waiting time; `None` if no bound is known.
     within: Option<Duration>,
 }
 
 struct Running {
     run: RunView,
     progress: Arc<Progress>,
-    /// Planned arrivals per second over time; `None` in a closed loop.
+    /// The planned arrivals over time; `None` in a closed loop.
     course: Option<Course>,
-    /// Counter values at some points of the last seconds, the oldest first.
+    /// The values of the counters at some points during the last seconds, the oldest first.
     seen: Vec<Seen>,
 }
 
@@ -60,7 +61,7 @@ impl Tracker {
         Tracker { pace, ..Tracker::default() }
     }
 
-    /// Takes an event.
+    /// Updates the state with an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
             Event::Begin { todo, settled, open } => {
@@ -133,7 +134,7 @@ impl Tracker {
         self.sweep.last_trouble = Some(plain(&format!("{of}: {what}")));
     }
 
-    /// Ends a run; with `for_good`, it does not come back.
+    /// Removes a run from the active runs; with `for_good`, the run is not retried.
     fn off(&mut self, run: &RunView, for_good: bool) {
         self.running.retain(|running| running.run.number != run.number);
         if for_good {
@@ -141,7 +142,8 @@ impl Tracker {
         }
     }
 
-    /// The current state. Called a few times per second, so that rates cover the last seconds.
+    /// Returns the current state. It must be called a few times per second, so that rates cover the last
+    /// seconds.
     pub(super) fn now(&mut self) -> LiveSweep {
         self.running.iter_mut().for_each(Running::look);
         let whole: u64 = self.remaining.values().sum();
@@ -176,13 +178,13 @@ impl Running {
         Running { run: run.clone(), progress: Arc::clone(progress), course, seen: Vec::new() }
     }
 
-    /// Reads the counters, and drops old values.
+    /// Records the current values of the counters, and drops old values.
     fn look(&mut self) {
         let Progress { ended, in_flight, token_events, .. } = &*self.progress;
         let now = Instant::now();
         self.seen.push(Seen { at: now, sent: ended.get() + in_flight.get(), token_events: token_events.get() });
         let is_old = |seen: &Seen| now.duration_since(seen.at).as_secs_f64() > RECENT;
-        // One value from before the span is kept, so that rates cover the whole span.
+        // One value from before the period is kept, so that rates cover the whole period.
         let old = self.seen.iter().take_while(|seen| is_old(seen)).count();
         self.seen.drain(..old.saturating_sub(1));
     }
@@ -220,7 +222,7 @@ impl Running {
         }
     }
 
-    /// The current phase, its elapsed time in seconds, and its planned length.
+    /// Returns the current phase, its elapsed time and its planned length, both in seconds.
     fn phase(&self) -> (LivePhase, f64, Option<f64>) {
         let (progress, phases) = (&self.progress, &self.run.phases);
         if progress.settling.get() > 0 {
@@ -240,8 +242,8 @@ impl Running {
         (phase, passed as f64 / 1e9, Some(length.secs()))
     }
 
-    /// Requests sent and token events received per second over the last seconds; `None` at the beginning,
-    /// when the figures would be meaningless.
+    /// Returns the requests sent and the token events received per second over the last seconds; `None` at
+    /// the very beginning, when rates would be meaningless.
     fn rates(&self) -> [Option<f64>; 2] {
         let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else { return [None; 2] };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
@@ -249,7 +251,7 @@ impl Running {
         [rate(first.sent, last.sent), rate(first.token_events, last.token_events)]
     }
 
-    /// Planned requests per second over the same span as the rates; `None` in a closed loop.
+    /// Returns the planned requests per second over the same period as the rates; `None` in a closed loop.
     fn wanted(&self) -> Option<f64> {
         let now = self.progress.elapsed_ns() as f64 / 1e9;
         let span = self.seen.last()?.at.duration_since(self.seen.first()?.at).as_secs_f64().min(now);

@@ -6,7 +6,7 @@ use crate::report::screen::MOST;
 use crate::units::Nanos;
 use crate::units::text::counted;
 
-/// The phase of a run, and how long it lasts.
+/// Describes the phase of a run, with its elapsed time and its planned length.
 pub(crate) fn phase(run: &LiveRun) -> String {
     let passed = duration(run.phase_s as u64);
     let length = run.phase_length_s.map(length).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn phase(run: &LiveRun) -> String {
     }
 }
 
-/// The figures of a run.
+/// Describes the figures of a run, the most important ones first.
 pub(super) fn figures(run: &LiveRun) -> Vec<String> {
     let ms = |name: &str, value: Option<f64>| value.map(|ms| format!("{name} {} ms", digits(ms)));
     let parts = [
@@ -42,13 +42,14 @@ pub(super) fn figures(run: &LiveRun) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// The number of failed requests, and the error of the latest one; `None` if none failed.
+/// Describes the number of failed requests, and the error of the latest failed request; `None` if none
+/// failed.
 pub(super) fn errors(run: &LiveRun) -> Option<String> {
     let last = run.latest_failure.as_ref().map(|what| format!(", last: {what}")).unwrap_or_default();
     (run.failed > 0).then(|| format!("{}{last}", counted(run.failed as usize, "error")))
 }
 
-/// The event that the sweep waits for.
+/// Describes a wait for an endpoint: how long it has lasted, and the reason.
 pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     let seconds = |seconds: f64| duration(seconds as u64);
     let of = wait.within_s.map(|within| format!(" of {}", seconds(within))).unwrap_or_default();
@@ -56,25 +57,25 @@ pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     vec![format!("{}: waiting", wait.endpoint), passed, wait.reason.clone()]
 }
 
-/// The remaining time; empty while it is unknown.
+/// Describes the remaining time; empty while it is unknown.
 pub(super) fn left(sweep: &LiveSweep) -> String {
     sweep.left_s.map(|left| format!("about {} left", duration(left.ceil() as u64))).unwrap_or_default()
 }
 
-/// A duration, formatted as in the plan.
+/// Formats a duration as in a plan.
 fn length(seconds: f64) -> String {
     Nanos((seconds * 1e9).round() as u64).to_string()
 }
 
-/// Columns and lines of the terminal on stderr.
+/// Returns the number of columns and rows of the terminal on stderr.
 pub(super) fn terminal() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let known = size.map(|size| (usize::from(size.ws_col).max(1), usize::from(size.ws_row).max(1)));
     known.unwrap_or((usize::from(MOST), 24))
 }
 
-/// As many whole parts as fit, with the most important ones first, because a truncated figure would be a
-/// wrong figure.
+/// Joins as many parts as fit into the columns, starting with the first. Parts are kept whole, because a
+/// truncated figure would be a wrong figure.
 pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     let mut line = String::new();
     for part in parts {
@@ -87,7 +88,7 @@ pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     cut(&line, columns)
 }
 
-/// Truncates a line of words to the available space.
+/// Truncates a line to this many columns.
 pub(super) fn cut(line: &str, columns: usize) -> String {
     match line.chars().count() > columns {
         true => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
@@ -95,8 +96,8 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     }
 }
 
-/// A run in lines of at most this many columns: its name and phase, the state of the search that requested
-/// it, its figures, and its errors.
+/// Describes a run in lines of at most `columns` columns: its name and phase, the state of the search that
+/// requested it, its figures, and its errors.
 pub(super) fn lines(run: &LiveRun, columns: usize) -> Vec<String> {
     let phase = phase(run);
     let both = format!("{} · {phase}", run.name);

@@ -1,4 +1,4 @@
-//! Every run of the plan with its state and reasons; no run is hidden.
+//! The section that lists every run of the plan with its state and the reasons for it; no run is hidden.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
@@ -12,14 +12,14 @@ const TITLE: &str = "Runs";
 /// Maximum number of characters of the reason for a run's state.
 const LONGEST: usize = 220;
 
-/// Keys of the metrics that the tables show.
+/// Returns the keys of the metrics that the tables of this section show.
 pub(crate) fn metrics(sources: &Sources) -> Vec<&'static str> {
     let has_starts = sources.runs.iter().any(|run| run.metrics.start.is_some());
     let of_starts: &[&str] = if has_starts { &["start_ready", "start_first_answer"] } else { &[] };
     [&["requests", "failed", "ttft", "tpot", "output_throughput"], of_starts].concat()
 }
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn runs(sources: &Sources) -> Found {
     if sources.runs.is_empty() && sources.without.is_empty() {
         return Err(Missing { title: TITLE, why: "the plan has no run".to_owned() });
@@ -99,7 +99,7 @@ pub(crate) fn runs(sources: &Sources) -> Found {
     Ok(Section { id: "runs", title: TITLE, blocks })
 }
 
-/// The startup times of launched servers; `None` if no run measures them.
+/// Returns a table of the startup times of launched servers; `None` if no run measures them.
 fn starts(sources: &Sources) -> Option<Table> {
     let columns =
         ["sweep", "run", "endpoint", "model", "axes", "repeat#", "start_ready_ms#", "start_first_answer_ms#", "state"];

@@ -1,4 +1,4 @@
-//! Time with long pauses cut out, to compute positions on the axis of the timeline.
+//! Computes positions on the axis of the timeline, from which long pauses are cut out.
 
 use jiff::Timestamp;
 
@@ -8,31 +8,32 @@ const LONG: f64 = 60.0;
 /// Minimum length of a pause that is cut out, as a share of the busy time.
 const SHARE: f64 = 0.08;
 
-/// Space for a pause that was cut out, as a share of the busy time. All pauses together take at most a
-/// quarter.
+/// Space that a pause that was cut out still takes on the axis, as a share of the busy time. All pauses
+/// together take at most a quarter of the busy time.
 const ROOM: f64 = 0.04;
 
-/// Maximum number of ticks.
+/// Approximate number of ticks on the axis.
 const MOST_TICKS: usize = 5;
 
 /// A pause that was cut out of the timeline.
 pub(super) struct Pause {
-    /// Its position in the drawing.
+    /// The position of the middle of the pause on the axis.
     pub(super) place: f64,
     /// When it began.
     pub(super) from: Timestamp,
-    /// Its length in whole seconds.
+    /// The length of the pause, rounded to whole seconds.
     pub(super) secs: u64,
 }
 
-/// A stretch without a long pause: its start, its end, and the position of its start.
+/// A stretch of time without a long pause: its start and end in seconds since 1970, and the position of its
+/// start on the axis.
 struct Stretch {
     from: f64,
     to: f64,
     place: f64,
 }
 
-/// Time with long pauses cut out, in seconds.
+/// The axis of the timeline: stretches of time, in seconds, with long pauses cut out between them.
 pub(super) struct Stretches {
     stretches: Vec<Stretch>,
     /// The pauses that were cut out, in order.
@@ -45,11 +46,11 @@ fn secs(at: Timestamp) -> f64 {
 }
 
 impl Stretches {
-    /// Builds it from the activities, each given by its beginning and its end.
+    /// Builds the axis from activities, each given by its beginning and its end.
     pub(super) fn of(spans: impl Iterator<Item = (Timestamp, Timestamp)>) -> Stretches {
         let mut spans: Vec<(Timestamp, Timestamp)> = spans.map(|(from, to)| (from, to.max(from))).collect();
         spans.sort();
-        // Blocks of activity without interruption.
+        // Blocks of activity without any pause.
         let mut blocks: Vec<(Timestamp, Timestamp)> = Vec::new();
         for (from, to) in spans {
             match blocks.last_mut().filter(|last| from <= last.1) {
@@ -82,32 +83,32 @@ impl Stretches {
         Stretches { stretches, pauses, busy }
     }
 
-    /// Length of the axis.
+    /// Returns the length of the axis, in seconds.
     pub(super) fn length(&self) -> f64 {
         let last = self.stretches.last().map_or(0.0, |last| last.place + last.to - last.from);
         if last > 0.0 { last } else { 1.0 }
     }
 
-    /// Busy time, in seconds.
+    /// Returns the total time in which something was active, in seconds.
     pub(super) fn busy_secs(&self) -> f64 {
         self.busy
     }
 
-    /// The position of a time; for a time within a pause that was cut out, the position of the pause's
-    /// start.
+    /// Returns the position of a time on the axis; for a time within a pause that was cut out, the position
+    /// of the pause's start.
     pub(super) fn place(&self, at: Timestamp) -> f64 {
         let at = secs(at);
         let Some(stretch) = self.stretches.iter().rfind(|stretch| stretch.from <= at) else { return 0.0 };
         stretch.place + (at - stretch.from).min(stretch.to - stretch.from)
     }
 
-    /// Whether a pause was cut out between two times.
+    /// Returns whether a pause was cut out between two times.
     pub(super) fn has_pause(&self, from: Timestamp, to: Timestamp) -> bool {
         self.pauses.iter().any(|pause| pause.from >= from && pause.from < to)
     }
 
-    /// Positions with their times, far enough apart to be readable: the start of each stretch, and
-    /// further positions as space permits.
+    /// Returns the positions of ticks with their times, far enough apart to be readable: the start of each
+    /// stretch, and further positions if there is enough space.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, Timestamp)> {
         let apart = self.length() / MOST_TICKS as f64;
         let mut ticks: Vec<(f64, f64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Symptoms and their usual meaning, as in the output of `diagnose`.
+//! The section on symptoms and their usual meaning, as in the output of `diagnose`.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
@@ -8,7 +8,7 @@ use crate::report::format::plain;
 
 const TITLE: &str = "Symptoms";
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn symptoms(sources: &Sources) -> Found {
     let seen = || sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::Seen(_)));
     if seen().next().is_none() && sources.bound.predicted.is_empty() {
@@ -55,7 +55,8 @@ fn is_not_shown(one: &Diagnosis) -> bool {
     matches!(&one.finding, Finding::NotSeen(why) if why.starts_with(NOT_SHOWN))
 }
 
-/// Further symptoms that the figures indicate only within their intervals; `None` if there are none.
+/// Returns the symptoms that the figures indicate, but that may be chance because of the figures' intervals;
+/// `None` if there are none.
 fn not_shown(sources: &Sources) -> Option<Block> {
     let of = |one: &Diagnosis| match &one.finding {
         Finding::NotSeen(why) if is_not_shown(one) => Some(plain(&format!("{}: {why}", one.symptom.title))),

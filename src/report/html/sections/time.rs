@@ -1,5 +1,5 @@
-//! How the time of requests is divided: for each curve, the mean TTFT and the mean E2E at each load,
-//! as sums of parts reported by client and server.
+//! The section on where the time of requests went: for each curve, the mean TTFT and the mean E2E at each
+//! load, as sums of parts that the client measured and the server reported.
 
 use super::super::chart::{Axis, Fill, Stack, Stripe, stack};
 use super::super::error::PageError;
@@ -19,14 +19,14 @@ const TITLE: &str = "Where the time went";
 /// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 12;
 
-/// Maximum number of bars in a figure, which shows the heaviest loads; the other loads are in its
-/// numbers.
+/// Maximum number of bars in a figure. If there are more loads, only the heaviest are drawn, and the table of
+/// numbers contains the others.
 const MOST_BARS: usize = 10;
 
-/// The sums, each with the metric of which it is the mean.
+/// The two sums: each is the mean of a metric and consists of parts.
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
-/// The look of each part, in the order of the sums.
+/// The look of each part, in the order in which the parts add up.
 const LOOKS: [(&str, Fill); 10] = [
     ("client", Fill::Series(1)),
     ("connection", Fill::Series(4)),
@@ -40,7 +40,7 @@ const LOOKS: [(&str, Fill); 10] = [
     ("unknown", Fill::Hollow),
 ];
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
     let (mut blocks, mut drawn, mut left) = (Vec::new(), 0, 0);
     for (number, group) in groups(sources.curves).into_iter().enumerate() {
@@ -81,20 +81,20 @@ pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "time", title: TITLE, blocks }))
 }
 
-/// One sum of a curve at its loads.
+/// One sum of a curve at each of its loads.
 struct Sum<'s, 'a> {
     curve: &'s Curve<'a>,
     group: &'s Group,
     label: &'s str,
-    /// `TTFT`.
+    /// The name of the sum: `TTFT` or `E2E`.
     name: String,
     metric: &'static str,
-    /// The loads at which every run has the sum.
+    /// The loads at which every run has the sum, with the sum over these runs.
     known: Vec<(&'s Rung<'a>, Whole)>,
 }
 
 impl<'s, 'a> Sum<'s, 'a> {
-    /// `None` if no load has it.
+    /// Collects the sum at each load; `None` if no load has the sum.
     fn of(
         curve: &'s Curve<'a>,
         (group, label): (&'s Group, &'s str),
@@ -147,7 +147,7 @@ impl<'s, 'a> Sum<'s, 'a> {
         }
     }
 
-    /// The largest part at the heaviest load.
+    /// Returns the finding for the title: the sum and its largest part at the heaviest load.
     fn finding(&self) -> String {
         let Some((rung, whole)) = self.known.last() else { return self.name.clone() };
         let parts = whole.parts.iter().filter_map(|part| Some((part.name, part.ms.as_ref().ok().copied()?)));
@@ -191,7 +191,7 @@ impl<'s, 'a> Sum<'s, 'a> {
         Caption { shown, details }
     }
 
-    /// The reasons why parts are unknown, each listed once.
+    /// Lists the reasons why parts are unknown, one sentence per part.
     fn reasons(&self) -> Vec<String> {
         let mut said: Vec<(String, String, usize)> = Vec::new();
         for part in self.known.iter().flat_map(|(_, whole)| &whole.parts) {
@@ -207,7 +207,7 @@ impl<'s, 'a> Sum<'s, 'a> {
             .collect()
     }
 
-    /// The numbers in full.
+    /// Returns a table of the figure's numbers.
     fn table(&self) -> Table {
         let mut names: Vec<&str> = Vec::new();
         for part in self.known.iter().flat_map(|(_, whole)| &whole.parts) {
@@ -241,12 +241,12 @@ impl<'s, 'a> Sum<'s, 'a> {
     }
 }
 
-/// The length of a bar, which is the sum of its parts that are drawn.
+/// Returns the length of a bar in milliseconds, which is the sum of the parts that are drawn.
 fn length(whole: &Whole) -> f64 {
     whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).map(|ms| ms.max(0.0)).sum()
 }
 
-/// ` (94 %)`; empty if the whole is 0.
+/// Formats a part as a share of the whole: ` (94 %)`; empty if the whole is 0.
 fn share(ms: f64, whole: &Whole) -> String {
     if whole.mean_ms > 0.0 { format!(" ({:.0} %)", ms / whole.mean_ms * 100.0) } else { String::new() }
 }

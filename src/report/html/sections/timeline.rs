@@ -1,4 +1,4 @@
-//! The timeline: runs, server starts, attempts without a result, and the pauses in between.
+//! The section with the timeline: runs, server starts, attempts without a result, and the pauses in between.
 
 use jiff::Timestamp;
 
@@ -12,8 +12,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Timeline";
 
-/// Maximum number of bars. If there are more, bars of one kind that are hardly distinguishable are
-/// merged.
+/// Maximum number of bars. If there are more, bars of the same kind that are close together are merged.
 const MOST_BARS: usize = 240;
 
 /// Maximum number of lanes.
@@ -25,7 +24,7 @@ const MOST_PAUSES: usize = 3;
 /// Maximum number of characters of a run's name.
 const LONGEST: usize = 120;
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
     if sources.timeline.is_empty() {
         return Ok(Err(Missing { title: TITLE, why: "no run or attempt has a recorded time".to_owned() }));
@@ -41,7 +40,7 @@ pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "timeline", title: TITLE, blocks }))
 }
 
-/// Spans in one lane and of one kind that are drawn as one bar.
+/// Spans of the same kind in one lane that are drawn as one bar.
 struct Piece<'a> {
     lane: usize,
     spans: Vec<&'a Span>,
@@ -49,7 +48,7 @@ struct Piece<'a> {
     to: Timestamp,
 }
 
-/// The data that is drawn.
+/// The timeline in the form in which it is drawn.
 struct Drawn<'a> {
     spans: &'a [Span],
     lanes: Vec<String>,
@@ -119,7 +118,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// Text on the total time and the attempts that were lost.
+    /// Returns the finding for the title: the total time, and the attempts that were lost.
     fn finding(&self) -> String {
         let runs = self.count(|kind| matches!(kind, SpanKind::Run(_)));
         let busy = duration(self.stretches.busy_secs().round() as u64);
@@ -198,7 +197,8 @@ impl Piece<'_> {
     }
 }
 
-/// Merges neighbours of one kind, the closest ones first, until there are few enough bars to draw.
+/// Merges neighbouring bars of the same kind in a lane, the closest ones first, until there are few enough
+/// bars to draw.
 fn merged<'a>(mut pieces: Vec<Piece<'a>>, stretches: &Stretches) -> Vec<Piece<'a>> {
     let mut near = stretches.length() / 1_000.0;
     while pieces.len() > MOST_BARS && near <= stretches.length() * 2.0 {

@@ -1,4 +1,4 @@
-//! Which runs are trustworthy, and why others are not.
+//! The section on verdicts: which runs are trustworthy, and why others are not.
 
 use indexmap::IndexMap;
 
@@ -9,7 +9,7 @@ use crate::report::format::counts;
 
 const TITLE: &str = "Verdicts";
 
-/// The section.
+/// Builds the section, or states why it is missing.
 pub(crate) fn verdicts(sources: &Sources) -> Found {
     if sources.runs.is_empty() {
         return Err(Missing { title: TITLE, why: "no run has a result".to_owned() });

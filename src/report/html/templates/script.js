@@ -1,5 +1,5 @@
 "use strict";
-// Saves figures. The page is complete without it.
+// Saves figures, and opens parts that links point to. The page is complete without this script.
 (() => {
   const save = (name, type, text) => {
     const link = document.createElement("a");
@@ -8,7 +8,7 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
-  // The drawing with its title and a background, in its original colours.
+  // Returns a drawing as an SVG document with its title and a background, in the colours of the light theme.
   const svg = (figure) => {
     const copy = figure.querySelector("svg").cloneNode(true);
     const [, , width, height] = copy.getAttribute("viewBox").split(" ");
@@ -30,14 +30,14 @@
     }
     return new XMLSerializer().serializeToString(copy);
   };
-  // Exact numbers, empty if unknown; a text that a spreadsheet would execute is prefixed with an apostrophe.
+  // Returns a table cell as a CSV field. Numbers are exact, and empty if unknown; a text that a spreadsheet would execute gets a leading apostrophe.
   const field = (cell) => {
     const data = cell.querySelector("data");
     const text = data ? data.value : cell.textContent.trim().replace(/^n\/a\b.*/, "");
     const inert = !data && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
     return /[",\r\n]/.test(inert) ? '"' + inert.replaceAll('"', '""') + '"' : inert;
   };
-  // A page of many runs contains the numbers of a strip as lines: they are turned into the table and the hover texts on demand.
+  // On a page with many runs, the numbers of a run over time are lines of text: converts them to the table and the hover texts on demand.
   const unfold = (figure) => {
     const pre = figure.querySelector("details.numbers pre");
     if (!pre) return;
@@ -84,11 +84,11 @@
     });
   });
   bind();
-  // A watched page has loaded a new report.
+  // Sent when a watched page has loaded a new report.
   document.addEventListener("sweepline-report", bind);
-  // Paper has no buttons: print folded parts.
+  // Collapsed parts cannot be opened on paper, so they are opened before printing.
   addEventListener("beforeprint", () => document.querySelectorAll("details:not(.run, .numbers)").forEach((one) => (one.open = true)));
-  // For browsers that do not open a folded part when a link points into it.
+  // Opens the collapsed part that the address points into, for browsers that do not do this themselves.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const part = target && target.closest("details.run");

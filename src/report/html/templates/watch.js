@@ -1,17 +1,17 @@
 "use strict";
-// A watched page: polls the current state once per second, and loads a new report when there is one. The reader's position is kept.
+// Keeps a watched page up to date: polls the current state once per second, and loads a new report when there is one. The reader's position on the page is kept.
 (() => {
   const live = document.getElementById("live");
   const holder = () => live.querySelector("[data-report]");
   let number = Number(holder().dataset.report);
   const report = () => document.getElementById("report");
-  // A key of a folded part that stays the same across reports.
+  // Returns a key of a collapsible part that stays the same when a new report is loaded.
   const key = (one) => {
     const inside = one.querySelector("[id]") || one.closest("[id]");
     return (inside ? inside.id : "") + "|" + one.querySelector("summary").textContent.slice(0, 60);
   };
   const open = () => new Set([...report().querySelectorAll("details[open]")].map(key));
-  // The last named element that starts above the top of the screen, and its distance from it.
+  // Returns the id of the last element that starts at or above the top of the screen, and its distance from the top.
   const place = () => {
     const named = [...report().querySelectorAll("section[id], figure[id], details.run > div[id]")];
     const seen = named.filter((one) => one.getBoundingClientRect().height > 0 && one.getBoundingClientRect().top <= 8);
@@ -38,7 +38,7 @@
       const now = await answer.json();
       const height = live.offsetHeight;
       holder().innerHTML = now.html;
-      // Keep the content below in place.
+      // Scrolls so that the content below the current state stays in place.
       if (scrollY > live.offsetTop + height) scrollBy(0, live.offsetHeight - height);
       if (now.report !== number) {
         await take();

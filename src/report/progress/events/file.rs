@@ -9,20 +9,20 @@ use rustix::fs::{FlockOperation, flock};
 /// Number of bytes that are read at once when searching for the end of the last line.
 const BLOCK: u64 = 64 * 1024;
 
-/// The file.
+/// A file that consists of whole lines.
 #[derive(Debug)]
 pub(super) struct LineFile(File);
 
 impl LineFile {
-    /// Opens or creates the file. A partial line at its end, left by a full disk or a crash of the
-    /// machine, is removed, unless another process has the file open and may be writing to it.
+    /// Opens or creates the file. A partial line at its end, which a full disk or a crash of the machine may
+    /// leave, is removed, unless another process has the file open and may be writing to it.
     pub(super) fn open(path: &Path) -> io::Result<LineFile> {
         if !std::fs::metadata(path).map_or(true, |there| there.is_file()) {
-            // A pipe or a device has no end that could be repaired.
+            // A pipe or a device has no last line that could be repaired.
             return Ok(LineFile(OpenOptions::new().append(true).open(path)?));
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        // On a file system without locks, no line is lost, but a partial line stays.
+        // On a file system without locks, a partial line stays, but no whole line is ever lost.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let end = end_of_last_line(&mut file)?;
             if end < file.metadata()?.len() {

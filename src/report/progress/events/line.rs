@@ -8,7 +8,8 @@ use super::super::state::LivePhase;
 use crate::report::format::plain;
 use crate::sweep::event::{RunView, load_name};
 
-/// Format of the lines. It is increased when a reader of the old format would misread the new one.
+/// Version of the format of the lines. It is increased when a program that reads the old format would misread
+/// the new one.
 const FORMAT: u32 = 1;
 
 /// One line of the file of `run --events`: an event.
@@ -145,7 +146,7 @@ pub(crate) struct Headline {
 }
 
 impl EventLine {
-    /// A line of a plan's sweep at the current time, with all other fields empty.
+    /// Creates a line for an event of a plan's sweep at the current time, with all other fields empty.
     pub(super) fn new(plan: &str, event: EventKind) -> EventLine {
         EventLine {
             format: FORMAT,
@@ -203,9 +204,9 @@ impl EventLine {
         EventLine { text: Some(plain(text)), ..self }
     }
 
-    /// The line as bytes, including its line end.
+    /// Returns the line as bytes, including its line end.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        // The line contains nothing that cannot be serialized as JSON.
+        // Serialization cannot fail, because every field of the line can be represented in JSON.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes

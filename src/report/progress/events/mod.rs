@@ -1,4 +1,4 @@
-//! The events of a sweep as lines of JSON in a file: `run --events`. They are described in docs/LIVE.md.
+//! Writes the events of a sweep as lines of JSON to a file: `run --events`. docs/LIVE.md describes the lines.
 //!
 //! A separate thread writes the lines and polls the phases of runs, so neither the engine nor the sweep
 //! waits for the disk.
@@ -22,14 +22,15 @@ pub(crate) use line::{EventLine, Headline};
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a command waits at its end for a reader to take the remaining lines, because the file may be
-/// a pipe.
+/// How long a command waits at its end for the remaining lines to be written. The file may be a pipe whose
+/// reader does not read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The log of a command's events. When it has been dropped, all events so far are in the file.
+/// The log of a command's events. Dropping it waits until all events are in the file, but at most
+/// [`PATIENCE`].
 pub(crate) struct EventLog {
     plan: String,
-    /// `None` once it is closed.
+    /// Sends messages to the writer; `None` once the log is closed.
     sender: Option<Sender<Told>>,
     over: Receiver<()>,
     thread: Option<JoinHandle<()>>,
@@ -62,10 +63,10 @@ impl EventLog {
         Ok(EventLog { plan, sender: Some(sender), over, thread })
     }
 
-    /// Takes an event; `headline` belongs to the run that it commits.
+    /// Logs an event; `headline` contains the main numbers of the run that the event commits.
     pub(crate) fn take(&self, event: &Event, headline: Option<Headline>) {
         if let Some(sender) = &self.sender {
-            // If the writer is gone, it has reported why.
+            // If the writer has ended, it has already reported why.
             let _ = sender.send(Told { event: event.clone(), lines: lines(&self.plan, event, headline) });
         }
     }
@@ -75,14 +76,14 @@ impl Drop for EventLog {
     fn drop(&mut self) {
         self.sender = None;
         let is_over = !matches!(self.over.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout));
-        // A writer that hangs because of a pipe ends with the process.
+        // A writer that is blocked by a pipe is not joined; it ends with the process.
         if let Some(thread) = self.thread.take().filter(|_| is_over) {
             let _ = thread.join();
         }
     }
 }
 
-/// Writes the lines.
+/// Writes the lines of events to the file.
 struct Writer {
     plan: String,
     path: PathBuf,
@@ -96,7 +97,7 @@ impl Writer {
         let mut phases = Phases::default();
         loop {
             let next = told.recv_timeout(LOOK);
-            // Phases that began before this event come before it.
+            // Phases that began before this event are written before it.
             for (run, phase) in phases.began() {
                 self.append(&EventLine::new(&self.plan, EventKind::Phase).run(&run).phase(phase));
             }
@@ -122,7 +123,7 @@ impl Writer {
     }
 }
 
-/// The lines for an event.
+/// Returns the lines for an event.
 fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine> {
     let line = |kind| EventLine::new(plan, kind);
     let one = match event {

@@ -1,8 +1,8 @@
-//! A running sweep as metrics for Prometheus: `run --metrics-addr`. The metrics are described in
-//! docs/LIVE.md.
+//! Provides metrics of a running sweep for Prometheus: `run --metrics-addr`. docs/LIVE.md describes the
+//! metrics.
 //!
-//! It listens to the events of the sweep and reads the counters that the engine keeps for all observers;
-//! the engine does not depend on it.
+//! This module receives the events of the sweep and reads the counters that the engine keeps for all
+//! observers. The engine does not depend on this module.
 
 mod text;
 mod totals;
@@ -18,29 +18,29 @@ use super::tracker::{RECENT, Tracker};
 use crate::engine::{Progress, Times as AnswerTimes};
 use crate::sweep::event::{Event, RunGroup, RunView};
 
-/// Maximum number of groups with their own series, because Prometheus keeps each series for a long time.
-/// Further groups share one series with `other` in all labels.
+/// Maximum number of groups of runs that get their own time series. The number is limited because Prometheus
+/// keeps each series for a long time; further groups share one series with `other` in all labels.
 const MOST_GROUPS: usize = 500;
 
-/// The quantiles over the last seconds.
+/// The quantiles that summaries contain, as label and as share.
 const QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99)];
 
-/// The metrics of a command's sweep, stage after stage.
+/// The metrics of the sweeps of one command, over all of their stages.
 pub(crate) struct SweepMetrics {
     plan: String,
-    /// Tracks the current stage.
+    /// Tracks the state of the current stage.
     tracker: Tracker,
     groups: BTreeMap<RunGroup, Totals>,
     running: Vec<(RunView, Arc<Progress>)>,
 }
 
-/// A latency shown as a summary.
+/// A latency that is exposed as a summary.
 struct Latency {
     name: &'static str,
     help: &'static str,
-    /// The total over all requests that have ended.
+    /// Returns the number and the sum of the latencies of all requests that have ended.
     total: fn(&Totals) -> Times,
-    /// Its value for one response.
+    /// Returns the latency of one response, in nanoseconds, if it has one.
     time: fn(&AnswerTimes) -> Option<u64>,
 }
 
@@ -66,7 +66,7 @@ const LATENCIES: [Latency; 3] = [
 ];
 
 impl SweepMetrics {
-    /// The metrics for the sweeps of a plan.
+    /// Creates the metrics for the sweeps of a plan.
     pub(crate) fn new(plan: &str) -> SweepMetrics {
         let tracker = Tracker::new(1.0);
         SweepMetrics { plan: plan.to_owned(), tracker, groups: BTreeMap::new(), running: Vec::new() }
@@ -78,7 +78,7 @@ impl SweepMetrics {
         self.running.clear();
     }
 
-    /// Takes an event.
+    /// Updates the metrics with an event.
     pub(crate) fn take(&mut self, event: &Event) {
         self.tracker.take(event);
         match event {
@@ -98,13 +98,14 @@ impl SweepMetrics {
         }
     }
 
-    /// The counters for one group.
+    /// Returns the counters of a group.
     fn of(&mut self, group: &RunGroup) -> &mut Totals {
         let group = self.kept(group);
         self.groups.entry(group).or_default()
     }
 
-    /// The group under which its series are kept.
+    /// Returns the group whose series a group uses: its own or, if there are too many groups, the shared
+    /// group `other`.
     fn kept(&self, group: &RunGroup) -> RunGroup {
         if self.groups.len() < MOST_GROUPS || self.groups.contains_key(group) {
             return group.clone();
@@ -118,7 +119,7 @@ impl SweepMetrics {
         *self.of(&run.group).runs.entry(how).or_default() += 1;
     }
 
-    /// Ends a run; its counts are kept.
+    /// Removes a run from the active runs and adds its counts to its group.
     fn off(&mut self, run: &RunView) {
         while let Some(at) = self.running.iter().position(|(running, _)| running.number == run.number) {
             let (_, progress) = self.running.swap_remove(at);
@@ -126,7 +127,7 @@ impl SweepMetrics {
         }
     }
 
-    /// The counters of all groups, including the active runs.
+    /// Returns the counters of all groups, including those of active runs.
     fn totals(&self) -> BTreeMap<RunGroup, Totals> {
         let mut totals = self.groups.clone();
         for (run, progress) in &self.running {
@@ -135,12 +136,13 @@ impl SweepMetrics {
         totals
     }
 
-    /// Reads the counters, so that the planned rate covers the last seconds. Called about once per second.
+    /// Updates the tracker, so that rates cover the last seconds even if nothing is scraped. Called about
+    /// once per second.
     pub(crate) fn look(&mut self) {
         self.tracker.now();
     }
 
-    /// The text for a scrape.
+    /// Returns the text for a scrape.
     pub(crate) fn text(&mut self) -> String {
         let mut text = Exposition::default();
         self.sweep(&mut text);
@@ -183,11 +185,12 @@ impl SweepMetrics {
         }
     }
 
-    /// The figures of the current state of the active runs.
+    /// Writes the metrics of the current state of active runs.
     fn under_way(&mut self, text: &mut Exposition) {
         let now: HashMap<usize, LiveRun> =
             self.tracker.now().running.into_iter().map(|run| (run.number, run)).collect();
-        // Runs of one group may be active in parallel if the plan declares that endpoints are independent.
+        // Several runs of one group may be active at the same time if the plan declares that endpoints are
+        // independent.
         let mut groups: BTreeMap<RunGroup, Vec<&LiveRun>> = BTreeMap::new();
         for (run, _) in &self.running {
             groups.entry(self.kept(&run.group)).or_default().extend(now.get(&run.number));
@@ -233,7 +236,7 @@ impl SweepMetrics {
             let labels = labels(group);
             let mut times = recent.remove(group).unwrap_or_default();
             times.sort_unstable();
-            // Without recent values there is no quantile.
+            // Without recent values, no quantiles are written.
             for (quantile, share) in QUANTILES.iter().filter(|_| !times.is_empty()) {
                 let rank = (share * times.len() as f64).ceil() as usize;
                 let value = times[rank.clamp(1, times.len()) - 1];

@@ -1,4 +1,5 @@
-//! The text format of Prometheus, version 0.0.4 (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//! Writes the text format of Prometheus, version 0.0.4
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 
 use std::fmt::Write;
 
@@ -10,16 +11,16 @@ pub(super) enum Kind {
     Counter,
     /// A gauge, which rises and falls.
     Gauge,
-    /// A summary, with quantiles over the last seconds and with count and sum since the beginning.
+    /// A summary, with quantiles over the last seconds, and with count and sum since the command began.
     Summary,
 }
 
-/// A text being built.
+/// The text for a scrape while it is built.
 #[derive(Debug, Default)]
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Starts a family; its samples follow.
+    /// Starts a family of samples; the samples follow.
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind: &str = kind.into();
         // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! The totals of the runs of one group since the command began, including the active run.
+//! The totals over the runs of one group since the command began.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::engine::{Progress, Total};
 /// A number of durations and their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Times {
-    /// Their number.
+    /// The number of durations.
     pub(super) count: u64,
-    /// Their sum, in nanoseconds.
+    /// The sum of the durations, in nanoseconds.
     pub(super) nanos: u64,
 }
 
@@ -40,7 +40,7 @@ impl Times {
 }
 
 impl Totals {
-    /// Adds the current counts of a run or of an attempt at a run.
+    /// Adds the current counts of an attempt at a run.
     pub(super) fn add(&mut self, progress: &Progress) {
         for (outcome, count) in progress.recent.outcomes.counts() {
             *self.ended.entry(outcome.to_string()).or_default() += count;

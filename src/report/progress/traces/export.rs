@@ -1,5 +1,5 @@
-//! Sends spans to a collector. If the collector is absent, slow or hangs, only spans are lost, because
-//! the queue and the wait at the end are bounded.
+//! Sends spans to a collector. If the collector is absent, slow or hangs, only spans are lost: the queue and
+//! the wait at the end are bounded, so the sweep is not affected.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use super::told::Told;
 use super::tree::Tree;
 use crate::tls;
 
-/// How long a command waits at its end for the collector to take spans.
+/// How long a command waits at its end for the collector to accept the remaining spans.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
-/// Maximum age of waiting spans before they are sent.
+/// Minimum interval between requests to the collector.
 const EVERY: Duration = Duration::from_secs(1);
-/// Pause after a failure.
+/// Pause after a request that the collector did not accept.
 const BACK_OFF: Duration = Duration::from_secs(5);
-/// Maximum number of waiting spans; beyond it, the oldest are dropped.
+/// Maximum number of waiting spans. If there are more, the oldest are dropped.
 const MOST: usize = 2_048;
-/// Maximum number of spans sent at once.
+/// Maximum number of spans in one request.
 const AT_ONCE: usize = 512;
 
 /// The sender of spans.
@@ -40,15 +40,15 @@ pub(super) struct Exporter {
     complain: fn(&str),
 }
 
-/// The reason why spans were not accepted.
+/// The reason why the collector did not accept spans.
 enum Refused {
-    /// They may be accepted later.
+    /// The collector may accept the spans later.
     Later(String),
-    /// They will never be accepted.
+    /// The collector will never accept the spans.
     Never(String),
 }
 
-/// The result of a request, with its spans if they should be sent again.
+/// The spans of a request and its result.
 type Sent = (Vec<Span>, Result<(), Refused>);
 
 impl Exporter {
@@ -150,7 +150,7 @@ impl Exporter {
     }
 }
 
-/// The statuses for which the specification allows retries.
+/// Judges a response by its status. The specification of OTLP allows retries only for 429, 502, 503 and 504.
 fn judged(response: &Response) -> Result<(), Refused> {
     match response.status().as_u16() {
         200..=299 => Ok(()),
@@ -159,7 +159,7 @@ fn judged(response: &Response) -> Result<(), Refused> {
     }
 }
 
-/// Waiting spans.
+/// Spans that wait to be sent.
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Span>,
@@ -184,7 +184,7 @@ impl Queue {
         self.add(Vec::new());
     }
 
-    /// Reports a problem only once per command, because traces are not results.
+    /// Reports only the first problem of a command, because traces are not results.
     fn complain(&mut self, exporter: &Exporter, why: &str) {
         if !std::mem::replace(&mut self.has_complained, true) {
             let name = exporter.named_by;

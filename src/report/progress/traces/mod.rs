@@ -1,6 +1,6 @@
-//! A command's sweep as OpenTelemetry spans, configured by the usual environment variables (see
-//! docs/LIVE.md). The sweep is the parent of each attempt at a run, which is the parent of its
-//! phases.
+//! Sends a command's sweep as OpenTelemetry spans, configured by the usual environment variables (see
+//! docs/LIVE.md). The span of the sweep is the parent of a span for each attempt at a run, which is the
+//! parent of a span for each phase of the attempt.
 //!
 //! A separate thread creates the spans and sends them, so neither the engine nor the sweep waits for
 //! a collector.
@@ -25,20 +25,21 @@ use settings::Settings;
 use told::Told;
 use tree::Tree;
 
-/// Time that the thread may take to end, in addition to its patience.
+/// Additional time for the thread to end after [`PATIENCE`].
 const GRACE: Duration = Duration::from_millis(200);
 
-/// The traces of a command. When it has been dropped, all events so far have been sent or given up.
+/// The traces of a command. When this is dropped, all spans are sent; spans that the collector does not
+/// accept in time are given up.
 pub(crate) struct Traces {
-    /// `None` once it is closed.
+    /// Sends messages to the thread; `None` once the traces are closed.
     sender: Option<UnboundedSender<Told>>,
     over: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Traces {
-    /// Starts if the environment names a collector; returns `None` otherwise. Invalid settings are
-    /// reported, and nothing is sent.
+    /// Starts sending traces if the environment names a collector; otherwise returns `None`. Invalid settings
+    /// are reported with `complain`, and nothing is sent.
     pub(crate) fn start(plan: &str, complain: fn(&str)) -> Option<Traces> {
         let settings = match Settings::of(|name| std::env::var(name).ok()) {
             Ok(settings) => settings?,
@@ -59,7 +60,7 @@ impl Traces {
         let exporter = Exporter::new(settings, complain).map_err(std::io::Error::other)?;
         let work = move || {
             runtime.block_on(exporter.work(tree, told));
-            // A pending name lookup must not block.
+            // The runtime is not joined, because a pending name lookup would block.
             runtime.shutdown_background();
             drop(ends);
         };
@@ -67,10 +68,10 @@ impl Traces {
         Ok(Traces { sender: Some(sender), over, thread })
     }
 
-    /// Takes an event; `headline` belongs to the run that it commits.
+    /// Records an event; `headline` contains the main numbers of the run that the event commits.
     pub(crate) fn take(&self, event: &Event, headline: Option<Headline>) {
         if let Some(sender) = &self.sender {
-            // If the thread is gone, nothing more is sent.
+            // If the thread has ended, nothing more is sent.
             let _ = sender.send(Told { event: event.clone(), at_ns: span::now(), headline });
         }
     }

@@ -1,10 +1,10 @@
-//! Spans as OTLP. The messages are those of `opentelemetry-proto`, which are generated from
-//! OpenTelemetry's own files, and are encoded as protobuf or JSON.
+//! Encodes spans as OTLP, as protobuf or JSON. The message types are from `opentelemetry-proto`, which
+//! generates them from OpenTelemetry's own files.
 //!
 //! Evaluated in November 2026: with `default-features = false` and without `tonic`, `opentelemetry-proto`
 //! 0.33 adds eight new crates and no client. `opentelemetry-otlp` 0.33 adds three more crates and handles
-//! batching, retries and shutdown itself. Spans are sent by our own code, whose tests ensure that a sweep
-//! is not affected by a collector that is absent, slow or hangs (`export`).
+//! batching, retries and shutdown itself. Spans are sent by our own code (`export`), whose tests ensure that
+//! a collector that is absent, slow or hangs does not affect a sweep.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value};
@@ -16,12 +16,12 @@ use prost::Message as _;
 
 use super::span::{Attribute, Batch, SCOPE, Span, SpanEvent, Value};
 
-/// The body of a request, as protobuf.
+/// Returns the body of a request as protobuf.
 pub(super) fn protobuf(batch: &Batch) -> Vec<u8> {
     request(batch).encode_to_vec()
 }
 
-/// The body of a request, as JSON.
+/// Returns the body of a request as JSON.
 ///
 /// # Errors
 /// If JSON cannot represent the message; this never happens.

@@ -1,5 +1,5 @@
-//! Destination and resource attributes of traces: OpenTelemetry's environment variables (specification
-//! 1.5x, *Environment Variable Specification* and *OpenTelemetry Protocol Exporter*).
+//! Reads the settings of traces, such as the collector's address, from OpenTelemetry's environment variables
+//! (specification 1.5x, *Environment Variable Specification* and *OpenTelemetry Protocol Exporter*).
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ pub(super) enum Protocol {
     Json,
 }
 
-/// The parent span of the sweep.
+/// The trace and the parent span of the sweep.
 pub(super) type Parent = (TraceId, SpanId);
 
-/// The settings from the environment. Headers are never printed.
+/// The settings of traces. Headers are never printed, because they may contain secrets.
 pub(super) struct Settings {
     pub(super) url: Url,
-    /// The variable that names the collector.
+    /// The environment variable that names the collector.
     pub(super) named_by: &'static str,
     pub(super) protocol: Protocol,
     pub(super) headers: HeaderMap,
@@ -87,7 +87,8 @@ const PROTOCOL: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTE
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const WITHIN: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 
-/// The endpoint for traces is used as is; `/v1/traces` is appended to the endpoint for all signals.
+/// Parses the endpoint from the variable `name`. The endpoint for traces is used as is; `/v1/traces` is
+/// appended to the endpoint for all signals.
 fn url(name: &str, endpoint: &str) -> Result<Url, String> {
     let wrong = || format!("{name} is not an address like http://127.0.0.1:4318");
     let mut url = Url::parse(endpoint).map_err(|_| wrong())?;
@@ -101,7 +102,7 @@ fn url(name: &str, endpoint: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Pairs like `a=b,c=d` with percent-encoded values.
+/// Parses pairs like `a=b,c=d` with percent-encoded values.
 fn pairs<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = Result<(String, String), String>> + 'a {
     text.split(',').filter(|pair| !pair.trim().is_empty()).map(move |pair| {
         let wrong = || format!("{name} is not a list like key=value,key=value");

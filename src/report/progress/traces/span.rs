@@ -4,9 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::units::NonceSeed;
 
-/// 16 random bytes.
+/// The id of a trace: 16 random bytes.
 pub(super) type TraceId = [u8; 16];
-/// 8 random bytes.
+/// The id of a span: 8 bytes that are unique within the trace.
 pub(super) type SpanId = [u8; 8];
 
 /// The value of an attribute.
@@ -18,7 +18,7 @@ pub(super) enum Value {
     Texts(Vec<String>),
 }
 
-/// A name and a value.
+/// An attribute: its name and its value.
 pub(super) type Attribute = (String, Value);
 
 /// An event within a span.
@@ -29,7 +29,7 @@ pub(super) struct SpanEvent {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// A span, which is over when its end is set. Times are nanoseconds since 1970.
+/// A span. Times are nanoseconds since 1970; while the span is open, its end equals its start.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) trace: TraceId,
@@ -40,11 +40,11 @@ pub(super) struct Span {
     pub(super) end_ns: u64,
     pub(super) attributes: Vec<Attribute>,
     pub(super) events: Vec<SpanEvent>,
-    /// The reason why it failed; `None` if it did not fail.
+    /// The error of the span; `None` if it did not fail.
     pub(super) error: Option<String>,
 }
 
-/// Spans with their resource.
+/// Spans with the attributes of the resource that created them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Batch<'a> {
     pub(super) resource: &'a [Attribute],
@@ -60,7 +60,7 @@ impl Value {
     }
 }
 
-/// The current wall-clock time, in nanoseconds since 1970.
+/// Returns the current wall-clock time, in nanoseconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }

@@ -3,7 +3,7 @@
 use crate::report::progress::events::Headline;
 use crate::sweep::event::Event;
 
-/// An event, its time, and the numbers of the run that it commits.
+/// An event, its time in nanoseconds since 1970, and the main numbers of the run that the event commits.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) event: Event,

@@ -11,14 +11,14 @@ use crate::report::progress::events::Headline;
 use crate::sweep::event::{Event, RunView};
 use crate::units::NonceSeed;
 
-/// The requested model, under its name in OpenTelemetry's semantic conventions for generative AI. The
-/// conventions define latencies and tokens as metrics or for single requests, so the attributes for a run's
-/// numbers have sweepline's own names.
+/// The attribute for the requested model, as named in OpenTelemetry's semantic conventions for generative AI.
+/// The conventions define latencies and token counts only as metrics or for single requests, so the
+/// attributes for a run's numbers have names of sweepline.
 const MODEL: &str = "gen_ai.request.model";
-/// Semantic conventions, general attributes: the type of an error.
+/// The attribute for the type of an error, as named in OpenTelemetry's general semantic conventions.
 const ERROR_TYPE: &str = "error.type";
 
-/// The spans of a command.
+/// The spans of a command's sweep.
 pub(super) struct Tree {
     trace: TraceId,
     seed: SpanId,
@@ -51,7 +51,7 @@ impl Tree {
         Ok(Tree { trace, seed, made: 0, sweep, open: Vec::new(), phases: Phases::default(), done: Vec::new() })
     }
 
-    /// Takes an event.
+    /// Updates the spans with an event.
     pub(super) fn take(&mut self, told: Told) {
         let Told { event, at_ns, headline } = told;
         self.look(at_ns);
@@ -80,7 +80,8 @@ impl Tree {
         }
     }
 
-    /// Polls for phases that have begun.
+    /// Starts a span for each phase that has begun since the last poll, and ends the span of the previous
+    /// phase.
     pub(super) fn look(&mut self, at_ns: u64) {
         for (run, phase) in self.phases.began() {
             let Some(at) = self.open.iter().position(|open| open.number == run.number) else { continue };
@@ -91,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// Ends all spans; active runs count as abandoned.
+    /// Ends all spans; the spans of active runs are marked as abandoned.
     pub(super) fn close(&mut self, at_ns: u64) {
         self.look(at_ns);
         for open in std::mem::take(&mut self.open) {
@@ -100,7 +101,7 @@ impl Tree {
         self.done.push(Span { end_ns: at_ns, ..self.sweep.clone() });
     }
 
-    /// Takes the spans that have ended since the last call.
+    /// Returns the spans that have ended since the last call.
     pub(super) fn over(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.done)
     }
@@ -113,7 +114,7 @@ impl Tree {
 
     fn end(&mut self, run: &RunView, at_ns: u64, error: Option<(&str, &str)>, more: Vec<Attribute>) {
         let Some(at) = self.open.iter().position(|open| open.number == run.number) else {
-            // It never began.
+            // The run never began, so it has no span; the reason is recorded as an event of the sweep's span.
             if let Some((kind, why)) = error {
                 let attributes = [text(ERROR_TYPE, kind), text("sweepline.reason", &plain(why))];
                 let attributes = of_run(run).into_iter().chain(attributes).collect();
@@ -152,7 +153,7 @@ fn text(key: &str, value: &str) -> Attribute {
     (key.to_owned(), Value::text(value))
 }
 
-/// The attributes of a run.
+/// Returns the attributes of a run.
 fn of_run(run: &RunView) -> Vec<Attribute> {
     let group = &run.group;
     let mut attributes = vec![
@@ -171,7 +172,7 @@ fn of_run(run: &RunView) -> Vec<Attribute> {
     attributes
 }
 
-/// The attributes of a run's result; unknown numbers are absent.
+/// Returns the attributes of a run's result; unknown numbers are omitted.
 fn of_result(headline: &Headline) -> Vec<Attribute> {
     let reasons = headline.reasons.iter().map(|reason| (*reason).to_owned()).collect();
     let counts = [("sweepline.requests", headline.requests), ("sweepline.requests.failed", headline.failed)];
