@@ -42,7 +42,7 @@ pub(crate) struct AskedServer {
     api_key_env: Option<String>,
 }
 
-/// The target of a new plan.
+/// What a new plan measures: a model, and the server that serves it.
 pub(super) struct Asked {
     /// The model's id.
     pub(super) model: String,
@@ -53,7 +53,7 @@ pub(super) struct Asked {
 }
 
 impl AskedServer {
-    /// Queries the server, if --url names one, and returns the target of the new plan.
+    /// Queries the server, if --url names one, and returns what the new plan measures.
     pub(super) fn ask(&self) -> Result<Asked, Failure> {
         let described = self.url.as_ref().map(|url| found(self, url)).transpose()?;
         let (url, said) = described.unzip();

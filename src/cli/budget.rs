@@ -40,9 +40,10 @@ pub(crate) struct LimitState {
     pub of: &'static str,
     /// The limit for all runs together.
     pub budget: f64,
-    /// The expected amount, if searches and repeats end as early as the existing results suggest.
+    /// The amount that all runs are expected to take, if searches and repeats end as early as the existing
+    /// results suggest.
     pub expected: f64,
-    /// The maximum amount.
+    /// The maximum amount that all runs may take.
     pub worst: f64,
     /// Number of runs whose cost is unknown; their cost is not included.
     pub runs_not_counted: usize,

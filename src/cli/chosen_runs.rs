@@ -35,7 +35,7 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// Uses the results in `store`, judged under `plan`.
+    /// Creates a chooser that uses the results in `store` and judges them under `plan`.
     pub(super) fn new(store: &'a Store, plan: &'a Plan) -> Chooser<'a> {
         let chooser = Chooser {
             store,
@@ -70,7 +70,7 @@ impl<'a> Chooser<'a> {
         stand(series, tests(all, series), &Without { chooser: self, is_open })
     }
 
-    /// Combines the finished runs of one load in a rung, and applies a function to it.
+    /// Combines the finished runs of one load in a rung, and applies `make` to the rung.
     pub(super) fn with_rung<T>(&self, runs: &[&PlannedRun], make: impl FnOnce(&Rung) -> T) -> T {
         let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
         let abandoned: Vec<_> =

@@ -28,8 +28,8 @@ pub(super) struct Looks {
     launched: Vec<LaunchedSaid>,
 }
 
-/// Returns the committed runs whose results would be kept, each with its index and the self-description
-/// that its server had at the time. Runs without a recorded server version are skipped.
+/// Returns the committed runs whose results would be kept, each with its index and the recorded
+/// self-description of its server. Runs without a recorded server version are skipped.
 fn settled<'w>(
     workspace: &'w Workspace,
     decisions: &'w [Option<Decision>],
@@ -83,7 +83,7 @@ impl Looks {
 
     /// Adds the self-descriptions of launched servers, if the plan requires that results from a different
     /// server are measured again. If the plan pins its servers, the sweep itself has already refused a
-    /// different one.
+    /// different server.
     pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
         let counts = workspace.plan().environment == EnvironmentPolicy::Match;
         Looks { launched: if counts { launched } else { Vec::new() }, ..self }
@@ -123,7 +123,8 @@ impl Looks {
         differs
     }
 
-    /// Returns the self-description of a run's server, if it was queried and responded.
+    /// Returns the self-description of a run's server; `None` if the server was not queried or did not
+    /// respond.
     fn said(&self, spec: &RunSpec) -> Option<&SelfDescription> {
         let launched = self.launched.iter().rev().find(|launched| launched.is_of(spec)).map(|launched| &launched.said);
         launched.or_else(|| self.asked.get(&spec.endpoint.name)?.as_ref())

@@ -24,7 +24,7 @@ pub enum Exit {
     /// A bad plan or usage, a server that differs from the one that the plan or its results require, too
     /// few open files or local ports for the runs, or an undecided gate.
     Usage = 2,
-    /// Results are complete and some are invalid or given up; they need to be looked at.
+    /// All runs have an outcome, but some are invalid or were given up and need attention.
     Runs = 3,
     /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the
     /// record is outdated.
@@ -148,7 +148,7 @@ fn mended_by(file: &Path) -> String {
     )
 }
 
-/// Returns an error with its causes, unless its own text contains them.
+/// Returns the text of an error, followed by the texts of its causes that it does not already contain.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

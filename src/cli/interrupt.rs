@@ -43,7 +43,7 @@ pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     Ok(receiver)
 }
 
-/// Becomes ready when the terminal has closed; never becomes ready if that is ignored.
+/// Becomes ready when the terminal has closed; never becomes ready if SIGHUP is ignored.
 async fn closed(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => drop(hangup.recv().await),

@@ -16,7 +16,8 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Unwraps a read result; reports an error, and excludes its run.
+    /// Returns a result that was read. If reading it failed, reports the error, excludes the run and
+    /// returns `None`.
     pub(super) fn take<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         read.map_err(|error| self.name(error)).ok()
     }

@@ -1,4 +1,4 @@
-//! `sweepline man` prints the manual. It has a page for the program and one for each command,
+//! `sweepline man` prints the manual. The manual has a page for the program and one for each command,
 //! generated from the texts of `--help`.
 
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::rows::Fingerprint;
 use crate::store::RunRecord;
 use crate::units::text::{counted, plain};
 
-/// Runs of one endpoint and model that recorded the same server.
+/// Runs of one endpoint and model for which the same server was recorded.
 struct Group {
     endpoint: String,
     model: String,

@@ -161,7 +161,7 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
-    /// Write results to one HTML file: answer, charts with their numbers, and disclosure
+    /// Write one HTML report: the answer, charts with their numbers, and how it was measured
     Report(report::ReportArgs),
     /// Show figures and cost of each load, and where curves bend
     Curves(curves::CurvesArgs),

@@ -284,7 +284,7 @@ impl Readings {
         self.without.push(Without { sweep, labels, state, reason });
     }
 
-    /// Returns the trails in `trails` that requested any of these runs.
+    /// Returns those of `trails` that requested any of the runs that were read.
     fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
         let is_here = |sweep: &str, id: &String| {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);

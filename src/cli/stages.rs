@@ -65,8 +65,8 @@ impl Stages {
         }
     }
 
-    /// Returns the number of runs of earlier stages that are not part of this one. The numbers of runs
-    /// continue after them, whatever their outcome was.
+    /// Returns the number of runs of earlier stages that are not part of this one. The numbers that are
+    /// shown for runs continue after those runs, whatever their outcome was.
     pub(super) fn behind(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let tried = runs.filter(|(run, decision)| decision.is_none() && self.tried.contains(&run.id));

@@ -37,7 +37,7 @@ pub(crate) struct Workspace {
     pub(crate) chosen: Vec<Chosen>,
     /// The decisions of each search and ladder.
     pub(crate) trails: Vec<Trail>,
-    /// The state of each cell of the plan's series.
+    /// For each series of the plan, the state of its cells, whose repeats may end early.
     pub(crate) standing: Vec<Vec<CellStanding>>,
     /// The state of the plan's budget; `None` if it has none.
     pub(crate) budget: Option<BudgetState>,

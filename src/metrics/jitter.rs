@@ -3,9 +3,9 @@
 /// A mark on the scale of a metric, with a description of values near it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleMark {
-    /// The value.
+    /// The value at the mark.
     pub at: f64,
-    /// How values relate to the mark.
+    /// How values relate to the mark, like `near 1`.
     pub near: &'static str,
     /// The description, in one word.
     pub word: &'static str,

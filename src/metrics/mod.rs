@@ -175,7 +175,7 @@ impl Metric {
         self.kind.is_distribution() && self.better == Better::Higher
     }
 
-    /// The name of its column in exports, for a metric without percentiles: the key and the unit.
+    /// The name of the metric's column in exports, for a metric without percentiles: the key and the unit.
     pub fn column(&self) -> String {
         format!("{}{}", self.key, self.unit.suffix())
     }

@@ -1,4 +1,4 @@
-//! The table of all metrics of a run. Source of the definitions: METRICS.md.
+//! The table of all metrics of a run. METRICS.md is the source of the definitions.
 
 use super::Better::{self, Higher, Lower, Neither};
 use super::Scale::{self, Log, Plain};

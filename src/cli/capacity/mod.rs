@@ -68,7 +68,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// Returns every curve with the capacity of the configuration that it belongs to.
+/// Returns a configuration for each curve, with its capacity.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }

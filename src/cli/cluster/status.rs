@@ -57,8 +57,7 @@ struct OneElement {
     state: State,
     /// Number of the element's runs for which nothing remains to be done.
     done: usize,
-    /// Total number of the element's runs. Runs that depend on the result of an earlier sweep are counted
-    /// with the result that is assumed for that sweep.
+    /// Total number of the element's runs, including runs that depend on the result of an earlier sweep.
     all: usize,
     /// The job of the element: the pending or running one, otherwise the last one; null if none was
     /// submitted.

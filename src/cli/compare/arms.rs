@@ -25,7 +25,7 @@ pub(crate) struct Declared {
     pub baseline: String,
     /// The declared metrics.
     pub metrics: Vec<MetricName>,
-    /// The sweeps, by name.
+    /// The names of the sweeps.
     pub sweeps: Vec<String>,
     /// The margin by which an arm may be worse; `None` if no margin is declared.
     pub margin: Option<Share>,

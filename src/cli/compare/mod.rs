@@ -50,7 +50,7 @@ pub struct CompareArgs {
     /// The axis whose values are compared; without it, the comparison that the plan's `compare` declares
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
-    /// The value of that axis that all others are compared with
+    /// The value of the --by axis with which all other values are compared
     #[arg(long, value_name = "VALUE", requires = "by")]
     baseline: Option<String>,
     /// Metrics to compare, by their names in docs/METRICS.md, like ttft_p99,output_throughput
@@ -65,10 +65,11 @@ pub struct CompareArgs {
     #[command(flatten)]
     overwrite: Overwrite,
     /// Non-inferiority margin, like 2%: report whether each arm is shown to be worse by less than this
+    /// margin
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0
-    /// if every arm is shown to be within it, with 4 if one is shown to be outside, else with 2
+    /// if every arm is shown to be within it, with 4 if one is shown to be outside it, and otherwise with 2
     #[arg(long)]
     gate: bool,
     /// Adjust p-values by the method of Benjamini and Hochberg instead of Holm's. This detects more

@@ -109,7 +109,7 @@ pub(crate) struct OneRung {
 struct OneExcluded {
     /// Full id of the run.
     run: String,
-    /// The reason for its verdict: paused or errors_bunched.
+    /// The reason for the run's verdict: paused or errors_bunched.
     reason: &'static str,
 }
 
@@ -158,13 +158,14 @@ struct Figure {
 /// Whether a rung lies on each of the fronts that docs/CAPACITY.md describes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Pareto {
-    /// Output tokens per second per user against output tokens per second per accelerator.
+    /// Whether it lies on the front of output tokens per second per user against output tokens per second
+    /// per accelerator.
     user_over_gpu: bool,
-    /// Output throughput against p99 of E2E latency.
+    /// Whether it lies on the front of output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
-    /// Cost per million output tokens against the first latency that the objective limits, or without one
-    /// against p50 of TPOT. Null if the load lacks one of the two figures, was given up, or the server was
-    /// not shown to keep up with it.
+    /// Whether it lies on the front of cost per million output tokens against the first latency that the
+    /// objective limits or, without an objective, against p50 of TPOT. Null if the load lacks one of the
+    /// two figures, was given up, or the server was not shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 

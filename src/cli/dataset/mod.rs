@@ -26,7 +26,7 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Write a data set or trace in sweepline's own format
     Convert(convert::ConvertArgs),
-    /// Write a random sample, drawn by seed without replacement
+    /// Write a random sample of the records, drawn without replacement; a seed determines it
     Sample(sample::SampleArgs),
     /// Make an anonymous profile of a log or trace: no text, no names, no dates
     Profile(profile::ProfileArgs),

@@ -1,4 +1,4 @@
-//! `sweepline dataset sample` writes a random sample of a file's records, drawn by seed.
+//! `sweepline dataset sample` writes a random sample of a file's records. A seed determines the sample.
 
 use clap::Args;
 

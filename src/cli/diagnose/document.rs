@@ -64,7 +64,7 @@ struct Prediction {
 struct OneDiagnosis {
     /// The name of the symptom, like ttft_tail_spikes.
     symptom: &'static str,
-    /// The observation in words.
+    /// A description of what is observed.
     title: &'static str,
     /// seen, not_seen, or not_checked if the required data was not measured.
     found: &'static str,

@@ -29,7 +29,7 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Compared<'a> {
     /// Runs that are in both plans.
     pub stay: Vec<&'a PlannedRun>,
-    /// The other runs, by the edits that cause them.
+    /// The added and removed runs, grouped by the edits that add or remove them.
     pub groups: Vec<Group<'a>>,
     /// Edits that add or remove no known run, but affect which runs are executed, or at which loads.
     pub deciding: Vec<Edit>,
@@ -77,8 +77,8 @@ fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit
     groups.entry(edits.clone()).or_insert_with(group)
 }
 
-/// Returns the runs of a plan, including those that searches and ladders may request. A run that sweeps share
-/// is returned once.
+/// Returns the runs of a plan, including those that searches and ladders may request. A run that several
+/// sweeps share is returned once.
 fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     let mut runs = IndexMap::new();
     for run in side.expansion.possible() {
@@ -87,7 +87,7 @@ fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     runs
 }
 
-/// The identity of a run in its plan, which does not depend on the run's settings.
+/// The sweep, cell and repeat of a run, which identify the run within its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     sweep: String,
@@ -106,7 +106,7 @@ impl Key {
         Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
     }
 
-    /// Returns the same key, with each new value changed back to the one it replaces.
+    /// Returns this key, with each new value changed back to the old value that it replaces.
     fn before(&self, replaced: &Replaced) -> Key {
         let mut key = self.clone();
         for (axis, value) in &mut key.cell {

@@ -1,6 +1,6 @@
-//! `sweepline diff A B` shows the runs that are added, removed and kept between two plans or two
-//! revisions of a plan, the edits that cause this, and the change in cost: requests, tokens, time, money.
-//! Sends no requests; results are used only for the number of requests of closed loops.
+//! `sweepline diff A B` shows the runs that are added, removed and kept between two plans or two revisions
+//! of a plan, the edits that cause these differences, and the change in cost: requests, tokens, time,
+//! money. Sends no requests; results are used only for the number of requests of closed loops.
 
 pub(super) mod compare;
 pub(super) mod costs;

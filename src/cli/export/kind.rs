@@ -12,7 +12,7 @@ pub(crate) enum Rows {
     Classes,
     /// A bucket of prompt or output lengths in a run whose requests differ in length.
     Lengths,
-    /// A turn of a run of conversations.
+    /// A turn of the conversations in one run.
     Turns,
     /// A load of a curve, over its repeats.
     Curves,

@@ -58,7 +58,7 @@ pub(crate) struct Preview {
     pub sweeps: Vec<Part>,
     /// The totals over all entries.
     pub totals: Totals,
-    /// The searches and ladders of the plan, which request one run after another; absent if it has
+    /// The searches and ladders of the plan, which request one run after another; absent if the plan has
     /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
@@ -70,7 +70,7 @@ pub(crate) struct Preview {
     /// has no budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetState>,
-    /// The cells of the plan whose repeats may end early; absent if it has none.
+    /// The cells of the plan whose repeats may end early; absent if the plan has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<RepeatsState>,
     /// How often servers that the plan launches are started for the runs to do; absent if the plan launches

@@ -50,7 +50,8 @@ pub struct PreviewArgs {
     /// Show each run on its own line instead of grouping runs by reason
     #[arg(long)]
     all: bool,
-    /// Query the servers too, like `probe`, and show which differ from those that were measured
+    /// Query the servers too, like `probe`, and show which of them differ from the servers that were
+    /// measured
     #[arg(long)]
     probe: bool,
     /// Exit with 10 if there is work to do

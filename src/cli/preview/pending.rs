@@ -26,7 +26,7 @@ pub(crate) struct PendingCell {
 }
 
 impl PendingCell {
-    /// Creates the entry of the preview.
+    /// Creates the preview's entry for a cell.
     pub(crate) fn of(pending: &Pending) -> PendingCell {
         let value = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         PendingCell {

@@ -24,11 +24,11 @@ const MOST_NAMES: usize = 3;
 /// Column where the text of a group begins.
 const INDENT: usize = 22;
 
-/// A note on the order in which runs are shown and in which they are measured.
+/// The note on the order in which runs are shown and the order in which they are measured.
 const ORDER: &str = "runs are shown in the order of the plan's matrices; `run` measures the cells of a repeat in an \
                      order shuffled by the plan's seed";
 
-/// The same note if the plan launches servers.
+/// The note on the same orders if the plan launches servers.
 const ORDER_OF_SERVERS: &str = "runs are shown in the order of the plan's matrices; `run` measures runs that need the \
                                 same server one after another, in an order shuffled by the plan's seed; a comparison \
                                 between servers keeps its rounds";

@@ -78,7 +78,7 @@ impl RunArgs {
         self.shown.screen(self.loudness)
     }
 
-    /// Returns the plan's folder: paths of secrets may be relative to it.
+    /// Returns the plan's folder, to which the paths of secrets may be relative.
     pub(super) fn plan_folder(&self) -> &Path {
         self.plan.parent().unwrap_or(Path::new(""))
     }

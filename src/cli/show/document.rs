@@ -132,7 +132,7 @@ struct Saturation {
     completion_rate_high: f64,
     /// Requests in flight or waiting at the end of the window minus those at its beginning.
     growth: f64,
-    /// Length of a window, in seconds, that would be enough to show whether the server kept up, null unless
+    /// Length of a window, in seconds, that would be enough to show whether the server kept up; null unless
     /// the state is not_shown, and null if no request arrived.
     would_do_s: Option<f64>,
 }

@@ -8,7 +8,7 @@ use crate::store::object::{Pulled, Pushed};
 /// The output of `push` or `pull`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// The direction.
+    /// Whether runs were pushed or pulled.
     #[serde(skip)]
     direction: Direction,
     /// The address of the shared results.

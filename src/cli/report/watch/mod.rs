@@ -153,8 +153,8 @@ fn has_results(asked: &Asked) -> bool {
     asked.folder.store().is_ok_and(|store| store.has_runs().is_ok_and(|has_runs| has_runs))
 }
 
-/// Returns when results, attempts and the plan last changed, according to the times of their folders,
-/// because a commit is a rename into one of them.
+/// Returns when results, attempts and the plan last changed, according to the modification times of their
+/// folders and of the plan's file. A commit is a rename into one of these folders.
 fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
     let Ok(store) = asked.folder.store() else { return Vec::new() };
     let layout = store.layout();
