@@ -158,14 +158,14 @@ struct Figure {
 /// Whether a rung lies on each of the fronts that docs/CAPACITY.md describes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Pareto {
-    /// Whether it lies on the front of output tokens per second per user against output tokens per second
-    /// per accelerator.
+    /// Whether the rung lies on the front of output tokens per second per user against output tokens per
+    /// second per accelerator.
     user_over_gpu: bool,
-    /// Whether it lies on the front of output throughput against p99 of E2E latency.
+    /// Whether the rung lies on the front of output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
-    /// Whether it lies on the front of cost per million output tokens against the first latency that the
-    /// objective limits or, without an objective, against p50 of TPOT. Null if the load lacks one of the
-    /// two figures, was given up, or the server was not shown to keep up with it.
+    /// Whether the rung lies on the front of cost per million output tokens against the first latency that
+    /// the objective limits or, without an objective, against p50 of TPOT. Null if the load lacks one of
+    /// the two figures, was given up, or the server was not shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 
