@@ -418,7 +418,7 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
 fn rules_stand_once_below_an_answer() {
     let lab = lab();
     let rules = lab.ok(&["explain", "counting"]).stdout;
-    assert!(rules.starts_with("counting: the rules by which requests") && rules.contains("\nFew samples:\n"), "{rules}");
+    assert!(rules.starts_with("counting: the rules for requests") && rules.contains("\nFew samples:\n"), "{rules}");
     assert!(rules.lines().all(|line| line.chars().count() <= 80), "{rules}");
     for command in [
         &["run", "plan.yaml", "-q"][..],
