@@ -116,7 +116,7 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
             return Some((BudgetState { limits, left_out: names }, left_out));
         };
         let (budget, worst) = (exceeded.shown(exceeded.budget), exceeded.shown(exceeded.worst));
-        let why = format!("optional: this sweep and the ones before it could take up to {worst}, of a budget of {budget}");
+        let why = format!("optional: it and the sweeps before it may take {worst} of a budget of {budget}");
         left_out.push((kept.remove(last).to_owned(), why));
     }
 }
