@@ -89,11 +89,11 @@ pub struct PoolState {
     pub sweep: String,
     /// The kind of node: search or ladder.
     pub kind: &'static str,
-    /// The title.
+    /// The title of the search or ladder.
     pub title: String,
     /// The state: pending, searching or done.
     pub state: &'static str,
-    /// The state in words.
+    /// The state of the search or ladder, in words.
     pub standing: String,
     /// The load that it found, in the unit of its axis; `None` if it found none.
     pub found: Option<f64>,
@@ -106,7 +106,7 @@ pub struct PoolState {
 /// A load that a ladder skips.
 #[derive(Debug)]
 pub struct PrunedLoad {
-    /// The label.
+    /// The label of the load.
     pub label: String,
     /// The reason why the load is skipped.
     pub why: String,

@@ -223,8 +223,8 @@ impl<'g> Walk<'g> {
         self.ended.len() == self.graph.len()
     }
 
-    /// The nodes that were neither returned nor skipped, in execution order. These remain after an
-    /// interruption.
+    /// The nodes that were neither returned nor skipped, in execution order. After an interruption, these
+    /// nodes remain to be done.
     pub fn left(&self) -> Vec<NodeIndex> {
         let mut left = self.graph.nodes();
         left.retain(|at| !self.running.contains(at) && !self.waiting.contains(at) && !self.ended.contains(at));

@@ -19,7 +19,7 @@ pub(super) const WHY_CREDENTIALS: &str = "a plan holds no secrets: add api_key: 
 /// Fields that an entry requires.
 const NEEDED: [&str; 5] = ["url", "id", "base", "engine", "api"];
 
-/// Lists that an address contained a user name, a password or a query.
+/// Adds the note that an address contained a user name, a password or a query.
 pub(super) fn credentials(notes: &Notes, line: usize) {
     notes.missing(CREDENTIALS, WHY_CREDENTIALS, line);
 }

@@ -1,5 +1,5 @@
-//! Merges scenarios that differ only in their two lengths, and combine each prompt length with each
-//! output length, into one scenario and two axes.
+//! Merges scenarios into one scenario and two axes if they differ only in their lengths, and combine each
+//! prompt length with each output length.
 
 use super::draft::{Entries, Entry, Field};
 

@@ -53,7 +53,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// A value and its origin.
+    /// Creates a field from a key, a value and the origin of the value.
     pub(super) fn new(key: &str, value: impl Into<String>, origin: impl Into<String>) -> Field {
         Field { key: key.to_owned(), value: value.into(), origin: origin.into() }
     }

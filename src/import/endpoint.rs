@@ -63,13 +63,13 @@ pub(super) fn url(
     Ok(Field::new("url", text_value(&url), origin))
 }
 
-/// Returns the effective address: `import --url`, or else the command's own, or else that of the server
-/// that the script started before.
+/// Returns the effective address: `import --url`, or else the command's own, or else the address of the
+/// server that the script started before.
 pub(super) fn base(said: Option<Said<String>>, around: &Around, notes: &Notes, line: usize) -> Option<Said<String>> {
     first(said, around.url.as_ref(), "the server's address", notes, line)
 }
 
-/// Returns the effective model: `import --model`, or else the command's own, or else that of the server
+/// Returns the effective model: `import --model`, or else the command's own, or else the model of the server
 /// that the script started.
 pub(super) fn model_id(
     said: Option<Said<String>>,

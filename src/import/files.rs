@@ -22,8 +22,8 @@ pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     inside.map(str::to_owned).ok_or_else(|| format!("`{file}` is not in the plan's folder"))
 }
 
-/// Whether a plan in `folder` loads with one model and one scenario of these fields; the error is the first
-/// one found.
+/// Whether a plan in `folder` loads with one model and one scenario that have these fields; the error is the
+/// first one found.
 pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), String> {
     let text = format!(
         "sweepline: 1\nname: a\nendpoints: {{ e: {{ engine: mock }} }}\nmodels: {{ m: {{ id: m{model} }} }}\nscenarios: \

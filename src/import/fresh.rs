@@ -1,5 +1,5 @@
-//! A first plan for new users. It is filled from flags and from the server's own reports, and every
-//! part of it is explained.
+//! Creates a first plan for new users. The plan is filled from flags and from the server's own reports, and
+//! every part of it is explained.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ pub struct FreshSearch {
     pub confirm: Nanos,
     /// The objective: metric, percentile and limit.
     pub slo: Vec<(String, Percentile, Nanos)>,
-    /// The number of requests in a window that can prove the objective.
+    /// The minimum number of requests in a window that can prove the objective.
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,

@@ -24,8 +24,8 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: 
     fields.extend(around.between.clone());
 }
 
-/// Whether the plan starts the server. It always does if an axis sets the server's flags. Otherwise, the
-/// reason is listed.
+/// Whether the plan starts the server, which it always does if an axis sets the server's flags. If the plan
+/// does not start the server, the reason is listed.
 fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
@@ -43,7 +43,8 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) 
         ),
         None => return true,
     };
-    // The origin includes the line of the server, because the line of these notes is that of the benchmark.
+    // The origin includes the line of the server, because the line of these notes is the line of the
+    // benchmark.
     notes.missing(&serve.origin, &why);
     false
 }

@@ -46,7 +46,7 @@ pub(super) fn masked(text: &str, found: &mut Found) -> String {
     clean + &text[copied..]
 }
 
-/// Returns the value of a name without its secrets, which are added to `found`.
+/// Returns the value after a name, without its secrets, which are added to `found`.
 pub(super) fn masked_json(name: &str, value: &Value, found: &mut Found) -> Value {
     match value {
         // A reference to a secret, as in a plan, is not a secret itself.
@@ -95,7 +95,7 @@ pub(super) fn is_no_key(value: &str) -> bool {
     NO_KEY.contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// Whether the value of a name is a secret rather than the name of a secret.
+/// Whether the value after a name is a secret, rather than a reference to a secret.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     names_secret(name) && !is_no_key(value) && value != HIDDEN && !is_reference(name, value)
 }
@@ -139,7 +139,8 @@ fn places(text: &str) -> Vec<Place> {
     kept
 }
 
-/// Returns an address without user, password and query, so that it is safe to show in any sentence.
+/// Hides the user, the password and the query of every address in a text, so that any sentence can show the
+/// text.
 pub(super) fn without_credentials(text: &str) -> String {
     let mut clean = text.to_owned();
     for place in addresses(text).into_iter().rev() {

@@ -193,7 +193,7 @@ fn of_text(text: &str, context: &Context) -> Result<(Draft, &'static str), Impor
     let Context { wishes, notes, .. } = context;
     let asked = formats::named(&wishes.format);
     let tree = match asked.filter(|importer| importer.file.is_none()) {
-        // If `--format` selects a script, the input is read as one.
+        // If `--format` selects a tool that has only commands, the input is read as a script.
         Some(_) => None,
         None => tree::parse(&wishes.name, text)?,
     };
@@ -274,7 +274,7 @@ const SAY_NOTHING: [&str; 16] = [
     "user",
 ];
 
-/// Names a plan whose source gives it no name after its models and its scenario.
+/// If the source gives the plan no name, names the plan after its models and its scenario.
 fn named(draft: &mut Draft) {
     let of = |entries: &draft::Entries| match entries.all.as_slice() {
         [one] => Some(one.name.clone()),

@@ -3,9 +3,9 @@
 /// The number of words after an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arity {
-    /// None.
+    /// No word.
     Flag,
-    /// One.
+    /// One word.
     One,
     /// All words up to the next option.
     Many,

@@ -27,8 +27,8 @@ use Fate::{Needless, Read};
 
 /// Maximum number of combinations, which is far more than any real parameter file contains.
 const MOST_RECORDS: usize = 10_000;
-/// The default number of levels that `serve_workload` explores, and the maximum number: more levels, each
-/// twice the one before, would exceed the range of a plan.
+/// The default number of levels that `serve_workload` explores, and the maximum number of levels, with which
+/// rates that double stay within the range of a plan.
 const LEVELS: u32 = 10;
 const MOST_LEVELS: u32 = 16;
 /// The default number of prompts of `vllm bench serve`.
@@ -199,8 +199,8 @@ fn prompts_of(words: &[String]) -> Option<u32> {
     (0..words.len()).rev().find_map(value)?.parse().ok()
 }
 
-/// Returns the number of requests in flight at each level. As in the tool, it grows by a constant factor from
-/// one to the number of all prompts.
+/// Returns the number of requests in flight at each level. As in the tool, this number grows by a constant
+/// factor from 1 to the number of all prompts.
 fn in_flight(prompts: u32, levels: u32) -> Vec<u32> {
     let share = |level: u32| f64::from(level) / f64::from(levels - 1);
     let size = |level: u32| f64::from(prompts.max(1)).powf(share(level)).round() as u32;

@@ -116,7 +116,7 @@ fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
     }
 }
 
-/// Returns a field under `extra`, in YAML; the error gives the reason why it is not supported.
+/// Returns the value of a field under `extra`, in YAML; the error gives the reason why it is not supported.
 fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, String> {
     let fits = |value: &Value| serde_json::from_value::<Json>(value.clone());
     let name = engine.map_or("the server's engine", Engine::name);

@@ -83,7 +83,8 @@ pub(crate) struct Serve {
     pub(crate) is_vllm: bool,
     /// The default port; empty if unknown.
     pub(super) port: &'static str,
-    /// The program before the command that prevents a plan from starting it unchanged.
+    /// The program before the command, such as `docker`, because of which the plan cannot start the command
+    /// unchanged.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
     pub varied: Vec<String>,

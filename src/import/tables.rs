@@ -449,7 +449,7 @@ impl Settings {
         Settings(all.map(|setting| (setting.value(), setting.clone())).collect())
     }
 
-    /// Returns the words that specify these values, and the names that the values have there.
+    /// Returns the words that specify these values, and the names of the values in the source.
     fn origin(&self, values: &[String]) -> String {
         let all: Vec<&Setting> = values.iter().filter_map(|value| self.0.get(value)).collect();
         let words = together(all.iter().map(|setting| setting.origin.as_str()));

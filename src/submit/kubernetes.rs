@@ -1,9 +1,9 @@
 //! Creates a Kubernetes Job for each element, as YAML.
 //!
 //! A pod contains the client. If the plan launches the server, sweepline starts the server in the same pod; a
-//! server with a `url` is a Service. The plan is in a ConfigMap, with all values spelled out; results go to a
-//! PersistentVolumeClaim. Manifests use only the stable API (`batch/v1`, `v1`), with fields that exist in
-//! every version since 1.29.
+//! server that the plan reaches by its `url` is a Service. The plan is in a ConfigMap, with all values
+//! spelled out; results go to a PersistentVolumeClaim. Manifests use only the stable API (`batch/v1`, `v1`),
+//! with fields that exist in every version since 1.29.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ impl Shared<'_> {
         json!({ "app.kubernetes.io/name": "sweepline", "app.kubernetes.io/instance": self.job_name })
     }
 
-    /// Returns the ConfigMap with the plan, or the reason why there is none.
+    /// Returns the ConfigMap with the plan, or the reason why it cannot be created.
     pub fn config_map(&self, text: &str) -> Result<String, String> {
         if text.len() >= MOST_BYTES {
             let has = text.len();
@@ -66,7 +66,7 @@ impl Shared<'_> {
         }))
     }
 
-    /// Returns the Job of an element, or the reason why there is none.
+    /// Returns the Job of an element, or the reason why it cannot be created.
     pub fn job(&self, at: usize, element: &Element) -> Result<String, String> {
         let (needs, part) = (&element.resources, &element.part);
         let none = Pod::default();

@@ -14,7 +14,7 @@ const FORMAT: u32 = 1;
 /// The name of the file with a record.
 const NAME: &str = "submission.json";
 
-/// What one call of `submit` submitted.
+/// The record of one call of `submit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
     /// The version of the file's format.
@@ -57,9 +57,9 @@ pub struct Submitted {
     pub exit: Option<PathBuf>,
     /// The short ids of the runs that were open at submission.
     pub runs: Vec<String>,
-    /// The jobs that this job depends on.
+    /// The jobs that must have ended, successfully or not, before this job starts.
     pub waits_for: Vec<String>,
-    /// The jobs that have to end successfully first.
+    /// The jobs that must have ended successfully before this job starts.
     pub needs: Vec<String>,
     /// The file that defines the job: a script or a manifest.
     pub file: PathBuf,

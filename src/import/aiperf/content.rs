@@ -50,8 +50,8 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
     Ok(made)
 }
 
-/// Lists the settings, common to all kinds of data sets, that have no counterpart in the plan or another
-/// meaning there.
+/// Lists the settings of all kinds of data sets that the plan does not contain, or contains with a different
+/// meaning.
 fn told(dataset: At) {
     dataset.get("name").needless("a name, without effect on results");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
@@ -198,7 +198,8 @@ fn pairs(at: At) -> Option<Field> {
     Some(Field::new("lengths", format!("{{ pairs: [{}] }}", rows.join(", ")), origin))
 }
 
-/// Converts lengths drawn uniformly around, or below, the requested ones.
+/// Converts the requested lengths to ranges, because AIPerf draws lengths uniformly around, or below, the
+/// requested length.
 fn ranged(prompts: At, ratio: &Said<String>, prompt: Length, output: Length) -> (Length, Length) {
     let json: Option<serde_json::Value> = serde_json::from_str(&ratio.value).ok();
     let each = json.as_ref().and_then(|json| match json.as_f64() {

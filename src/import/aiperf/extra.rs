@@ -1,5 +1,5 @@
-//! Converts `endpoint.extra` and `--extra-inputs`, which are additional request fields, to fields of
-//! the scenario and `extra`.
+//! Converts `endpoint.extra` and `--extra-inputs`, which are additional request fields, to fields of the
+//! scenario, including its field `extra`.
 
 use serde_json::Value;
 

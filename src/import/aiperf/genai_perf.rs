@@ -99,7 +99,7 @@ fn both(words: &[String], line: usize, ledger: &Ledger) -> Vec<Given> {
     given(words, line, &ALL, ledger)
 }
 
-/// Converts settings that only genai-perf has to AIPerf's settings.
+/// Converts the settings that exist only in genai-perf to settings of AIPerf.
 fn settle(root: &mut Tree, asked: &Asked, ledger: &Ledger) -> Result<(), ImportError> {
     let Some(Tree::Map(body)) = (match root {
         Tree::Map(entries) => entries.get_mut("benchmark"),

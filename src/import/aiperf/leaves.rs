@@ -102,7 +102,8 @@ impl<'a> Ledger<'a> {
     pub(super) fn tree(&self, at: Field, key: &str) -> Tree {
         let (entries, items) = (at.entries(), if at.is_list() { at.list() } else { Vec::new() });
         if !entries.is_empty() {
-            // Only the names of headers are public.
+            // All entries of a table of headers count as headers, so that their names are shown, but not
+            // their values.
             let named = |own: &'_ str| if names_headers(key) { "headers".to_owned() } else { own.to_owned() };
             let each = |(own, at): (&str, Field)| (own.to_owned(), self.tree(at, &named(own)));
             return Tree::Map(entries.into_iter().map(each).collect());

@@ -131,7 +131,7 @@ fn arrivals(word: &str, phase: At, origin: String) -> Option<Said<String>> {
     Some(Said { value: gamma, origin: format!("{origin}, {}", shape.origin) })
 }
 
-/// Returns the duration of the measurement.
+/// Returns the duration of the measurement, as a time or as a number of requests.
 fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     let (requests, sessions) = (phase.get("requests"), phase.get("sessions"));
     if let Some(duration) = phase.get("duration").seconds().filter(|said| said.value > 0.0) {

@@ -1,8 +1,9 @@
-//! AIPerf and its predecessor genai-perf: YAML configurations with their sweeps, and the command lines
-//! `aiperf profile …`, `genai-perf profile …` and `genai-perf analyze …`. A command is converted to the same
-//! tree as a file, so both share one reader. Sources: github.com/ai-dynamo/aiperf (`src/aiperf/config/`,
-//! `docs/cli-options.md` of 0.13, September 2026) and github.com/triton-inference-server/perf_analyzer
-//! (`genai-perf/genai_perf/parser.py`, 263c5f6e, December 2025).
+//! Converts the inputs of AIPerf and its predecessor genai-perf: YAML configurations with their sweeps, and
+//! the command lines `aiperf profile …`, `genai-perf profile …` and `genai-perf analyze …`. A command is
+//! converted to the same tree as a file, so both share one reader. Sources: github.com/ai-dynamo/aiperf
+//! (`src/aiperf/config/`, `docs/cli-options.md` of 0.13, September 2026) and
+//! github.com/triton-inference-server/perf_analyzer (`genai-perf/genai_perf/parser.py`, 263c5f6e, December
+//! 2025).
 
 mod command;
 mod content;

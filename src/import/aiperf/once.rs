@@ -1,4 +1,4 @@
-//! AIPerf's settings that apply to all runs: seed, repeats, pauses, limits, output.
+//! Converts AIPerf's settings that apply to all runs: seed, repeats, pauses, limits, output.
 
 use super::leaves::At;
 use super::lengths::short;

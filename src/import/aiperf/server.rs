@@ -140,7 +140,7 @@ fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportErr
 }
 
 /// Returns the base address of the API, which consists of the address and the path without the call. `/v1` is
-/// added if neither contains anything else.
+/// added if there is no path besides the call.
 fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
     let call = api.protocol().path();
     let without = |text: &str| text.trim_end_matches('/').strip_suffix(call).map(str::to_owned);

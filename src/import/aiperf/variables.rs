@@ -17,7 +17,7 @@ const LONGEST: usize = 4096;
 /// Maximum depth of variables that refer to other variables.
 const DEEPEST: usize = 16;
 
-/// Replaces the expressions of a body by their values; `place` names the file in errors.
+/// Replaces the expressions in a configuration with their values; `place` names the file in errors.
 pub(super) fn render(
     place: &str,
     body: &mut Tree,

@@ -165,8 +165,8 @@ fn side_by_side(
     (0..count).map(one).collect()
 }
 
-/// Returns the variations that follow from lists in place of numbers in phases, which AIPerf also treats as a
-/// sweep.
+/// Returns the variations of a configuration whose phases contain lists in place of numbers, which AIPerf
+/// also treats as a sweep.
 fn magic(place: &str, tree: Tree, ledger: &Ledger) -> Result<Vec<Variation>, ImportError> {
     let mut lists = Vec::new();
     if let Some(Tree::Map(phases)) = tree.get("benchmark").and_then(|body| body.get("phases")) {
@@ -211,7 +211,8 @@ fn scenarios(
     Ok(all)
 }
 
-/// Gives a scenario's data set without a name the name of the base's only data set, to which it refers.
+/// Renames a scenario's data set that has no name. It refers to the base's only data set, so it gets the name
+/// of that data set.
 fn rename(over: &mut IndexMap<String, Tree>, base: &Tree) {
     let own = base.get("benchmark").and_then(|body| body.get("datasets"));
     let (Some(Tree::Map(own)), Some(Tree::Map(body))) = (own, over.get_mut("benchmark")) else { return };

@@ -52,8 +52,8 @@ impl Lengths {
     }
 }
 
-/// Returns the scenario of a command: a hint for its name, and its fields. `is_chat` states whether it
-/// requests chats rather than completions.
+/// Returns the scenario of a command: a hint for its name, and its fields. `endpoint` contains the fields of
+/// the command's endpoint.
 pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
     let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
     let is_chat = of_endpoint("api") == Some("chat");
@@ -363,7 +363,8 @@ fn to_fetch(repository: &str, arguments: &Arguments) -> String {
 }
 
 /// Returns the replay speed of a trace as a fragment of the field `trace`; empty if the speed is 1. vLLM
-/// multiplies the trace's times by its option to get seconds, and Mooncake's times are in milliseconds.
+/// multiplies the trace's times by the value of an option to get seconds, and Mooncake's times are in
+/// milliseconds.
 fn speed(arguments: &Arguments) -> String {
     if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
         let why = format!("a shared block of the trace has {BLOCK} tokens here");
@@ -388,8 +389,8 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// Converts a text scenario to one whose requests return vectors (`texts` inputs) or scores (`texts`
-/// documents).
+/// Converts a text scenario to a scenario whose requests return vectors or scores. `texts` is the field with
+/// the number of texts per request: `inputs` or `documents`.
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
     let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();

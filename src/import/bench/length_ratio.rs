@@ -7,12 +7,12 @@ use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
 use crate::import::said::Said;
 
-/// The range around the requested lengths, as shares of them.
+/// The ranges around the requested lengths, as shares of the lengths.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ratio {
-    /// The range for prompts.
+    /// The share for prompts.
     prompt: f64,
-    /// The range for responses.
+    /// The share for responses.
     output: f64,
     origin: String,
 }

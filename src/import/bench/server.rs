@@ -199,13 +199,13 @@ pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
                     arguments.missing(&format!("--header {name}"), "sweepline sets this header itself");
                     continue;
                 }
-                // The last header counts, as in the tool.
+                // If a header occurs twice, the last one counts, as in the tool.
                 if let Some(at) = further.iter().position(|(one, _)| one.eq_ignore_ascii_case(&name)) {
                     further.remove(at);
                     arguments.missing(&format!("--header {name}"), "it occurs twice: the last one counts");
                 }
-                // It can rarely be ruled out that the value of a header is a secret, so it goes into the
-                // environment rather than the plan.
+                // The value of a header may be a secret, so the plan refers to an environment variable that
+                // contains the value.
                 let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
                 let variable = variable.unwrap_or_else(|| name.to_ascii_uppercase().replace(['-', '.'], "_"));
                 further.push((name, variable));

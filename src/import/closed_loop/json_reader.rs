@@ -97,7 +97,7 @@ impl JsonReader<'_> {
         Ok(Some(Numbers { key, values: numbers }))
     }
 
-    /// Returns an axis of values of the same kind.
+    /// Returns an axis with the values under a key, which must all satisfy `fits`.
     pub(super) fn values(
         &mut self,
         key: &str,

@@ -1,6 +1,6 @@
-//! The closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`, `measure_seconds`,
-//! `stabilize_seconds`, `max_tokens`, `output_dir`. Values are accepted in several forms; unknown parts are
-//! listed.
+//! Converts the closed-loop JSON configuration: `endpoints`, `models`, `scenarios`, `batch_sizes`,
+//! `measure_seconds`, `stabilize_seconds`, `max_tokens`, `output_dir`. Values are accepted in several forms;
+//! unknown parts are listed.
 
 mod endpoint;
 mod json_reader;

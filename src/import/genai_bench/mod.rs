@@ -255,7 +255,7 @@ fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked
     body
 }
 
-/// Returns the scenarios: a name hint for each, and its fields.
+/// Returns the scenarios: for each, a hint for its name, and its fields.
 fn scenarios(
     task: Task,
     arguments: &Arguments,

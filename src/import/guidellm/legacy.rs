@@ -98,7 +98,8 @@ pub(super) fn modern(root: Item) -> Item {
 pub(super) fn options(arguments: &Arguments, root: &mut Item) {
     for key in READ.iter().chain(&ALSO) {
         let name = key.replace('_', "-");
-        // Not every flat setting is also an option.
+        // A setting that is only a field of files is skipped; at present, every flat setting is also an
+        // option.
         if !super::options::OPTIONS.iter().any(|(known, ..)| *known == name) {
             continue;
         }

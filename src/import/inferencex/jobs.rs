@@ -160,7 +160,7 @@ fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), Impor
     Ok((name_of(&name, "model"), fields))
 }
 
-/// Lists the speculative decoding, and TensorRT-LLM's settings from files.
+/// Lists how speculative decoding is set, and the files from which TensorRT-LLM reads settings.
 fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context) {
     let notes = context.notes;
     let rows = || lengths.iter().flat_map(|one| &one.rows);

@@ -75,7 +75,7 @@ fn fact(key: &str, at: At) -> Option<(String, String)> {
     Some((scalar(&name).trim_matches('"').to_owned(), value))
 }
 
-/// Returns a nonexistent host with that name.
+/// Returns the name of a host that cannot exist, derived from a deployment's name.
 fn host(name: &str) -> String {
     let name = name_of(name, "setup").to_ascii_lowercase().replace(['_', '.'], "-");
     format!("{name}.invalid")

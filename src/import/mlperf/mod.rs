@@ -53,7 +53,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-/// Returns the name of a sweep.
+/// Returns the name of the sweep for a LoadGen scenario.
 fn named(scenario: &str) -> &'static str {
     match scenario {
         "Server" => "server",

@@ -18,7 +18,7 @@ const LONGEST: f64 = 31_536_000.0;
 const SLACK: f64 = 1.1;
 /// LoadGen's default `min_query_count`.
 const QUERIES: f64 = 100.0;
-/// Percentiles of objectives.
+/// The percentiles that an objective supports.
 const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
 /// The minimum upper bound of a search, in requests per second.
@@ -206,7 +206,7 @@ fn samples(settings: &Settings, window: &Window) -> Said {
     Said { value, text: value.to_string(), origin, line: rate.line.max(least.line) }
 }
 
-/// Keeps as many requests in flight as Offline's single query has samples.
+/// Converts Offline to a load with as many requests in flight as Offline's single query has samples.
 fn offline(settings: &Settings, window: &Window) -> Axis {
     let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0);
     not_used(settings, "Offline", "target_latency_percentile", "LoadGen does not use it: the result is a throughput");

@@ -7,7 +7,7 @@ use super::conf::Setting;
 use super::known::{Benchmark, SCENARIOS, default};
 use crate::import::notes::Notes;
 
-/// The origin of LoadGen's own settings in comments.
+/// The words with which comments refer to LoadGen's own settings.
 pub(super) const OWN: &str = "LoadGen's mlperf.conf";
 
 /// A number and its origin.

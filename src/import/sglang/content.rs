@@ -85,7 +85,7 @@ fn spread(length: &Said<u32>, ratio: &Said<f64>) -> Said<Spread> {
     Said { value, origin: format!("{}, {}", length.origin, ratio.origin) }
 }
 
-/// Returns fields of lengths; values out of range are listed.
+/// Returns the fields for these lengths; values out of range are listed.
 fn of_lengths(prompt: Said<Spread>, output: Option<Said<Spread>>, arguments: &Arguments) -> Vec<Field> {
     let (fields, told) = lengths(prompt, output);
     told.iter().for_each(|(what, why)| arguments.needless(what, why));
@@ -153,7 +153,7 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
     Content { prompts: Some(Said { value: count, origin }), ..Content::new(name, fields) }
 }
 
-/// Returns the distribution of requests over the shared texts, if it is uneven.
+/// Returns the distribution of requests over the shared texts; `None` if it is even.
 fn order(arguments: &Arguments) -> Option<Said<&'static str>> {
     let said = arguments.text("gsp-group-distribution")?;
     let alpha = arguments.number::<f64>("gsp-zipf-alpha", "a number above 0");

@@ -161,8 +161,8 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     Ok(vec![job])
 }
 
-/// The fields that the tool sends with the text. By default, responses are greedy and end by
-/// themselves.
+/// Returns the fields that the tool sends with the text. By default, decoding is greedy, and responses have
+/// the requested length.
 fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     let mut body = Body::default();
     body.add_text(arguments.text("extra-request-body"), notes, line);

@@ -108,7 +108,8 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
     }
     let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
     if length == 0 {
-        // This parser treats `$1` as a name; `$@`, `$?` and similar ones are a single character.
+        // This parser treats `1` in `$1` as a name. In `$@`, `$?` and similar expansions, a single other
+        // character follows the `$`.
         return unknown(rest, rest.chars().next().filter(char::is_ascii_punctuation).map_or(0, char::len_utf8), done);
     }
     put(&rest[..length], None, quoted, variables, done);

@@ -305,8 +305,8 @@ impl<'a> Walker<'a> {
     fn leaves(&mut self, word: &str, runs: Runs) -> bool {
         match (word, runs) {
             ("exit", Runs::Surely) => {
-                // If the script exits only because a variable is unset, it is read further, as if the
-                // variable were set.
+                // If the script exits only because a variable is unset, reading continues, as if the variable
+                // were set.
                 self.branches.has_ended |= self.braces == 0 && !self.branches.is_assumed();
             }
             ("continue" | "break", Runs::Surely) => self.turn = Some(word == "break").filter(|_| self.loops > 0),

@@ -1,5 +1,5 @@
-//! Slurm's accounting, if enabled: the final states of jobs that the queue no longer lists (`MinJobAge`, 5
-//! minutes by default).
+//! Reads Slurm's accounting, if it is enabled: the final states of jobs that the queue no longer lists
+//! (`MinJobAge`, 5 minutes by default).
 
 use std::collections::BTreeSet;
 

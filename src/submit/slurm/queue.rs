@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::submit::program::call;
 use crate::submit::{JobState, Queue, Wait};
 
-/// Returns the jobs with this name from squeue, including ended ones that Slurm still lists.
+/// Returns the jobs with this name from squeue, including jobs that have ended but that Slurm still lists.
 pub fn queue(job_name: &str) -> Result<Queue, String> {
     let name = format!("--name={job_name}");
     let format = "--format=%F|%K|%T|%r|%N";
@@ -50,7 +50,7 @@ pub fn submit(script: &Path, dependency: Option<&str>) -> Result<String, String>
     }
 }
 
-/// Cancels these jobs, each only if it has this name, because numbers are reused.
+/// Cancels these jobs, each only if it has this name, because Slurm reuses job numbers.
 pub fn cancel(job_name: &str, jobs: &[&str]) -> Result<(), String> {
     let name = format!("--name={job_name}");
     let arguments: Vec<&str> = std::iter::once(name.as_str()).chain(jobs.iter().copied()).collect();
