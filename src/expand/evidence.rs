@@ -14,9 +14,9 @@ use crate::units::Decimal;
 pub struct TakenValue {
     /// The axis of the load.
     pub axis: String,
-    /// The sweep that it was taken from.
+    /// The earlier sweep that the load is derived from.
     pub from: String,
-    /// The result that was used.
+    /// The result of that sweep that was used.
     pub take: SweepMetric,
     /// The aggregate of `found` that was used; absent if each cell uses its own value.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
@@ -25,24 +25,25 @@ pub struct TakenValue {
     pub times: Decimal,
     /// The load: the value multiplied by the factor and rounded down.
     pub load: Decimal,
-    /// The findings; several if one value was aggregated over an axis.
+    /// The findings of that sweep; there are several if they were aggregated over an axis.
     pub found: Vec<FoundValue>,
 }
 
 /// The finding of an earlier sweep in one of its cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundValue {
-    /// Its values on the axes other than the load.
+    /// The values of the cell on all axes except the load.
     pub cell: BTreeMap<String, String>,
-    /// The load that it found.
+    /// The load that the sweep found in the cell.
     pub load: Decimal,
-    /// Whether the highest load may be above it, because no heavier load was run.
+    /// Whether the highest load that meets the objective may be above this load, because no heavier load was
+    /// run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Caveats for readers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
-    /// The ids of the runs that support it.
+    /// The ids of the runs that the finding is based on.
     pub runs: Vec<String>,
 }
 

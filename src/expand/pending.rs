@@ -31,13 +31,13 @@ pub enum Waits {
     Pending,
     /// An earlier sweep has no usable result, so there is no load.
     Blocked,
-    /// `skip_if` skips it.
+    /// `skip_if` skips the cell.
     Pruned,
-    /// The budget skips its sweep.
+    /// The sweep of the cell is skipped because of the budget.
     LeftOut,
-    /// A `gate` failed.
+    /// A `gate` before the sweep failed.
     Stopped,
-    /// A `gate` cannot be decided.
+    /// A `gate` before the sweep cannot be decided.
     Undecided,
 }
 

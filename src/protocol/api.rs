@@ -11,7 +11,7 @@ use super::embeddings::Embeddings;
 use super::rerank::Rerank;
 use super::responses::Responses;
 
-/// The API that is called.
+/// The API that requests use.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]

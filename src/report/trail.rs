@@ -17,53 +17,55 @@ use crate::analysis::stats::Value;
 use crate::plan::model::search::Objective;
 use crate::units::text::digits;
 
-/// The path of a search or a ladder.
+/// The path of a search, a ladder or an optimize.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Trail {
-    /// Its sweep.
+    /// The sweep of the search, ladder or optimize.
     pub(crate) sweep: String,
-    /// Its cell, without the load: endpoint, model, scenario and values on further axes.
+    /// The cell, without the load: endpoint, model, scenario and values on further axes.
     pub(crate) cell: String,
     /// The kind of path: search, ladder or optimize.
     pub(crate) chooses: &'static str,
     /// The axis whose value is chosen: qps or batch_size, or server if settings of the server are chosen.
     pub(crate) axis: &'static str,
-    /// Its state: pending (none of its runs exists), searching (it requests another run) or done.
+    /// The state: pending (no run exists yet), searching (another run is requested) or done.
     pub(crate) state: &'static str,
-    /// Its current state, or how it ended, in words.
+    /// The current state, or how the path ended, in words.
     pub(crate) standing: String,
-    /// The load that a search found; null while the search is in progress, if it found none, and for
-    /// ladders.
+    /// The load that a search found; null while the search is in progress, if the search found none, and for
+    /// other paths.
     pub(crate) found: Option<f64>,
     /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed,
-    /// out_of_probes or too_few_requests; how a ladder ended: whole or cut. Null while it is in progress.
+    /// out_of_probes or too_few_requests; how a ladder ended: whole or cut. Null while the path is in
+    /// progress.
     pub(crate) end: Option<&'static str>,
-    /// The steps on which it decided, in the order in which they were requested: the runs of a search, or
-    /// the loads of a ladder.
+    /// The steps on which decisions were based, in the order in which they were requested: the runs of a
+    /// search, or the loads of a ladder.
     pub(crate) steps: Vec<TrailStep>,
-    /// Runs of an optimize, in the order in which they were requested; empty for others.
+    /// The runs of an optimize, in the order in which they were requested; empty for searches and ladders.
     pub(crate) trials: Vec<TrailTrial>,
-    /// The run that it requests next; null at its end.
+    /// The run that is requested next; null if the path has ended.
     pub(crate) next: Option<TrailNext>,
-    /// The loads that a ladder skips, in rising order; empty while it is in progress, and for searches.
+    /// The loads that a ladder skips, in ascending order; empty while the ladder is in progress, and for
+    /// searches.
     pub(crate) pruned: Vec<f64>,
     /// The result of the last load of a cut ladder.
     #[serde(skip)]
     pub(crate) cut: Option<&'static str>,
 }
 
-/// The requested run.
+/// The run that a search, a ladder or an optimize requests next.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailNext {
     /// Full id of the run.
     pub(crate) run: String,
-    /// Its load; null for optimize, which chooses none.
+    /// The load of the run; null for an optimize, which does not select loads.
     pub(crate) load: Option<f64>,
-    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the previous run is inconclusive),
-    /// bracketing (the cost) or trial (of settings).
+    /// The purpose of the run: up, closing_in, well_above, confirm, again, instead (the previous run is
+    /// inconclusive), bracketing (the cost) or trial (of settings).
     pub(crate) purpose: &'static str,
-    /// The objective that requests it: slo, ttft, tpot, itl, e2e or cost_per_million; null for ladders and
-    /// optimize.
+    /// The objective that requests the run: slo, ttft, tpot, itl, e2e or cost_per_million; null for a ladder
+    /// or an optimize.
     pub(crate) of: Option<&'static str>,
     #[serde(skip)]
     pub(crate) words: String,
@@ -87,17 +89,18 @@ pub(crate) struct TrailStep {
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,
-    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the previous run is inconclusive)
-    /// or bracketing (the cost).
+    /// The purpose of the step: up, closing_in, well_above, confirm, again, instead (the previous run is
+    /// inconclusive) or bracketing (the cost).
     pub(crate) purpose: &'static str,
-    /// The objective that requested it: slo, ttft, tpot, itl, e2e or cost_per_million; null for a ladder.
+    /// The objective that requested the step: slo, ttft, tpot, itl, e2e or cost_per_million; null for a
+    /// ladder.
     pub(crate) of: Option<&'static str>,
-    /// Number of requests in its windows.
+    /// Number of requests in the windows of the runs.
     pub(crate) requests: u64,
     /// The limits of the objective, each decided over these runs; empty if no run counts.
     pub(crate) limits: Vec<TrailLimit>,
-    /// The result, holds, misses or undecided, for the objective that requested it (for a ladder, the whole
-    /// objective), taking into account whether the server kept up; null if no run is conclusive.
+    /// The result for the objective that requested the step (for a ladder, the whole objective): holds,
+    /// misses or undecided. It takes into account whether the server kept up; null if no run is conclusive.
     pub(crate) answer: Option<&'static str>,
     /// Further notes, such as that the server was saturated, or why runs are invalid or were given up; null
     /// if there are none.

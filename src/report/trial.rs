@@ -10,31 +10,31 @@ use super::grid::{self, right};
 use crate::units::Nanos;
 use crate::units::text::digits;
 
-/// One finished run of settings under trial.
+/// One finished run of an optimize.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailTrial {
     /// Full id of the run.
     pub(crate) run: String,
-    /// Its settings, by `server` axes: `max_num_seqs=64`.
+    /// The settings that the run tried, by `server` axes: `max_num_seqs=64`.
     pub(crate) settings: String,
-    /// Its rung, from 1. A run of the next rung is three times as long.
+    /// The rung of the run, from 1. The window triples with each rung.
     pub(crate) rung: usize,
-    /// Length of its window.
+    /// Length of the run's window.
     pub(crate) window: Nanos,
     /// The result of this run, in `unit`; null for a run that is invalid or was given up.
     pub(crate) value: Option<f64>,
     /// The unit of `value`.
     pub(crate) unit: &'static str,
-    /// The outcome for its settings: went_on (to a longer run), left_out (hardly better than the best, or
-    /// shown to be worse), not_to_choose, says_nothing (the client spoiled the run, which is repeated
-    /// once), no_time (for a longer run, although not distinguished from the others), best, undecided
-    /// (among the best at the end) or open (other runs of the rung come first).
+    /// The outcome for the settings: went_on (to a longer run), left_out (hardly better than the best, or
+    /// shown to be worse), not_to_choose, says_nothing (the client spoiled the run, which is repeated once),
+    /// no_time (for a longer run, although not distinguished from the others), best, undecided (among the
+    /// best at the end) or open (other runs of the rung come first).
     pub(crate) became: &'static str,
-    /// Whether its settings meet the plan's objective, based on all of their runs: shown, seems (as
+    /// Whether the settings meet the plan's objective, based on all of their runs: shown, seems (as
     /// observed), seems_not or misses; null without an objective.
     pub(crate) meets: Option<&'static str>,
-    /// Why its settings cannot be chosen (a run that is invalid or was given up, or a missed objective),
-    /// why the run is inconclusive, or what is not shown about the best settings; null for other runs.
+    /// Why the settings cannot be chosen (a run that is invalid or was given up, or a missed objective), why
+    /// the run is inconclusive, or what is not shown about the best settings; null for other runs.
     pub(crate) note: Option<String>,
     /// The outcome for its settings, in words.
     #[serde(skip)]

@@ -19,13 +19,13 @@ use crate::report::spread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kin {
-    /// It is the accepted configuration.
+    /// The accepted configuration itself.
     Accepted,
-    /// It is the accepted configuration under another kind of load.
+    /// The accepted configuration under another kind of load.
     Same,
-    /// It serves the same requests differently and was not chosen.
+    /// A configuration that serves the same requests and was not accepted.
     Rejected,
-    /// It serves other requests, so it does not affect this choice.
+    /// A configuration that serves other requests, so it is not an alternative.
     ServesOther,
 }
 

@@ -14,9 +14,9 @@ pub(crate) struct ProgressLine<'a> {
     time: String,
     /// The kind of event.
     event: Kind,
-    /// The run of the event; null if it concerns none.
+    /// The run of the event; null if the event concerns no run.
     run: Option<RunName<'a>>,
-    /// The endpoint of the event; null if the event concerns no endpoint, or a run.
+    /// The endpoint of the event; null if the event concerns a run, or no endpoint.
     endpoint: Option<&'a str>,
     /// The event in words, as `--progress plain` prints it; null for `status`.
     text: Option<&'a str>,
@@ -24,14 +24,14 @@ pub(crate) struct ProgressLine<'a> {
     status: Option<&'a LiveSweep>,
 }
 
-/// A run.
+/// The run of an event.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RunName<'a> {
-    /// Its number among the runs of the selection, from 1.
+    /// The number of the run among the runs of the selection, from 1.
     number: usize,
-    /// Its id.
+    /// The id of the run.
     id: String,
-    /// Its name for people.
+    /// The name of the run for human readers.
     name: &'a str,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Kind {
     Waiting,
     /// A run has started.
     Started,
-    /// A run has its result.
+    /// A run has finished with a result.
     Committed,
     /// The state of a search or a ladder, and the run that it requests next.
     Chosen,

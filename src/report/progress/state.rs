@@ -10,34 +10,34 @@ use crate::store::Moment;
 pub(crate) const FORMAT: u32 = 1;
 
 /// The state of a running sweep: `live.json` in the results folder, which is replaced about once per second
-/// and removed at the end. It is valid only while its process holds the folder's lock.
+/// and removed at the end. The state is valid only while the process that wrote it holds the folder's lock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveFile {
     /// Format of this file: 1.
     pub(crate) format: u32,
     /// The plan's name.
     pub(crate) plan: String,
-    /// The process that runs the sweep.
+    /// The id of the process that runs the sweep.
     pub(crate) pid: u32,
     /// When the sweep began.
     pub(crate) started: Moment,
-    /// When this was written.
+    /// When this state was written.
     pub(crate) written: Moment,
     /// The sweep.
     pub(crate) sweep: LiveSweep,
 }
 
-/// A running sweep.
+/// The state of a running sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveSweep {
     /// Number of runs of the selection, as far as they are known.
     pub(crate) runs: usize,
     /// Whether there may be more runs, because searches or ladders are in progress, or sweeps wait for an
-    /// earlier one.
+    /// earlier sweep.
     pub(crate) may_grow: bool,
     /// Runs that this sweep does not execute, because they have results or are skipped.
     pub(crate) settled: usize,
-    /// Runs that it has committed.
+    /// Runs that this sweep has committed.
     pub(crate) committed: usize,
     /// Runs that failed.
     pub(crate) failed: usize,
@@ -70,29 +70,29 @@ impl LiveSweep {
     }
 }
 
-/// An active run. Rates and latencies cover its last five seconds.
+/// An active run. Rates and latencies cover the last five seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveRun {
-    /// Its number among the runs of the selection, from 1.
+    /// The number of the run among the runs of the selection, from 1.
     pub(crate) number: usize,
-    /// Its id.
+    /// The id of the run.
     pub(crate) id: String,
-    /// Its name for people.
+    /// The name of the run for human readers.
     pub(crate) name: String,
-    /// The state of the search or ladder that requested it, such as `between 24 and 28 qps, 6 runs so far`;
-    /// null if none did.
+    /// The state of the search or ladder that requested the run, such as `between 24 and 28 qps, 6 runs so
+    /// far`; null for other runs.
     #[serde(default)]
     pub(crate) standing: Option<String>,
-    /// Its current phase.
+    /// The current phase of the run.
     pub(crate) phase: LivePhase,
     /// Seconds since the phase began.
     pub(crate) phase_s: f64,
     /// Planned length of the phase, in seconds; an upper bound for `drain`, null for `settle`.
     pub(crate) phase_length_s: Option<f64>,
-    /// Minimum number of requests of the window, if its planned time is over and that number is not reached
-    /// yet; else null.
+    /// Minimum number of requests of the window, if the window's planned time is over and this number is not
+    /// reached yet; otherwise null.
     pub(crate) requests_wanted: Option<u64>,
-    /// Requests of the window so far.
+    /// Number of requests of the window so far.
     pub(crate) requests_in_window: u64,
     /// Maximum length of the window, in seconds; null if the plan does not set one.
     pub(crate) at_most_s: Option<f64>,
@@ -125,15 +125,15 @@ pub(crate) struct LiveRun {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum LivePhase {
-    /// It waits for the server to finish earlier work.
+    /// The run waits for the server to finish earlier work.
     Settle,
-    /// It sends nothing to the server.
+    /// The run sends nothing to the server.
     Idle,
-    /// The load rises.
+    /// The load rises to its planned level.
     Fill,
-    /// The load has risen, and the window has not started yet.
+    /// The load has reached its planned level, and the window has not started yet.
     Stabilize,
-    /// The window.
+    /// The window, in which requests are measured.
     Measure,
     /// The last requests of the window are finishing.
     Drain,
@@ -142,9 +142,9 @@ pub(crate) enum LivePhase {
 /// An endpoint that the sweep waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveWait {
-    /// Its name.
+    /// The name of the endpoint.
     pub(crate) endpoint: String,
-    /// The reason.
+    /// The reason for the wait.
     pub(crate) reason: String,
     /// Time waited so far, in seconds.
     pub(crate) waited_s: f64,

@@ -19,15 +19,16 @@ pub(crate) struct EventLine {
     format: u32,
     /// Time of the event, in UTC: `2026-11-24T14:05:12.123Z`.
     time: String,
-    /// The process that runs the sweep. Several processes may append to one file.
+    /// The id of the process that runs the sweep. Several processes may append to one file.
     pid: u32,
     /// The plan's name.
     plan: String,
     /// The kind of event.
     event: EventKind,
-    /// The run of the event; null if it concerns none.
+    /// The run of the event; null if the event concerns no run.
     run: Option<EventRun>,
-    /// The endpoint of the event; null if it concerns none. For events of a run, the endpoint is in `run`.
+    /// The endpoint of the event; null if the event concerns no endpoint. For events of a run, the endpoint
+    /// is in `run`.
     endpoint: Option<String>,
     /// The phase that began; null except for `phase`.
     phase: Option<LivePhase>,
@@ -60,7 +61,7 @@ pub(crate) enum EventKind {
     RunStarted,
     /// A phase of a run begins.
     Phase,
-    /// The environment spoiled an attempt at a run, which is retried.
+    /// The environment spoiled an attempt at a run; the run is retried.
     RunSpoiled,
     /// A run has ended; `result` contains its outcome.
     RunEnded,
@@ -68,28 +69,28 @@ pub(crate) enum EventKind {
     Stopping,
 }
 
-/// A run.
+/// The run of an event.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct EventRun {
-    /// Its number among the runs of the stage, from 1.
+    /// The number of the run among the runs of the stage, from 1.
     number: usize,
-    /// Its id.
+    /// The id of the run.
     id: String,
-    /// Its name for people.
+    /// The name of the run for human readers.
     name: String,
-    /// Its sweep.
+    /// The sweep of the run.
     sweep: String,
-    /// Its endpoint.
+    /// The endpoint of the run.
     endpoint: String,
-    /// The plan's name for its model.
+    /// The plan's name of the model.
     model: String,
-    /// The plan's name for its scenario.
+    /// The plan's name of the scenario.
     scenario: String,
-    /// Its load: `batch 8`, `5 qps`.
+    /// The load of the run: `batch 8`, `5 qps`.
     load: String,
 }
 
-/// Numbers of runs.
+/// The numbers of runs of a stage.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 struct EventCounts {
     /// Runs to execute.
@@ -103,7 +104,7 @@ struct EventCounts {
 struct EventResult {
     /// The outcome.
     outcome: Outcome,
-    /// The measurements; null unless the run was committed, or if its files could not be read.
+    /// The main numbers; null if the run was not committed, or if its files could not be read.
     headline: Option<Headline>,
 }
 
@@ -111,15 +112,15 @@ struct EventResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// It has its result.
+    /// The run has a result.
     Committed,
-    /// It failed.
+    /// The run failed.
     Failed,
     /// The environment spoiled every attempt that `retries` allows.
     GivenUp,
-    /// It was skipped for now.
+    /// The run was skipped for now.
     Skipped,
-    /// It is not needed, because its cell ended before all of its repeats were executed.
+    /// The run is not needed, because its cell ended before all repeats were executed.
     Pruned,
 }
 
@@ -128,7 +129,7 @@ pub(super) enum Outcome {
 pub(crate) struct Headline {
     /// The verdict: `valid`, `suspect` or `invalid`.
     pub(crate) verdict: &'static str,
-    /// The names of its reasons; empty for a valid run.
+    /// The names of the reasons for the verdict; empty for a valid run.
     pub(crate) reasons: Vec<&'static str>,
     /// Number of requests in the window.
     pub(crate) requests: u64,
