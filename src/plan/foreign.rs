@@ -1,4 +1,4 @@
-//! Files in YAML or TOML that are not plans: `import` reads them as trees with line numbers.
+//! Reads files in YAML or TOML that are not plans as trees with line numbers, for `import`.
 
 use crate::plan::syntax::{toml, yaml};
 use crate::plan::text::format::Format;
@@ -24,7 +24,7 @@ pub enum Value {
 /// A value and its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
-    /// The line at which it starts, from 1; for an entry of a table, the line of its key.
+    /// The line at which the value starts, counted from 1; for an entry of a table, the line of the key.
     pub line: usize,
     /// The value.
     pub value: Value,
@@ -33,7 +33,7 @@ pub struct Placed {
 /// An error because of which a text cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
     /// The error message.
     pub message: String,

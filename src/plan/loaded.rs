@@ -26,15 +26,15 @@ pub struct Loaded {
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The place where it is written.
+    /// The place where the value is written.
     pub place: Place,
-    /// The variables that its template uses, directly or through other variables, each with the place of
-    /// its value.
+    /// The variables that the template of the value uses, directly or through other variables, each with the
+    /// place where it is set.
     pub vars: Vec<(String, Place)>,
 }
 
 impl fmt::Display for Origin {
-    /// Formats it as `plan.yaml:30:12, measure at --set:1:14`.
+    /// Formats the origin as `plan.yaml:30:12, measure at --set:1:14`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;
         self.vars.iter().try_for_each(|(name, place)| write!(f, ", {name} at {place}"))
@@ -42,8 +42,8 @@ impl fmt::Display for Origin {
 }
 
 impl Loaded {
-    /// The place of the deepest existing part of a path into the plan: the value of a scalar, the key of
-    /// a table or list. `None` for the plan as a whole.
+    /// The place of the deepest existing part of a path into the plan: of the value if it is a scalar, or of
+    /// the key if it is a table or a list. `None` for the plan as a whole.
     pub fn place(&self, path: &[Step]) -> Option<Place> {
         self.origin(path).map(|origin| origin.place)
     }

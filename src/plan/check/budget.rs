@@ -8,7 +8,7 @@ use crate::plan::model::plan::Plan;
 use crate::units::{Decimal, Nanos};
 
 impl Checker<'_> {
-    /// Checks the budget, and that there is a budget if sweeps are optional.
+    /// Checks the budget. A plan with `optional` sweeps must have one.
     pub(super) fn budget(&mut self, plan: &Plan) {
         let at = steps!["budget"];
         let Some(budget) = plan.budget else {

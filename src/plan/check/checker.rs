@@ -28,7 +28,7 @@ pub(super) struct Checker<'t> {
     pub(super) tree: &'t Node,
     /// The errors found so far.
     pub(super) found: Vec<Diagnostic>,
-    /// Number of values that the axes of the plan may still have.
+    /// Number of further values that the axes of the plan may have.
     pub(super) values_left: usize,
     /// Number of steps left for searches for cells. No plan written by hand comes close to the limit.
     pub(super) steps_left: u64,

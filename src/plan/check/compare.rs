@@ -13,8 +13,8 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `compare` and `allow` of the plan and of every sweep. Matrices must be normalized. Returns
-    /// the plan with the compared axes under their primary names.
+    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices must be normalized.
+    /// Returns the plan with the primary names of the compared axes.
     pub(super) fn comparisons(&mut self, mut plan: Plan) -> Plan {
         self.allowed(&steps![], &plan.allow);
         for (name, sweep) in &plan.sweeps {
@@ -58,8 +58,8 @@ impl Checker<'_> {
         }
         let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
         if let Some(known) = self.names_with_slips(by, &values) {
-            // An error on the axis itself has been reported. The baseline is wrong only if no declaration
-            // has its name.
+            // An error on the axis itself has already been reported. The baseline is reported only if the
+            // plan does not declare its name.
             if !matches!(baseline, Scalar::Text(name) if known.contains(&name.as_str())) {
                 self.unknown_name(&inside("baseline"), by, &baseline.to_string(), &known);
             }
@@ -83,7 +83,7 @@ impl Checker<'_> {
         self.report_key(at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
     }
 
-    /// Whether an axis itself has an error, so that nothing can be concluded from it.
+    /// Whether an axis itself has an error. If so, a comparison by this axis cannot be checked.
     fn is_axis_damaged(&self, sweep: &str, axis: &str) -> bool {
         let matrix = self.tree.walk(&steps!["sweeps", sweep, "matrix"]);
         let values = self.tree.walk(&steps!["sweeps", sweep, "matrix", axis]);

@@ -66,7 +66,7 @@ pub(super) struct CheckedSweep<'p> {
     pub sweep: &'p Sweep,
     /// The grid of its matrix.
     pub grid: &'p Grid<'p>,
-    /// Whether an axis had an error and was removed.
+    /// Whether an axis of the sweep had an error and was removed.
     pub(crate) lacks_axes: bool,
     /// Whether the sweep's own `when` keeps no cell. If so, other conditions that match no cell are not
     /// reported.
@@ -146,7 +146,8 @@ impl<'t> Checker<'t> {
         }
         let slips = self.names_with_slips(field, known.listed.iter().copied()).unwrap_or_default();
         let right: HashSet<&str> = slips.into_iter().collect();
-        // If a name on the axis has an error, which is reported there, this value may be the correct name.
+        // If the axis has an unknown name, which is reported there, this value may be the name that was
+        // meant.
         let is_right = |pick: &Pick| matches!(pick, Pick::One(Scalar::Text(name)) if right.contains(name.as_str()));
         for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick) && !is_right(pick)) {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
@@ -160,7 +161,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// The allowed names of an axis, if one of its values is not among them.
+    /// The allowed names of an axis, if one of `values` is not among them; otherwise `None`.
     pub(super) fn names_with_slips<'v>(
         &mut self,
         axis: &str,

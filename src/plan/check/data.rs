@@ -29,8 +29,8 @@ impl Checker<'_> {
         if self.beside_data(name, scenario) || scenario.trace.is_some() {
             return;
         }
-        // The classes of a mix are checked one by one, under their own names, because the fields of
-        // one class do not affect another.
+        // A mix is not checked here. Its scenarios are checked one by one, under their own names, because the
+        // fields of one do not affect another.
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
             let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");

@@ -48,7 +48,8 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     }
 }
 
-/// Headers that HTTP/2 does not allow (RFC 9113, section 8.2.2), except those that sweepline sends itself.
+/// Headers that HTTP/2 does not allow (RFC 9113, section 8.2.2). Headers that sweepline sends itself are not
+/// listed.
 const OF_CONNECTIONS: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
 
 impl Checker<'_> {
@@ -228,7 +229,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks every model on its own. Whether its ids suffice is checked where the model is used.
+    /// Checks every model on its own. Whether it has an id for every engine that is used is checked with the
+    /// sweeps.
     pub(super) fn models(&mut self, plan: &Plan) {
         for (name, model) in &plan.models {
             let at = steps!["models", name.as_str()];

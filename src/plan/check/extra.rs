@@ -26,8 +26,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `stop` and `extra` of a scenario on their own. Whether the engine accepts a field is checked
-    /// where the field is sent.
+    /// Checks `stop` and `extra` of a scenario on their own. Whether an engine accepts the fields is checked
+    /// with the sweeps that send them.
     pub(super) fn extra_of_scenario(&mut self, name: &str, scenario: &Scenario) {
         for (index, _) in scenario.stop.0.iter().enumerate().filter(|(_, text)| text.is_empty()) {
             let message = "an empty text in `stop` would end every response before it begins";
@@ -56,7 +56,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a scenario's additional fields for an endpoint to which the scenario is sent.
+    /// Checks the additional fields of a scenario, and of the scenarios of its mix, for an endpoint to which
+    /// it is sent.
     pub(super) fn extra_on(&mut self, plan: &Plan, scenario: &str, endpoint: &str) {
         let Some(server) = plan.endpoints.get(endpoint) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
@@ -68,7 +69,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the additional fields of a scenario and its bases for an endpoint.
+    /// Checks the additional fields of a scenario and of its bases for an endpoint.
     fn extra_sent_to(&mut self, plan: &Plan, scenario: &str, server: &Endpoint) {
         let mut at = scenario;
         // The loop ends even if bases form a cycle, because a cycle is no longer than the table.

@@ -97,7 +97,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports an address at which the launched server will not listen.
+    /// Reports a missing address of a launched server, and settings of `url`, `port` and `command` that
+    /// contradict each other.
     fn address(&mut self, at: &[Step], endpoint: &Endpoint, launch: &Launch) {
         let port_at = [at, &steps!["port"]].concat();
         let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
@@ -135,7 +136,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables that cannot be passed to a program, and secrets in plain text.
+    /// Reports environment variables that cannot be passed to a program, and secrets in plain text.
     fn variables(&mut self, at: &[Step], launch: &Launch) {
         for (field, table) in [("env", &launch.env), ("host_env", &launch.host_env)] {
             for (name, value) in table {
@@ -219,7 +220,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports flags that axes set although no server is started with them.
+    /// Reports axes that set flags of a server although no server is started with these flags.
     fn flags(&mut self, plan: &Plan, sweep_name: &str, sweep: &Sweep) {
         let flags: Vec<&str> = sweep.fields().into_iter().filter(|field| server_flag(field).is_some()).collect();
         if flags.is_empty() {

@@ -18,7 +18,7 @@ use crate::units::Decimal;
 /// of about a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
-/// Minimum number of tokens of a prompt or a response.
+/// A side of a request, the prompt or the response, given by its minimum number of tokens.
 #[derive(Clone, Copy)]
 struct Side(u32);
 
@@ -66,7 +66,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports single lengths next to a distribution of lengths.
+    /// Reports fields that set a single length next to `lengths`.
     fn beside_lengths(&mut self, name: &str, scenario: &Scenario) {
         let asked = LengthField::ALL.map(|field| (field.key(), "output", scenario.tokens_under(field)));
         let given = [("prompt_tokens", "prompt", scenario.prompt_tokens)].into_iter().chain(asked);

@@ -1,4 +1,4 @@
-//! Checks of phases, timeouts and thresholds, whose numbers must be consistent.
+//! Checks of phases, timeouts, thresholds and objectives: their numbers must be within range and consistent.
 
 use indexmap::IndexMap;
 

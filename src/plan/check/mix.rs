@@ -1,5 +1,5 @@
-//! Checks of mixes: their scenarios must exist and must not be mixes themselves, shares must add up, and
-//! members must agree on some settings.
+//! Checks of mixes: their scenarios must exist, must not be mixes themselves and must agree on some settings,
+//! and the shares must add up.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};

@@ -1,5 +1,5 @@
-//! Checks that need the whole plan: unknown names, values outside their range, conflicting fields. Every
-//! error is addressed by its path in the plan; the tree maps the path to its place in the text.
+//! Checks that need the whole plan: unknown names, values outside their range, conflicting fields. Each check
+//! reports an error at a path in the plan, and the tree maps this path to a place in the text.
 
 mod arrivals;
 mod budget;

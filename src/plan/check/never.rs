@@ -1,5 +1,5 @@
-//! Metrics that a sweep never has, or never with an interval. A reference to such a metric can never be
-//! resolved, regardless of the measurements.
+//! Finds references to metrics that a sweep never has, or never with an interval. Such a reference can never
+//! be resolved, whatever is measured.
 
 use super::checker::Checker;
 use crate::metrics;

@@ -86,7 +86,7 @@ impl Checker<'_> {
     }
 }
 
-/// The minimum duration of a run, as far as the plan determines it.
+/// The duration of the shortest run, as far as the plan and the sweep set its phases.
 fn written(plan: &PhasesPatch, sweep: &PhasesPatch) -> Nanos {
     let measure = sweep.measure.or(plan.measure).map(|measure| measure.duration);
     let fill = sweep.fill.or(plan.fill).and_then(|fill| fill.duration);

@@ -49,7 +49,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the additional fields of each scenario on each endpoint to which it is sent.
+    /// Checks the additional fields of each scenario for each endpoint to which it is sent.
     fn extra_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if plan.scenarios.values().all(|scenario| scenario.extra.is_empty()) {
             return;
@@ -63,7 +63,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports scenarios on endpoints whose protocol does not support them.
+    /// Reports scenarios that are sent to endpoints whose protocol does not support them.
     fn tasks_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         for endpoint in asked.grid.axes.values("endpoint") {
             let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };

@@ -47,8 +47,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Rejects `until` for repeats of cells that are compared, because arms need the same rounds. The
-    /// plan's comparisons must use the primary names of their axes.
+    /// Reports `until` in sweeps whose cells are compared, because all arms need the same rounds. The plan's
+    /// comparisons must already use the primary names of axes.
     pub(super) fn compared_until(&mut self, plan: &Plan) {
         for (name, sweep) in &plan.sweeps {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {

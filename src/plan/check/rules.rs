@@ -142,7 +142,7 @@ impl Checker<'_> {
     /// Reports cells without a field that every run needs, if only some cells lack it.
     fn needed(&mut self, asked: &CheckedSweep) {
         let name = asked.name;
-        // A plan without its own scenarios sends the built-in one.
+        // A plan without its own scenarios uses a built-in one.
         let built_in = self.declared("scenarios").is_empty();
         for (axes, code, what) in NEEDED.into_iter().filter(|(axes, ..)| !built_in || *axes != ["scenario"]) {
             let ids: Vec<usize> = axes.iter().filter_map(|axis| asked.grid.axes.field(axis)).collect();
@@ -158,7 +158,7 @@ impl Checker<'_> {
                 continue; // No axis sets it, which is reported where the axes are checked.
             }
             let mut wants: Vec<(usize, Want)> = ids.iter().map(|id| (*id, Want::Absent)).collect();
-            // Lets the search see the fields on which an `extend` depends.
+            // Makes the search take the fields into account on which an `extend` depends.
             wants.extend(extends.iter().flat_map(|(when, _)| asked.wants(when)).map(|(id, _)| (id, Want::Any)));
             let query = Query { wants: &wants, with_excludes: true };
             let mut example = None;

@@ -125,14 +125,14 @@ pub(super) fn has_no_turns(name: &str, table: &Table<Scenario>) -> bool {
     resolve(name, table).is_some_and(|scenario| scenario.content.reuse != Reuse::Conversation)
 }
 
-/// The chain of bases from `name` back to itself, if there is one.
+/// The chain of bases from `name` back to itself; `None` if there is no such cycle.
 fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<&'a str>> {
     let mut chain = vec![name];
     while let Some(base) = table.get(*chain.last()?).and_then(|scenario| scenario.base.as_deref()) {
         chain.push(base);
         if base == name {
-            // `A1: { base: A1 }` is based on the built-in scenario. The reserved name is a separate
-            // error.
+            // In `A1: { base: A1 }`, the base is the built-in scenario, so this is not a cycle. The reserved
+            // name is reported as a separate error.
             return (chain.len() > 2 || built_in(name).is_none()).then_some(chain);
         }
         if chain.len() > table.len() {

@@ -104,7 +104,7 @@ impl Checker<'_> {
             let remedy = format!(
                 "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or remove `{key}` from `meets`"
             );
-            // If a single word stands for a list with one element, the path leads to the word.
+            // If `meets` is a single word instead of a list, this path leads to the word.
             self.report(
                 &[at.as_slice(), &steps![index]].concat(),
                 Diagnostic::new(Code::MissingField, message).remedy(remedy),
@@ -174,7 +174,7 @@ impl Checker<'_> {
         let matrix = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
         let is_whole = !matrix.is_damaged() && matrix.holes.is_empty();
         let loads = sweep.values("qps").len().max(sweep.values("batch_size").len());
-        // A missing load is a separate error, reported where loads are checked.
+        // A sweep without any load has another error, which is reported where loads are checked.
         if loads == 1 && is_whole {
             let message = "`stop` ends a ladder of loads early, but this sweep has only one load";
             let remedy = "add rising loads to its matrix, like qps: [1, 2, 5, 10], or remove `stop`";

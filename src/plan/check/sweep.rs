@@ -19,7 +19,7 @@ use crate::plan::model::table::Table;
 use crate::plan::text::alias::ALIASES;
 use crate::plan::text::tree::Step;
 
-/// Maximum number of cells of any plan, regardless of its `max_cells`, because cells are kept in memory.
+/// Maximum value of `max_cells` for any plan. It is limited because cells are kept in memory.
 const MOST_CELLS: u32 = 10_000_000;
 
 /// Maximum number of names that a remedy lists.
@@ -76,13 +76,13 @@ impl Checker<'_> {
                 let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
                 self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }
-            // This is reported where the values are checked.
+            // These errors are reported where the values of axes are checked.
             Err(GridError::UnequalZip { .. } | GridError::FieldTwice { .. } | GridError::InZip { .. }) => {}
         }
     }
 
-    /// Adds the axes that follow from the plan: its only endpoint, model and scenario, or B1 if it declares
-    /// no scenario.
+    /// Adds the axes that the plan implies: its only endpoint, model and scenario, or B1 if it declares no
+    /// scenario.
     fn imply(&mut self, name: &str, sweep: &mut Sweep, lacks_axes: bool) {
         let mut matrix = Table::new();
         for (axis, table, built_in) in
@@ -114,7 +114,7 @@ impl Checker<'_> {
         sweep.matrix = matrix;
     }
 
-    /// Adds the fields that follow from the plan to the cells of `add`.
+    /// Adds the fields that the plan implies to the cells of `add`.
     fn imply_in_cells(&mut self, name: &str, sweep: &mut Sweep, axis: &str, only: Option<&str>) {
         for (index, cell) in sweep.add.iter_mut().enumerate() {
             let at = steps!["sweeps", name, "add", index];
@@ -138,7 +138,7 @@ impl Checker<'_> {
         node.keys().next().is_some() && node.keys().all(|key| axis::first_name(key).is_some())
     }
 
-    /// Whether a sweep has this axis, or the file sets it under any of its names, correctly or not.
+    /// Whether a sweep has this axis, or the file sets it under any of its names, even with invalid values.
     pub(super) fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
         let matrix = steps!["sweeps", name, "matrix"];
         sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))

@@ -1,5 +1,5 @@
-//! Checks of references to results of earlier sweeps: the sweeps must exist and have the result, with one
-//! value for each cell.
+//! Checks of references to results of earlier sweeps: the earlier sweeps must exist, and must provide the
+//! result with one value for each cell that uses it.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::metrics::Unit;
@@ -16,13 +16,13 @@ use crate::plan::model::table::Table;
 use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
 
-/// The diagnostic for a sweep that does not have a metric, with the reason.
+/// The error for a reference to a metric that the sweep `from` does not have, with the reason.
 fn has_none(from: &str, metric: AskedMetric, why: &str, remedy: String) -> Diagnostic {
     Diagnostic::new(Code::WrongValue, format!("sweep `{from}` has no `{metric}`: {why}")).remedy(remedy)
 }
 
-/// Why a search covers only a part of the plan's objective, with the remedy; `None` if it covers the whole
-/// objective.
+/// Why the search of a sweep covers only a part of the plan's objective, with the remedy; `None` if it covers
+/// the whole objective, or if there is no search.
 fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(String, String)> {
     let (search, slo) = source.search.as_ref().zip(plan.slo.as_ref())?;
     if search.meets.0.is_empty() || search.answers_all_of(slo) {
@@ -308,7 +308,7 @@ impl Checker<'_> {
         taken.into_iter().chain(skip).chain(gate).map(|place| of_sweep(&place)).next()
     }
 
-    /// Reports comparisons whose arms take their own loads.
+    /// Reports comparisons in which each arm takes its own load from an earlier sweep.
     pub(super) fn loads_of_arms(&mut self, plan: &Plan) {
         for (name, sweep) in &plan.sweeps {
             let Some(compare) = plan.compared(sweep) else { continue };
@@ -333,12 +333,12 @@ impl Checker<'_> {
     }
 }
 
-/// The axes of a sweep other than the requested load.
+/// The axes of a sweep, except the axis of the load `metric`.
 fn others(source: &Sweep, metric: SweepMetric) -> Vec<&str> {
     source.fields().into_iter().filter(|field| *field != metric.axis()).collect()
 }
 
-/// The name of a bound's unit.
+/// The word for a bound in a unit.
 fn named(unit: Unit) -> &'static str {
     match unit {
         Unit::Millis => "time",

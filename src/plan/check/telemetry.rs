@@ -108,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that `on` is used only for a server whose page is known.
+    /// Checks that `on` is used only for a server whose metrics page is known.
     fn own_page(&mut self, at: &[Step], endpoint: &Endpoint) {
         let is_known = |engine| DIALECTS.iter().any(|dialect| dialect.engine == engine && dialect.gauges.is_some());
         if endpoint.engine == Engine::Mock || is_known(endpoint.engine) {

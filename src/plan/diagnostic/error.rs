@@ -116,7 +116,7 @@ pub struct Diagnostic {
     pub message: String,
     /// A label next to the carets, if the message alone does not explain what they point at.
     pub label: Option<String>,
-    /// The remedy: the text to write instead.
+    /// The remedy, such as the text to write instead.
     pub remedy: Option<String>,
     /// The place, in bytes of the plan's concatenated texts; `None` for the plan as a whole.
     pub span: Option<Span>,
@@ -210,7 +210,7 @@ impl PlanErrors {
         PlanErrors { sources: sources.with_text(mask.source(text)), diagnostics: found }
     }
 
-    /// Creates an error about the file as a whole.
+    /// Creates an error about a file as a whole.
     pub(crate) fn of_file(file: &Path, diagnostic: Diagnostic) -> PlanErrors {
         let mut sources = Sources::default();
         sources.add(file, "");

@@ -74,8 +74,8 @@ impl Mask {
                 self.texts.push(text.clone());
             }
             Value::Int(_) | Value::Float(_) if secret => self.spans.push(node.span.clone()),
-            // In the file, invisible characters are escaped, so the words of the parsed text differ from
-            // the words in the file.
+            // Invisible characters may be escaped in the file, so that the words of the parsed text differ
+            // from those in the file.
             Value::Text(text) if text.contains(is_unseen) => {
                 let mut found = Mask::default();
                 found.collect_words(text);

@@ -21,9 +21,9 @@ pub struct Report {
 pub enum Severity {
     /// An error. The plan is rejected, and the exit code is 2.
     Error,
-    /// A lint: results would mean less than they seem to mean. The exit code is 2 only with `--strict`.
+    /// A lint: the results would show less than they seem to. The exit code is 2 only with `--strict`.
     Warning,
-    /// A lint that is worth knowing before you read the results.
+    /// A lint about something that you should know before you read the results.
     Note,
 }
 
@@ -52,7 +52,7 @@ pub struct Finding {
     /// The column after the last character of the finding, in characters; null if `end_line` is null.
     #[schemars(range(min = 1))]
     pub end_column: Option<usize>,
-    /// The remedy: what to write instead.
+    /// The remedy, such as what to write instead.
     pub remedy: Option<String>,
     /// Related places.
     pub related: Vec<Related>,
@@ -69,10 +69,10 @@ pub struct Related {
     pub message: String,
     /// The file.
     pub file: String,
-    /// First line, from 1.
+    /// First line, counted from 1.
     #[schemars(range(min = 1))]
     pub line: usize,
-    /// First column, from 1, in characters.
+    /// First column, counted from 1 in characters.
     #[schemars(range(min = 1))]
     pub column: usize,
     /// Last line.

@@ -6,7 +6,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Origin, Snippet};
 use crate::plan::text::source::{Source, Sources};
 use crate::plan::text::span::{Span, clamp};
 
-/// Two places that are at most this many bytes apart are shown in one piece.
+/// Two places whose lines are at most this many bytes apart are shown in one piece.
 const NEAR: usize = 8_192;
 
 /// A line with more bytes than this is not quoted, because a caret would be hard to find in it.

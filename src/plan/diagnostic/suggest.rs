@@ -23,7 +23,7 @@ pub(crate) fn choices<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// "did you mean `x`?" if there is a close match, otherwise all names.
+/// The remedy for an unknown name: "did you mean `x`?" if there is a close match, otherwise all names.
 pub(crate) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(wrong, names.clone()) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -31,7 +31,7 @@ pub(crate) struct DataReader {
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl DataReader {
-    /// The texts of a data set; with `unanswered`, also questions without a response.
+    /// Reads the texts of a data set; if `unanswered` is true, including questions without a response.
     pub(crate) fn texts(
         &mut self,
         table: &TableOf,
@@ -55,7 +55,7 @@ impl DataReader {
         Ok((source, path))
     }
 
-    /// The lengths of a data set.
+    /// Reads the lengths of a data set.
     pub(crate) fn pairs(&mut self, table: &TableOf, span: &Span, loader: &Loader<'_>) -> Found<FoundLengths> {
         let path = loader.on_disk("data set", table.file, span)?;
         let key = (path.clone(), table.reading());
@@ -160,8 +160,8 @@ impl Collected {
     fn hashed(&mut self, dialogue: &Dialogue) -> usize {
         let mut bytes = 0;
         let mut text = |text: Option<&str>| {
-            // A missing text differs from an empty text, and the boundaries between texts are
-            // unambiguous.
+            // The length is hashed as well, so that a missing text differs from an empty one, and the
+            // boundaries between texts are unambiguous.
             self.hash.update(text.map_or(0, |text| text.len() as u64 + 1).to_le_bytes());
             self.hash.update(text.unwrap_or_default());
             bytes += text.map_or(0, str::len);

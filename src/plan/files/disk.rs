@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// A source of files: the disk, or a revision of a repository.
 pub trait Files {
-    /// The canonical path, without links and `..`, so that different paths to the same file become
-    /// equal.
+    /// The canonical path, without links and `..`. It is the same for all paths to one file.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// The bytes of a file, or its first `most` bytes if it is larger.
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>>;
 
-    /// The local file at a canonical path, if this source is the local disk. It allows reading large
-    /// files in parts.
+    /// The path of the local file at a canonical path, which can be read in parts; `None` if this source is
+    /// not the local disk.
     fn local(&self, _canonical: &Path) -> Option<PathBuf> {
         None
     }

@@ -1,7 +1,6 @@
-//! Normalizes lengths before the plan is read: `base: lengths` gets its long form, and a table in a CSV
-//! file is inserted into the tree, with every number at its place in the file. A plan's lengths
-//! therefore always reflect the current content of the file, and later code need not handle these
-//! forms.
+//! Normalizes lengths before the plan is read, so that later code need not handle these forms: `base:
+//! lengths` is replaced by its long form, and a table in a CSV file is inserted into the tree, with the place
+//! of every number in that file.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,13 +12,13 @@ use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The base that stands for B1 with lengths.
+/// The name of the base that stands for B1 with `lengths`.
 const BASE: &str = "lengths";
 
 /// The columns of a joint histogram of prompts and responses.
 const JOINT: [&str; 5] = ["prompt_min", "prompt_max", "output_min", "output_max", "weight"];
 
-/// Maximum number of errors that are reported per file.
+/// Maximum number of errors that are reported for one file.
 const MOST_TOLD: usize = 20;
 
 /// Converts lengths to their long form and reads their tables.

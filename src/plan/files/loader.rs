@@ -44,7 +44,7 @@ pub struct Options {
     pub workers: Option<u32>,
 }
 
-/// The texts and values read so far.
+/// Reads the texts of a plan, and holds the texts, values and errors found so far.
 pub(crate) struct Loader<'f> {
     pub(super) files: &'f dyn Files,
     pub(super) options: &'f Options,

@@ -10,7 +10,7 @@ use crate::plan::model::file_ref::NamedFile;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
 
-/// A file that a plan in another folder cannot reach.
+/// The error for a file that a plan in another folder may not name, because it is outside that folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreachable {
     /// The path as written in the plan.
@@ -18,8 +18,8 @@ pub struct Unreachable {
 }
 
 impl Plan {
-    /// Rewrites the paths of all files so that they are valid for a plan in `folder`, relative to it. A
-    /// plan may name files outside its folder only with `allow_outside`.
+    /// Rewrites the paths of all files to paths relative to `folder`, to which the plan is moved. A plan may
+    /// name files outside its folder only if `allow_outside` is true.
     pub fn moved_to(&mut self, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
         let Ok(folder) = std::fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
         else {

@@ -42,7 +42,7 @@ impl Loader<'_> {
         path.ancestors().skip(1).find_map(|folder| self.files.canonical(folder).ok())
     }
 
-    /// The canonical path of a local file; `what` names it in errors.
+    /// The canonical path of a file on the local disk; `what` is the word for the file in errors.
     pub(crate) fn on_disk(&self, what: &str, written: &str, span: &Span) -> Result<PathBuf, Box<Diagnostic>> {
         let (_, canonical) = self.locate(written, span)?;
         self.files.local(&canonical).ok_or_else(|| {

@@ -49,7 +49,7 @@ pub struct Field {
     pub name: usize,
     /// The value.
     pub value: Scalar,
-    /// The index of the list element in which it is written.
+    /// The index of the list element in which the value is written.
     item: usize,
     /// The index within that element's own list; `None` if the element is not such a list.
     inside: Option<usize>,

@@ -23,8 +23,8 @@ pub struct TakenLoad<'s> {
 }
 
 impl Sweep {
-    /// Every value of `field` that a cell may have, as far as the matrix, `extend` and `add` list it.
-    /// Each value occurs once, in written order.
+    /// Every value of `field` that the matrix, `extend` and `add` list. Each value occurs once, in written
+    /// order.
     pub fn values(&self, field: &str) -> Vec<Scalar> {
         self.written(field).into_iter().map(|(value, _)| value).collect()
     }

@@ -81,12 +81,12 @@ pub struct Chosen<'g> {
     pub points: Vec<Option<usize>>,
 }
 
-/// A rule that is evaluated once its last field is known.
+/// What must hold for a cell, evaluated as soon as the last field on which it depends is known.
 #[derive(Debug, Clone, Copy)]
 enum Due {
     /// The sweep keeps the cell.
     Kept,
-    /// This exclude does not exclude the cell.
+    /// This `exclude` does not exclude the cell.
     Excluded(usize),
     /// The chosen point of this axis applies.
     Applies(usize),
@@ -219,7 +219,7 @@ impl<'p> Grid<'p> {
 /// The cells that a search looks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'q> {
-    /// Fields by their ids, with their requirements.
+    /// The requirements, each with the id of its field.
     pub wants: &'q [(usize, Want<'q>)],
     /// Whether `exclude` applies, so that excluded cells are not found.
     pub with_excludes: bool,

@@ -44,11 +44,11 @@ codes! {
     WarmUp = "M001",
     /// Latency is reported, and every sweep is a closed loop.
     ClosedLoopOnly = "M002",
-    /// An endpoint is measured at one load only.
+    /// An endpoint is measured at only one load.
     OneLoad = "M003",
     /// Every request has the same lengths.
     OneLength = "M004",
-    /// Too few requests for the percentile.
+    /// Too few requests for a percentile.
     FewRequests = "M005",
     /// The measure window is short.
     ShortWindow = "M006",
@@ -66,7 +66,7 @@ codes! {
     ServerUndisclosed = "M012",
     /// The precision of the weights is not disclosed.
     PrecisionUndisclosed = "M013",
-    /// Endpoints are compared, one tuned and the other not.
+    /// A tuned endpoint is compared with one that is not tuned.
     UnequalTuning = "M014",
     /// Endpoints with different numbers of accelerators are compared.
     UnequalAccelerators = "M015",

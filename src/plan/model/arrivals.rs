@@ -17,7 +17,7 @@ use crate::units::{Decimal, Forms};
 /// How the arrivals of an open loop are spaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Arrivals {
-    /// How gaps are drawn.
+    /// How the gaps between arrivals are drawn.
     pub process: Process,
     /// How the rate changes; `None` if it stays at `qps`.
     pub profile: Option<Arc<Profile>>,
@@ -71,7 +71,7 @@ struct Long {
     /// How arrivals are drawn within a profile. Default: poisson.
     #[schemars(extend("default" = "poisson"))]
     process: Option<Process>,
-    /// Restart a profile when it has ended; otherwise its last rate stays. Bursts always repeat.
+    /// Restart the profile when it has ended. Otherwise, the last rate stays. Bursts always repeat.
     #[schemars(extend("default" = false))]
     repeat: Option<bool>,
 }

@@ -13,7 +13,7 @@ use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::plan::text::alias::ALIASES;
 use crate::units::{Decimal, Nanos};
 
-/// The kind of values of an axis.
+/// The kind of values that an axis accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// Names of entries in a table of the plan.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How requests get their connections. It affects every number: a request that waits for a connection
-/// has a handshake before its first token.
+/// How requests get their connections. This affects every number, because a request that waits for a
+/// connection has a handshake before its first token.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
@@ -99,7 +99,7 @@ impl Workers {
     /// Maximum number of processes; a larger number is probably a typo.
     pub(crate) const MOST: u32 = 256;
 
-    /// One process.
+    /// A single process, on this machine.
     pub(crate) fn alone() -> Workers {
         Workers { count: 1, start: Vec::new() }
     }

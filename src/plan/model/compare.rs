@@ -16,9 +16,9 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Forms, Share};
 
-/// The planned comparison: cells that differ in one axis. It is declared before the results are seen;
-/// `check` tests whether the plan can support it, `run` arranges the compared cells in rounds, and
-/// `compare` gives the result.
+/// The planned comparison of cells that differ in one axis. It is declared before the results are seen:
+/// `check` tests whether the plan can support it, `run` arranges the compared cells in rounds, and `compare`
+/// reports the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {

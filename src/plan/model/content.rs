@@ -45,7 +45,7 @@ pub enum Reuse {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
-    /// The text that requests share.
+    /// Which text the requests share.
     pub reuse: Reuse,
     /// Tokens of the shared system prompt; 0 for none.
     pub system_tokens: u32,
@@ -111,9 +111,9 @@ pub struct Resolved {
 pub struct Member {
     /// The name in the plan.
     pub name: String,
-    /// Its weight. Its share of the requests is its weight divided by the sum of all weights.
+    /// The weight. The scenario's share of the requests is its weight divided by the sum of all weights.
     pub weight: u64,
-    /// The content of its requests.
+    /// The scenario itself, with every default explicit.
     pub scenario: Resolved,
 }
 
@@ -179,7 +179,7 @@ impl Content {
 }
 
 impl Default for Content {
-    /// B1, the scenario of a plan that declares none.
+    /// The content of B1, the scenario of a plan that declares none.
     fn default() -> Content {
         content(Reuse::None, 0, 50, 1)
     }
@@ -260,7 +260,7 @@ impl Resolved {
         };
         let first = &self.mix[0].scenario;
         (self.stream, self.ignore_eos, self.errors) = (first.stream, first.ignore_eos, first.errors);
-        // Classes may differ in this value; the mix gets it only if all classes share it.
+        // Members may differ in their nonce. The mix has a nonce only if it is the same for all members.
         self.nonce = first.nonce.filter(|nonce| self.mix.iter().all(|member| member.scenario.nonce == Some(*nonce)));
         self
     }
@@ -312,7 +312,7 @@ impl Resolved {
             model: _,
             errors,
             extra,
-            // These are handled together below.
+            // The sampling parameters are applied together with the other request fields below.
             temperature: _,
             top_p: _,
             presence_penalty: _,

@@ -30,13 +30,13 @@ use crate::units::Nanos;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::endpoint::one_server)]
 pub struct Endpoint {
-    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch`, where
-    /// the server will listen; default: http://127.0.0.1 with the port of `launch`. Absent for the
+    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch`, the address
+    /// at which the server will listen; default: http://127.0.0.1 with the port of `launch`. Absent for the
     /// embedded mock.
     #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::url")]
     pub url: Option<String>,
-    /// The inference engine at this address; decides which extensions are sent (such as ignore_eos).
+    /// The inference engine at this address. It determines which extensions are sent, such as ignore_eos.
     #[serde(default)]
     pub engine: Engine,
     /// The API to call.
@@ -47,7 +47,7 @@ pub struct Endpoint {
     pub api_key: Option<SecretRef>,
     /// The hardware the server runs on.
     pub hardware: Option<Hardware>,
-    /// Facts about the running server that affect its speed. Well-known are `version`,
+    /// Facts about the running server that affect its speed. The well-known facts are `version`,
     /// `tensor_parallel`, `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others are
     /// allowed too. Every fact is part of a run's identity.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -61,7 +61,7 @@ pub struct Endpoint {
     /// `restart` by stopping and launching the server again. Part of a run's identity.
     #[schemars(example = &"prefix_cache")]
     pub reset: Option<Reset>,
-    /// Requests and commands before and after runs and cells, outside the measured time.
+    /// Requests to send and commands to run before and after runs and cells, outside the measured time.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     #[schemars(example = serde_json::json!({ "before_run": { "request": "POST /reset_prefix_cache" }, "after_cell": { "command": ["./collect.sh", "{{ model.id }}"] } }))]
     pub hooks: Hooks,
@@ -98,7 +98,7 @@ pub struct Endpoint {
     /// a run's identity.
     #[schemars(example = serde_json::json!({ "gpus": 8, "memory": "200GB", "time": "4h", "partition": "h100" }))]
     pub resources: Option<Resources>,
-    /// How often to retry a run that the environment spoiled before it is given up. Default { runs: 3 }.
+    /// How often a run that the environment spoiled is retried before it is given up. Default { runs: 3 }.
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,
     /// How to treat a server that is unavailable or rejects load with 429: `environment` ends the

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::units::Nanos;
 
-/// A name, which is one line of visible text.
+/// The pattern of a name, which is one line of visible text.
 pub(crate) const NAME: &str = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$";
 
-/// A table with at least one entry of this type, under readable names.
+/// The schema of a table with at least one entry of type `T`, under readable names.
 pub(crate) fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let entry = generator.subschema_for::<T>();
     json_schema!({
@@ -21,7 +21,7 @@ pub(crate) fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The base address of an API: http or https, without the path of a call.
+/// The schema of the base address of an API: http or https, without the path of a call.
 pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -31,7 +31,7 @@ pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A duration above zero.
+/// The schema of a duration above zero.
 pub(crate) fn above_zero(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<AboveZero>()
 }

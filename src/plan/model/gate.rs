@@ -117,11 +117,11 @@ impl JsonSchema for AskedMetric {
 /// anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// For a load, a rate, a count, a ratio or money.
+    /// A plain number: a bound on a load, a rate, a count, a ratio or money.
     Number(Decimal),
-    /// For a latency.
+    /// A duration: a bound on a latency.
     Time(Nanos),
-    /// For a share.
+    /// A percentage: a bound on a share.
     Share(Share),
 }
 

@@ -38,7 +38,7 @@ impl Headers {
         self.0.is_empty()
     }
 
-    /// Name and value of each header, sorted.
+    /// Name and value of each header, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &TextOrSecret)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

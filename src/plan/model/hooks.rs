@@ -27,7 +27,7 @@ pub struct Hooks {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "request": "POST /reset_prefix_cache" }))]
     pub before_run: OneOrMany<Hook>,
-    /// After every run, when its drain has ended and it is not yet committed.
+    /// After every run, when its drain has ended, but before the run is committed.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "command": ["./collect.sh"], "within": "2m" }))]
     pub after_run: OneOrMany<Hook>,
@@ -143,7 +143,7 @@ pub enum HookAction {
 }
 
 impl fmt::Display for HookAction {
-    /// Formats it as a user would type it.
+    /// Formats the action as a user would type it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HookAction::Request(request) => f.write_str(request),

@@ -13,8 +13,8 @@ use crate::units::Decimal;
 #[serde(deny_unknown_fields)]
 pub struct Http {
     /// The version: 1.1, or 2. HTTP/2 is used from the start if the address begins with http:// (prior
-    /// knowledge), and negotiated by ALPN if it begins with https://; a server without HTTP/2 is an
-    /// error before any measurement.
+    /// knowledge), and negotiated by ALPN if it begins with https://. If the server does not support HTTP/2,
+    /// this is reported as an error before any measurement.
     #[schemars(example = 2)]
     pub version: HttpVersion,
     /// HTTP/2: maximum in-flight requests per connection. If a server allows fewer, its limit applies.

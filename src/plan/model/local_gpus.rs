@@ -12,7 +12,7 @@ use crate::units::Forms;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalGpus {
-    /// The tool that reads them. Default: auto.
+    /// The tool that reads the GPUs. Default: auto.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "auto"), example = &"nvml")]
     pub source: Option<GpuSource>,

@@ -27,7 +27,7 @@ pub enum NonceMode {
 impl NonceMode {
     /// All modes, in documentation order.
     pub const ALL: &'static [NonceMode] = &[NonceMode::On, NonceMode::Run, NonceMode::Off];
-    /// Their names in plans.
+    /// The names of all modes in plans, in the same order.
     pub const NAMES: &'static [&'static str] = &["on", "run", "off"];
 
     /// The name in plans.

@@ -77,7 +77,7 @@ impl Limits {
     }
 }
 
-/// The two thresholds of one reason.
+/// The two thresholds for one reason of the verdict.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -152,7 +152,7 @@ pub enum Percentile {
     P999,
 }
 
-/// Limits a single request must meet.
+/// Limits that a single request must meet.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -194,7 +194,7 @@ impl Percentile {
     }
 }
 
-/// Limits of one latency, by percentile.
+/// The schema of the limits on one latency, by percentile.
 pub(super) fn by_percentile(generator: &mut SchemaGenerator) -> Schema {
     let limit = above_zero(generator).to_value();
     let limits = Percentile::ALL.map(|percentile| {

@@ -29,7 +29,7 @@ impl Aim {
         self.into()
     }
 
-    /// The unit of its values.
+    /// The unit of the quantity.
     pub fn unit(self) -> &'static str {
         match self {
             Aim::Goodput => "good requests/s",

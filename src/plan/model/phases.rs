@@ -53,7 +53,8 @@ pub struct Fill {
     #[serde(rename = "for")]
     #[schemars(example = &"30s")]
     pub duration: Option<Nanos>,
-    /// Closed loops: slots added per second; if absent, they are spread evenly over the phase.
+    /// For closed loops: number of slots added per second. If absent, the slots are added evenly over the
+    /// phase.
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 2)]
     pub per_second: Option<Decimal>,

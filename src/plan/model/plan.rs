@@ -132,7 +132,7 @@ pub struct Plan {
     pub validity: Validity,
     /// The service level objective: limits on percentiles of a run.
     pub slo: Option<Slo>,
-    /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
+    /// Limits that a single request must meet to count as good. Default: the thresholds of `slo`.
     pub goodput: Option<Goodput>,
     /// Maximum number of cells of all sweeps together, each counted once per repeat, before `when` and
     /// `exclude`. A plan with more is rejected. Default 1000000.

@@ -49,7 +49,7 @@ pub enum PrefixOrder {
     /// Each request draws its group at random; group k is 1/k as likely as the first (Zipf's law with
     /// exponent 1).
     Zipf,
-    /// One group after the other, then from the first again.
+    /// One group after the other. After the last group, the first one follows again.
     Cycle,
     /// Like `cycle`, over more text than the server's cache holds: each text has been evicted when its
     /// turn comes. No reuse is declared, and the verdict reports any reuse that the cache provides

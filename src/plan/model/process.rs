@@ -109,7 +109,7 @@ impl Gamma {
         cv().map_or(Gamma::Burstiness(burstiness), Gamma::Cv)
     }
 
-    /// The number, regardless of the parameter to which it belongs.
+    /// The number, whichever of the two parameters it is.
     pub(crate) fn number(self) -> Decimal {
         match self {
             Gamma::Cv(number) | Gamma::Burstiness(number) => number,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::model::scalar::Scalar;
 use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 
-/// How the rate changes.
+/// How the rate of an open loop changes over a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// The shape of the profile.
@@ -29,7 +29,7 @@ pub struct Profile {
 pub enum RateShape {
     /// One linear change.
     Ramp(Ramp),
-    /// Steps.
+    /// Constant rates, one after the other.
     Steps(Vec<Step>),
     /// Alternating bursts and pauses, with a mean rate of `qps`.
     Bursts(Bursts),
@@ -155,7 +155,7 @@ pub enum Rate {
 
 /// The maximum rate in requests per second, which is the same as for `qps`.
 pub(crate) const MOST_PER_SECOND: u32 = 1_000_000;
-/// The maximum share, in percent: a hundred times `qps`.
+/// The maximum share, as a factor of `qps`.
 const MOST_SHARE: u32 = 100;
 
 impl Rate {

@@ -24,7 +24,7 @@ pub struct Repeats {
     pub metrics: OneOrMany<MetricName>,
 }
 
-/// Repeats as a table of a plan.
+/// How often each cell runs, as a table of a plan.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Repeats")]

@@ -72,8 +72,8 @@ pub struct Scenario {
     /// (scripted). Default: real.
     #[schemars(extend("default" = "real"))]
     pub history: Option<History>,
-    /// The unit of arrival of an open loop: one request of any conversation (pooled), or a new conversation
-    /// whose later turns follow automatically (open); then `qps` counts conversations. Default: pooled.
+    /// What arrives in an open loop: one request of any conversation (pooled), or a new conversation whose
+    /// later turns follow automatically (open). With open, `qps` counts conversations. Default: pooled.
     #[schemars(extend("default" = "pooled"))]
     pub sessions: Option<Sessions>,
     /// Maximum number of tokens of a conversation's prompt, including the history, and the requested output
@@ -137,11 +137,13 @@ pub struct Scenario {
     /// adapter; a mix can thus send requests to several models. Default: the model's `id`. Not an axis.
     #[schemars(example = &"sql-lora")]
     pub model: Option<String>,
-    /// Texts of one request to an endpoint with `api: embeddings`, each with `prompt_tokens`. Default 1.
+    /// Number of texts in one request to an endpoint with `api: embeddings`, each with `prompt_tokens`
+    /// tokens. Default 1.
     #[schemars(range(min = 1))]
     #[schemars(extend("default" = 1), example = 16)]
     pub inputs: Option<u32>,
-    /// Documents of one request to an endpoint with `api: rerank`, each with `prompt_tokens`. Default 10.
+    /// Number of documents in one request to an endpoint with `api: rerank`, each with `prompt_tokens`
+    /// tokens. Default 10.
     #[schemars(range(min = 1))]
     #[schemars(extend("default" = 10), example = 100)]
     pub documents: Option<u32>,
@@ -172,7 +174,7 @@ pub struct Scenario {
     pub extra: Table<Json>,
 }
 
-/// Gives each field of a scenario the range of the axis with the same name.
+/// Gives each field in the schema of a scenario the range of the axis with the same name.
 pub(super) fn ranges_of_axes(schema: &mut Schema) {
     let Some(Value::Object(fields)) = schema.get_mut("properties") else { return };
     for (name, field) in fields.iter_mut() {

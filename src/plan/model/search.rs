@@ -100,8 +100,8 @@ pub struct SearchRange {
     /// The heaviest load to try.
     #[schemars(example = 200)]
     pub to: Decimal,
-    /// Distance between two neighboring loads, as a share of the lighter one: the resolution of the
-    /// result. Default 5%.
+    /// Maximum distance between two neighboring loads, as a share of the lighter one. This is the resolution
+    /// of the result. Default 5%.
     #[serde(default = "five_percent")]
     #[schemars(extend("default" = "5%"), example = &"5%")]
     pub within: Share,
@@ -123,9 +123,9 @@ pub const CONFIRM: Nanos = Nanos::from_secs(300);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// Search the highest rate of an open loop, in requests per second.
+    /// Search for the highest rate of an open loop, in requests per second.
     pub qps: Option<SearchRange>,
-    /// Search the largest batch of a closed loop, in requests kept in flight.
+    /// Search for the largest batch of a closed loop, in requests kept in flight.
     pub batch_size: Option<SearchRange>,
     /// The objective for the load: `slo` (default), all latencies of the plan's objective together;
     /// `each`, the same and then each limit separately, including the limit on the cost of tokens; or a
@@ -134,8 +134,8 @@ pub struct Search {
     #[serde(default = "the_slo")]
     #[schemars(extend("default" = "slo"), example = &"each")]
     pub meets: OneOrMany<Meets>,
-    /// The window of the run that confirms the result; 0s for no confirmation. If it misses the
-    /// objective, the search continues below. Default 5m.
+    /// The window of the run that confirms the result; 0s for no confirmation. If this run misses the
+    /// objective, the search continues below its load. Default 5m.
     #[schemars(extend("default" = "5m"), example = &"5m")]
     pub confirm: Option<Nanos>,
 }

@@ -11,9 +11,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A table that may be written as one of its fields.
+/// A table that may be written as the value of one of its fields.
 pub(crate) struct Shorthand {
-    /// The name of the table, as in serde and schemars.
+    /// The name of the table's type in serde and schemars.
     pub table: &'static str,
     /// The field that can stand for the table.
     pub field: &'static str,

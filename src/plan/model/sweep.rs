@@ -35,20 +35,20 @@ pub enum SweepMeasure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// The axes, each a list of values, a range like { from: 1, to: 256, times: 2 }, or several axes
-    /// that vary together ({ zip: … } or a list of tables) under a name of your choice. `endpoint`,
-    /// `model` and `scenario` name tables of the plan; `batch_size` alone is a closed loop, `qps` alone
-    /// an open loop, both an open loop with an in-flight cap; any field of a request can be an axis too.
-    /// Axes multiply in written order, the last one fastest.
+    /// The axes, each a list of values, a range like { from: 1, to: 256, times: 2 }, or several axes that
+    /// vary together ({ zip: … } or a list of tables) under a name of your choice. `endpoint`, `model` and
+    /// `scenario` name tables of the plan. `batch_size` alone is a closed loop, `qps` alone is an open loop,
+    /// and both together are an open loop with an in-flight cap. Any field of a request can be an axis too.
+    /// Axes multiply in written order, with the last one varying fastest.
     #[schemars(schema_with = "crate::plan::model::matrix::schema::matrix_schema")]
     pub matrix: Table<Axis>,
-    /// The cells to keep: every given field must match. A list matches any of its values, { from: 8, to:
-    /// 64 } any number in the range. Default: all.
+    /// The cells to keep: every given field must match. A list matches any of its values; { from: 8, to: 64 }
+    /// matches any number in the range. Default: all.
     #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::matrix::schema::condition_schema")]
     pub when: Option<Condition>,
-    /// The cells to exclude: every given field must match. A list matches any of its values, { from: 8,
-    /// to: 64 } any number in the range.
+    /// The cells to exclude: every given field must match. A list matches any of its values; { from: 8, to:
+    /// 64 } matches any number in the range.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::plan::model::matrix::schema::excludes_schema")]
     pub exclude: Vec<Condition>,

@@ -61,7 +61,7 @@ impl SweepMetric {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
-    /// The smallest value, a load that all of the configurations sustain.
+    /// The smallest value, which is a load that all configurations sustain.
     #[default]
     Min,
     /// The largest value.
@@ -83,7 +83,7 @@ impl Use {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
-    /// The sweep.
+    /// The earlier sweep.
     pub from: String,
     /// The result to read.
     pub take: SweepMetric,

@@ -14,10 +14,10 @@ pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 pub struct Talk {
     /// How long a user thinks between a response and the next turn; `None` for no think time.
     pub think: Option<Think>,
-    /// The source of the responses in the history.
+    /// Which responses the history contains.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub history: History,
-    /// The unit of arrival of an open loop.
+    /// What arrives in an open loop: requests or conversations.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub sessions: Sessions,
     /// Maximum number of tokens that a prompt and the requested output may have together; `None` for no
@@ -47,7 +47,7 @@ pub enum History {
     /// The responses of the server.
     #[default]
     Real,
-    /// Scripted responses, each of `output_tokens`: every server receives the same requests.
+    /// Scripted responses, each with `output_tokens` tokens, so that every server receives the same requests.
     Scripted,
 }
 

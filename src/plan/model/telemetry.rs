@@ -54,7 +54,7 @@ impl Telemetry {
     pub const EVERY: Nanos = Nanos::from_secs(1);
     /// The minimum and maximum interval.
     pub const RANGE: [Nanos; 2] = [Nanos::from_millis(100), Nanos::from_secs(600)];
-    /// Maximum number of pages of one endpoint.
+    /// Maximum number of metrics pages of one endpoint.
     pub const MOST_PAGES: usize = 256;
 
     /// The scrape interval of each page.

@@ -19,7 +19,7 @@ pub enum Think {
     Exponential(Exponential),
     /// A truncated lognormal distribution.
     Lognormal(Lognormal),
-    /// Uniform over a range.
+    /// A uniform distribution over a range.
     Uniform(Uniform),
     /// Always the same duration.
     #[serde(untagged)]
@@ -148,7 +148,7 @@ impl Think {
 }
 
 impl fmt::Display for Think {
-    /// Formats it as written in a plan.
+    /// Formats the think time as written in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = |f: &mut fmt::Formatter<'_>, min: Option<Nanos>, max: Option<Nanos>| {
             min.iter().try_for_each(|min| write!(f, ", min: {min}"))?;

@@ -20,7 +20,8 @@ use crate::units::{Decimal, Nanos};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceFile {
-    /// The file, relative to the plan's: JSON lines, JSON, CSV or Parquet, in the order of its times.
+    /// The file, relative to the plan's: JSON lines, JSON, CSV or Parquet, with entries in chronological
+    /// order.
     #[schemars(example = "data/mooncake.jsonl")]
     pub file: FileRef<Replay>,
     /// The format of the file's entries. Default: detected from the first entry.
@@ -36,8 +37,8 @@ pub struct TraceFile {
     #[serde(default = "one")]
     #[schemars(extend("default" = 1), range(min = 0.000001), example = 2)]
     pub speed: Decimal,
-    /// The part to replay: from and to, on the trace's clock, which starts at the first time. Default:
-    /// all of it.
+    /// The part to replay, as [from, to] on the trace's clock, which starts at the first time in the file.
+    /// Default: all of it.
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
     /// When the trace has ended, replay it again from its first request. The next pass begins at the end of

@@ -1,4 +1,4 @@
-//! Remedies for errors that the types themselves find: unknown keys, missing values, values of another
+//! Remedies for errors that the types themselves find: unknown keys, missing values, and values of the wrong
 //! type.
 
 use std::borrow::Cow;

@@ -44,7 +44,7 @@ impl Wanted {
             "a map" => Wanted::Names,
             Share::EXPECTED => Wanted::Share,
             shorthand::VALUE_OR_VALUES => Wanted::ValueOrValues,
-            // A derive names the Rust struct.
+            // serde's derive names the Rust struct.
             name if name.starts_with("struct ") => Wanted::Fields,
             other => Wanted::Other(other.to_owned()),
         }

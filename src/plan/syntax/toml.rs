@@ -24,8 +24,8 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     (trusted.then_some(node), found)
 }
 
-/// The errors by place, up to the limit. Only the first syntax error of each line is included, because
-/// others on the same line are usually consequences of the first.
+/// The errors, sorted by place, up to the limit. Only the first syntax error of each line is included,
+/// because others on the same line are usually consequences of the first.
 fn first_of_lines<'e>(errors: &'e [toml::de::Error], text: &str) -> Vec<&'e toml::de::Error> {
     let start = |error: &toml::de::Error| error.span().map_or(0, |span| clamp(span, text).start);
     let mut sorted: Vec<&toml::de::Error> = errors.iter().collect();

@@ -130,7 +130,7 @@ impl Evaluator {
     fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
         for part in parts {
-            // If a limit is used up, this also applies to the remaining expressions.
+            // If a limit is exceeded, the remaining expressions would exceed it too.
             if mistakes.len() >= MOST_MISTAKES
                 || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
             {

@@ -21,8 +21,8 @@ use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 use crate::units::secrecy::is_secret_name;
 
-/// Replaces every template in the tree with its value; `text` contains its places. A value that cannot
-/// be computed is replaced by a placeholder.
+/// Replaces every template in the tree with its value; a value that cannot be computed is replaced by a
+/// placeholder. `text` is the text in which the tree has its places.
 pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new(), in_cells: false };
     let Value::Map(entries) = &mut tree.value else { return Vec::new() };

@@ -52,7 +52,7 @@ impl fmt::Display for Dotted<'_> {
     }
 }
 
-/// A value of the file.
+/// A value in the text of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     /// YAML's null, which is a key without a value.

@@ -146,7 +146,7 @@ pub struct Means {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Stored", from = "Stored")]
 pub struct Corpus {
-    /// The order of its records.
+    /// The order of the records.
     pub order: Order,
     /// Requested output tokens, if they differ from the recorded responses.
     pub output_tokens: Option<u32>,

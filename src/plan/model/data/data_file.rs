@@ -63,10 +63,10 @@ pub struct DataFilter {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct Bounds {
-    /// The minimum to keep.
+    /// The minimum value to keep.
     #[schemars(example = 4)]
     pub min: Option<u32>,
-    /// The maximum to keep.
+    /// The maximum value to keep.
     #[schemars(example = 4000)]
     pub max: Option<u32>,
 }
@@ -76,7 +76,7 @@ impl Bounds {
         Range { least: self.min.map_or(0, u64::from), most: self.max.map_or(u64::MAX, u64::from) }
     }
 
-    /// Formats it as `4..4000`.
+    /// Formats the range as `4..4000`.
     fn words(self) -> String {
         let end = |end: Option<u32>| end.map(|end| end.to_string()).unwrap_or_default();
         format!("{}..{}", end(self.min), end(self.max))
@@ -96,8 +96,7 @@ impl DataFilter {
     }
 }
 
-/// A file of a data set and how it is read: the fields that data sets of texts and of lengths have in
-/// common.
+/// The settings that data sets of texts and of lengths have in common: the file, and how it is read.
 #[derive(Clone, Copy)]
 pub(crate) struct TableOf<'a> {
     pub file: &'a str,

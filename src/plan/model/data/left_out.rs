@@ -37,8 +37,8 @@ pub struct LeftOut {
     pub count: u64,
     /// The line of the first such entry, or its row in a Parquet file.
     pub first: u64,
-    /// The position of the first such entry in a JSON array, from 1; `None` if every entry has its own
-    /// line.
+    /// The position of the first such entry in a JSON array, counted from 1; `None` if every entry has its
+    /// own line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
 }

@@ -184,8 +184,8 @@ const FIELDS: &[(&str, Takes, u8)] = &[
     ("return_tokens", Flag, L),
 ];
 
-/// Fields that sweepline writes itself (apart from the length fields), or that would make a request
-/// differ from its row, with the reason and the remedy.
+/// Fields that sweepline writes itself (apart from the length fields), or that would make a request differ
+/// from what its row records; each with the reason and the remedy.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("model", "sweepline sends it itself", "write the model's `id` under `models`, or the scenario's `model`"),
     ("messages", "sweepline sends them itself", "describe prompts with the scenario's fields"),

@@ -12,9 +12,8 @@ use crate::plan::model::table::Table;
 
 pub use crate::plan::model::extra::json::Json;
 
-/// The additional fields of a request to a server of `engine`, by name: the endpoint's fields,
-/// overridden by the scenario's fields for all engines, overridden by the scenario's fields for this
-/// engine.
+/// The additional fields of a request to a server of `engine`, by name. The scenario's fields for all engines
+/// override the endpoint's fields, and the scenario's fields for this engine override both.
 pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) -> BTreeMap<String, Json> {
     let mut fields = BTreeMap::new();
     let mut put = |name: &String, value: &Json| drop(fields.insert(name.clone(), value.clone()));

@@ -37,7 +37,7 @@ impl JsonSchema for Fields {
     }
 }
 
-/// The fields of a scenario: fields for all engines, and fields for one engine under its name.
+/// The schema of a scenario's `extra`: fields for all engines, and fields for one engine under its name.
 pub(crate) fn of_scenario(generator: &mut SchemaGenerator) -> Schema {
     let fields = generator.subschema_for::<Fields>().to_value();
     let own = Engine::ALL.map(|engine| {

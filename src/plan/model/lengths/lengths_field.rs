@@ -49,7 +49,7 @@ pub struct WrittenLengths {
 #[serde(deny_unknown_fields, rename = "Distribution")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct WrittenDistribution {
-    /// Always this many tokens; the same as a plain number.
+    /// A constant number of tokens, which can also be written as a plain number.
     #[schemars(range(min = 1, max = 4_000_000), example = 256)]
     pub constant: Option<u32>,
     /// A uniform distribution over a range of tokens.

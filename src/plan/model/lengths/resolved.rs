@@ -30,7 +30,7 @@ pub enum Lengths {
 pub enum Distribution {
     /// Always this many tokens.
     Constant(u32),
-    /// Uniform over a range.
+    /// A uniform distribution over a range.
     Uniform(Range),
     /// A normal distribution, truncated to a range.
     Normal {
@@ -50,7 +50,7 @@ pub enum Distribution {
         /// The bounds of the truncation.
         within: Range,
     },
-    /// A lognormal distribution by its median, truncated to a range.
+    /// A lognormal distribution with this median and sigma, truncated to a range.
     LognormalMedian {
         /// Median before truncation.
         median: Decimal,
@@ -59,7 +59,7 @@ pub enum Distribution {
         /// The bounds of the truncation.
         within: Range,
     },
-    /// A bucket chosen by weight, then uniform over the bucket.
+    /// A histogram: a bucket is drawn by its weight, then a number of tokens uniformly from the bucket.
     Histogram(Rows<Bucket>),
 }
 
@@ -247,7 +247,7 @@ impl Lengths {
         }
     }
 
-    /// Whether all requests have the same lengths in effect.
+    /// Whether, in effect, all requests have the same lengths.
     pub(crate) fn is_constant(&self) -> bool {
         let one = |range: Range| range.min == range.max;
         one(self.prompt_range()) && one(self.output_range())
@@ -255,14 +255,14 @@ impl Lengths {
 }
 
 impl fmt::Display for Range {
-    /// Formats it as `50..4000`.
+    /// Formats the range as `50..4000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.min, self.max)
     }
 }
 
 impl fmt::Display for Distribution {
-    /// Formats the full content, with digests for tables: `lognormal mean 500 sd 300 within 50..4000`.
+    /// Formats the full distribution, with digests for tables: `lognormal mean 500 sd 300 within 50..4000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distribution::Constant(tokens) => write!(f, "{tokens}"),
@@ -280,7 +280,7 @@ impl fmt::Display for Distribution {
 }
 
 impl fmt::Display for Lengths {
-    /// Formats it as `lognormal mean 500 sd 300 within 50..4000 → 256`.
+    /// Formats the lengths as `lognormal mean 500 sd 300 within 50..4000 → 256`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lengths::Each { prompt, output } => write!(f, "{prompt} → {output}"),

@@ -127,7 +127,7 @@ impl JsonSchema for WrittenPair {
     }
 }
 
-/// A list, or the path of the CSV file that contains it.
+/// The schema of a list, or of the path of a CSV file that contains the list.
 fn list_or_file<T: JsonSchema>(generator: &mut SchemaGenerator, example: &str) -> Schema {
     let rows = json_schema!({ "type": "array", "minItems": 1, "items": generator.subschema_for::<T>() });
     let file = json_schema!({ "type": "string", "examples": [example] });

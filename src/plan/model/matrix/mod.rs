@@ -116,7 +116,7 @@ impl Axis {
         self.len() == 0
     }
 
-    /// The number of values that must be held in memory to iterate over it, computed without creating
+    /// The number of values that must be held in memory to iterate over the axis, computed without creating
     /// any.
     pub fn weight(&self) -> usize {
         let sum = |items: &[Item]| -> usize { items.iter().map(Item::weight).sum() };
@@ -171,7 +171,7 @@ impl Pick {
 }
 
 impl std::fmt::Display for Pick {
-    /// Formats it as written in a plan.
+    /// Formats the value or the bounds as written in a plan.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Pick::One(value) => value.fmt(f),

@@ -202,7 +202,7 @@ struct OneOrList<T>(PhantomData<T>);
 trait Listed: Sized {
     /// The expected value, for error messages.
     const EXPECTING: &'static str;
-    /// One element, alone or in a list.
+    /// The type of an element, alone or in a list.
     type One: for<'de> Deserialize<'de>;
     /// Converts a list of elements.
     fn list(items: Vec<Self::One>) -> Self;

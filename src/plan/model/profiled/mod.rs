@@ -31,7 +31,7 @@ pub struct Profiled {
     pub(crate) without_output: (u64, u64),
     /// The arrivals, if the profile has times.
     pub arrivals: Option<Arc<Recorded>>,
-    /// The text that prompts share at their beginnings, if any.
+    /// How much text prompts share at their beginnings, if any.
     pub sharing: Option<Rows<Sharing>>,
     /// The numbers of turns of conversations, if the entries of the profiled log were conversations.
     pub turns: Option<Rows<TurnCount>>,

@@ -78,7 +78,7 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
 /// Maximum factor by which the profile's numbers of shared tokens are scaled.
 const MOST_FACTOR: f64 = 16.0;
 
-/// The expected share of prompt tokens that also began an earlier request.
+/// The expected share of prompt tokens that were also at the beginning of an earlier request.
 fn reusable_share(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> f64 {
     let all: f64 = sharing.rows().iter().map(|row| row.requests as f64).sum();
     let (mut shared, mut sum) = (0.0, 0.0);
