@@ -148,7 +148,7 @@ fn synthetic(dataset: At, extra: &Extra) -> Content {
         hint = format!("turns-{hint}");
     } else {
         for key in ["turn_delay", "turn_delay_ratio"] {
-            dataset.get(key).needless("there is one turn");
+            dataset.get(key).needless("each conversation has one turn");
         }
     }
     Content { hint, fields, turns: count, is_trace: false }

@@ -145,7 +145,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
     });
     match read {
         Ok(value) => {
-            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, &path.origin),
@@ -208,7 +208,7 @@ pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
         let value = format!("{{ file: {}, as: sharegpt, on_bad: skip{order} }}", scalar(&file));
         if fits(around.folder, "", &format!(", data: {value}")).is_ok() {
             let origin = said.map(|said| said.origin).unwrap_or_default();
-            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
                 Field::new("data", value, format!("{origin}: its file is here")),

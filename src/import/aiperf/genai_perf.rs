@@ -32,7 +32,7 @@ const OWN: &[Known] = &[
     (&["session-concurrency"], One, Path("phases.profiling.concurrency")),
     (&["checkpoint-dir"], One, FOLDER),
     (&["enable-checkpointing"], Flag, Needless("existing runs are not measured again")),
-    (&["generate-plots"], Flag, Needless("`report` draws")),
+    (&["generate-plots"], Flag, Needless("`report` draws plots")),
     (&["profile-export-file"], One, FOLDER),
     (&["fixed-schedule"], One, On("phases.profiling.fixed_schedule")),
     (&["image-format"], One, MEDIA),

@@ -174,9 +174,9 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
         ));
     }
     if let Some(strategy) = ramp.get("strategy").text().filter(|said| said.value != "linear") {
-        ramp.get("strategy").missing(&format!("`fill` rises linearly, not by `{}`", one_line(&strategy.value)));
+        ramp.get("strategy").missing(&format!("load rises linearly in `fill`, not by `{}`", one_line(&strategy.value)));
     } else {
-        ramp.get("strategy").needless("`fill` rises linearly");
+        ramp.get("strategy").needless("load rises linearly in `fill`");
     }
     let grace = phase.get("grace_period");
     let forever = grace.text().filter(|said| ["inf", "infinity", ".inf"].contains(&said.value.as_str()));

@@ -50,12 +50,12 @@ fn told(root: At, body: At) {
     body.get("runtime").needless("`engine: { threads: N, workers: N }` of a sweep configures the client");
     body.get("logging").needless("`run --progress` sets the display");
     body.get("network_latency")
-        .needless("latencies are as measured; `near: true` of an endpoint states that it is close");
+        .needless("latencies are reported as measured; `near: true` of an endpoint states that it is close");
     body.get("server_profiler")
         .missing("`hooks: { before_run: { request: … } }` of the endpoint starts it, `after_run` ends it");
     let reset = body.get("reset_kv_cache");
     for key in ["path", "timeout_seconds"] {
-        reset.get(key).needless("`reset: prefix_cache` knows the address of each engine");
+        reset.get(key).needless("`reset: prefix_cache` uses the right address for each engine");
     }
 }
 

@@ -52,7 +52,7 @@ const SENT: Target = Lost(
 const SEARCH: Target = Lost("`search: { qps: { from, to, within } }` of a sweep finds the highest load under an `slo`");
 const GRADED: Target = Lost("responses are not graded; `record: { text: true }` stores them");
 const NETWORK: Target =
-    Needless("latencies are as measured; `near: true` of an endpoint states that the server is close");
+    Needless("latencies are reported as measured; `near: true` of an endpoint states that the server is close");
 const PREFILL: Target =
     Lost("no limit on requests before their first token: `batch_size` limits all requests in flight");
 
@@ -252,8 +252,8 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["profile-export-prefix", "profile-export-file"], One, FOLDER),
     (&["export-level", "profile-export-level"], One, STORED),
     (&["slice-duration"], One, Path("artifacts.slice_duration")),
-    (&["auto-plot", "no-auto-plot"], Flag, Needless("`report` draws")),
-    (&["plot-required"], Flag, Needless("`report` draws")),
+    (&["auto-plot", "no-auto-plot"], Flag, Needless("`report` draws plots")),
+    (&["plot-required"], Flag, Needless("`report` draws plots")),
     (&["export-outputs-json"], Flag, Needless("`record: { text: true }` stores responses")),
     (&["otel-url"], One, SENT),
     (&["stream"], Many, SENT),

@@ -97,7 +97,7 @@ fn told(at: At, api: Api) {
     at.get("use_legacy_max_tokens").needless(why);
     at.get("use_server_token_count").needless("rows contain the server's count and our own");
     at.get("uds_path").missing("requests go over TCP");
-    at.get("template").missing("bodies are those of the API; `extra` adds fields");
+    at.get("template").missing("request bodies follow the API; `extra` adds fields");
     for key in ["download_video_content", "request_content_type", "uuid_and_strip"] {
         at.get(key).missing("requests carry text only, as JSON");
     }
@@ -249,7 +249,7 @@ fn telemetry(body: At) -> Option<Field> {
         let on = at.get("enabled").flag();
         let urls = at.get("urls").each();
         if on.as_ref().is_some_and(|said| !said.value) {
-            at.needless("it is off, as here without `telemetry`");
+            at.needless("it is off, as it is here without `telemetry`");
             continue;
         }
         match on.filter(|_| urls.is_empty()) {
@@ -257,7 +257,7 @@ fn telemetry(body: At) -> Option<Field> {
                 pages.push(default.to_owned());
                 origins.push(said.origin);
             }
-            None => at.get("enabled").needless("its pages are listed"),
+            None => at.get("enabled").needless("its metrics pages are listed explicitly"),
         }
         for url in urls {
             let Some(said) = url.text() else { continue };

@@ -31,7 +31,7 @@ impl Ratio {
             return None;
         };
         if prompt == 0.0 && output == 0.0 {
-            arguments.needless(&origin, "every request has the requested lengths, as here without `lengths`");
+            arguments.needless(&origin, "all requests have the requested lengths, as they do here without `lengths`");
             return None;
         }
         Some(Ratio { prompt, output, origin })

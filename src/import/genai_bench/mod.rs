@@ -424,7 +424,7 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
     });
     match found {
         Ok(field) => {
-            let why = "texts still share what they share in the file; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let output = length.unwrap_or_else(|| {
                 arguments.missing(
                     &said.origin,

@@ -362,7 +362,7 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
     });
     match found {
         Ok(field) => {
-            let why = "texts still share what they share in the file; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let mut fields = vec![Field::new("base", "B1", "texts of a file"), field, Field::new("nonce", "run", why)];
             let output = asked.unwrap_or_else(|| Said::default(UNSAID, "set the output length"));
             if length.is_none() {

@@ -141,7 +141,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
         strategy.needless(
-            "loads in requests in flight have no arrival process; `qps` has one, with `arrivals: \
+            "loads given as requests in flight have no arrival process; `qps` has one, with `arrivals: \
                            constant` or `poisson`",
         );
     }

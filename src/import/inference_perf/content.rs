@@ -128,7 +128,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
     }
     match read {
         Ok(value) => {
-            let why = "recorded texts still share what they share in the file; nothing is shared with another run";
+            let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let fields = vec![base, Field::new("data", value, origin), Field::new("nonce", "run", why)];
             (name_of(word, "data"), fields)
         }

@@ -58,7 +58,7 @@ fn open(file: &str, at: At, kind: &Said<String>) -> Result<Stages, ImportError> 
     let shared = Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: false };
     if let Some(sweep) = at.get("sweep") {
         if let Some(stages) = at.get("stages") {
-            stages.needless("the sweep makes the stages");
+            stages.needless("the sweep determines the stages");
         }
         return Ok(saturation(sweep, shared));
     }
@@ -78,7 +78,7 @@ fn open(file: &str, at: At, kind: &Said<String>) -> Result<Stages, ImportError> 
         longest = longest.max(lasts.value * rate.value.to_f64());
         for key in ["num_requests", "concurrency_level"] {
             if let Some(at) = stage.get(key) {
-                at.needless("a stage at a rate lasts its duration");
+                at.needless("a stage with a rate lasts for its `duration`");
             }
         }
         let load = Load { qps: vec![rate], ..shared.clone() };

@@ -210,7 +210,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
     if let (Some(at), Some(said)) = (root.get("treatment_stop_on_error"), flag("treatment_stop_on_error")) {
         match said.value {
             true => at.missing("an abandoned run does not stop the others, and `run` exits with 6"),
-            false => at.needless("the others continue here too"),
+            false => at.needless("the other treatments also continue here"),
         }
     }
     if let Some(at) = root.get("validate_failures") {
@@ -222,7 +222,7 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
 fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
     let Some(at) = root.get("reset_caches") else { return };
     if !is_on {
-        return at.needless("same here");
+        return at.needless("here, caches are not reset by default either");
     }
     let is_known = |endpoint: &Entry| {
         endpoint.fields.iter().any(|field| field.key == "engine" && ["vllm", "sglang"].contains(&field.value.as_str()))

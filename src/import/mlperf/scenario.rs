@@ -101,7 +101,7 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
     ] {
         if let Some(said) = settings.said("Server", name) {
             match said.value {
-                0.0 => settings.needless(&said, "same here"),
+                0.0 => settings.needless(&said, "sweepline behaves in the same way"),
                 _ => settings.missing(&said, why),
             }
         }
@@ -267,7 +267,7 @@ fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     let Some(said) = settings.said(scenario, "mode") else { return false };
     let accuracy = "accuracy is not measured";
     match said.value as i64 {
-        2 => settings.needless(&said, "PerformanceOnly: same here"),
+        2 => settings.needless(&said, "PerformanceOnly: sweepline also measures only performance"),
         3 if scenario == "Server" && can_search => return true,
         3 if scenario == "Server" => {
             settings.missing(&said, "FindPeakPerformance needs a latency limit: write an `slo` and a `search`")
@@ -299,7 +299,7 @@ impl Window {
     fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {
-                0.0 => settings.needless(&said, "unlimited, as here"),
+                0.0 => settings.needless(&said, "0 means unlimited, as in sweepline"),
                 _ => settings.missing(&said, "a window ends by time: `at_most` of `measure` bounds it"),
             }
         }

@@ -186,7 +186,7 @@ fn body(arguments: &Arguments) -> Body {
     let mut body = Body::default();
     match arguments.flag("disable-ignore-eos") {
         Some(said) => body.add("ignore_eos", false.into(), said.origin),
-        None => body.add("ignore_eos", true.into(), "sglang.bench_one_batch_server requests non-streamed responses"),
+        None => body.add("ignore_eos", true.into(), "sglang.bench_one_batch_server requests full-length responses"),
     }
     match arguments.number::<serde_json::Number>("temperature", "a number") {
         Some(said) => body.add("temperature", said.value.into(), said.origin),

@@ -172,7 +172,7 @@ fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
     }
     match arguments.flag("disable-ignore-eos") {
         Some(said) => body.add_default("ignore_eos", false.into(), &said.origin),
-        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving requests non-streamed responses"),
+        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving requests full-length responses"),
     }
     for (option, key) in [("temperature", "temperature"), ("top-p", "top_p")] {
         if let Some(said) = arguments.number::<serde_json::Number>(option, "a number") {

@@ -62,7 +62,7 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("top-logprobs-num", One, LOGPROBS),
     ("token-ids-logprob", Many, LOGPROBS),
     ("logprob-start-len", One, LOGPROBS),
-    ("return-routed-experts", Flag, Lost("the experts that responded are not requested")),
+    ("return-routed-experts", Flag, Lost("the list of routed experts is not requested")),
     // The data set.
     ("dataset-name", One, Read),
     ("dataset-path", One, Read),
