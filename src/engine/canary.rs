@@ -4,9 +4,9 @@
 //! earlier work.
 //!
 //! A canary that oversleeps counts every tick that it missed, each with its own delay: a stall of one
-//! second is a hundred late ticks, not one. Each tick is assigned to the instant at which it was due. If
-//! a stall extends beyond the end of the window, the ticks that were due in the window count there,
-//! whatever the phase is when the stall ends.
+//! second is a hundred late ticks, not one. Each tick is counted at the instant at which it was due. If a
+//! stall extends beyond the end of the measure window, the ticks that were due in the window still count in
+//! the window, whatever the phase is when the stall ends.
 
 use std::future::poll_fn;
 
@@ -42,12 +42,13 @@ impl Ticks {
         self.next
     }
 
-    /// Skips the ticks that were due before `now`: the caller was busy with other work.
+    /// Skips the ticks that were due before `now`, for a caller that was busy with other work.
     pub(crate) fn skip_to(&mut self, now: u64) {
         self.next += now.saturating_sub(self.next).div_ceil(self.every) * self.every;
     }
 
-    /// Returns the lateness of each tick that was due at `now` or before, in nanoseconds.
+    /// Takes the ticks that were due at `now` or before, and returns how late each of them is, in
+    /// nanoseconds.
     pub(crate) fn take_due(&mut self, now: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || {
             let late = now.checked_sub(self.next)?;
@@ -57,8 +58,8 @@ impl Ticks {
     }
 }
 
-/// Asks the kernel to wake the calling thread as exactly as it can, rather than together with
-/// others up to 50 µs later.
+/// Asks the kernel to wake the calling thread as exactly as possible. By default, the kernel delays
+/// wake-ups by up to 50 µs to combine them with others.
 pub(crate) fn be_exact() {
     // If the kernel refuses, wake-ups are 50 µs late, which is still far below the delays that
     // matter.
@@ -72,8 +73,8 @@ pub(crate) fn sleep_until(clock: Clock, at: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
 }
 
-/// Registers the calling thread as one that sends and reads; the thread's loop is watched as long
-/// as its runtime is polled.
+/// Registers the calling thread with the run as a thread that sends requests and reads responses, and
+/// starts the canary in its loop, which runs as long as the thread's runtime is polled.
 pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
     let member = observer.enlist(name);
     let watching = watch_loop(observer.clone(), clock);

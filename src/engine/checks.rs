@@ -1,5 +1,4 @@
-//! Checks of the endpoint alongside the load, on separate threads because they block and the run
-//! must not.
+//! Checks the endpoint while the load runs. The checks block, so they run on separate threads.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,27 +10,29 @@ use super::outage::{Checked, Depth};
 /// Checks whether an endpoint is reachable. Blocks for at most ten seconds.
 pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
 
-/// Checks in progress.
+/// The checks of a run's endpoint that are in progress, and their results.
 pub(crate) struct Checks {
     check: Check,
     answer: UnboundedSender<Checked>,
     answers: UnboundedReceiver<Checked>,
-    /// A result that arrived while the executor waited.
+    /// A result that arrived while the executor waited and that it has not taken yet.
     came: Option<Checked>,
 }
 
 impl Checks {
-    /// Creates the value without a check in progress.
+    /// Creates a set of checks of which none is in progress.
     pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }
     }
 
-    /// Starts a check. A panic in it, or a system that cannot start more threads, is not a sign of an outage.
+    /// Starts a check. If the check panics, or the system cannot start another thread, the result is
+    /// `Well`, because neither is a sign of an outage.
     pub(crate) fn begin(&self, depth: Depth) {
         let (check, answer) = (Arc::clone(&self.check), Answer(Some(self.answer.clone())));
         let begun = std::thread::Builder::new().name("check".to_owned()).spawn(move || answer.tell(check(depth)));
-        // If no thread started, dropping the sender reports that.
+        // If no thread was started, the closure was dropped, and with it the sender, which then sends
+        // `Well`.
         drop(begun);
     }
 
@@ -40,7 +41,7 @@ impl Checks {
         self.came.take().or_else(|| self.answers.try_recv().ok())
     }
 
-    /// Whether there is a result; wakes the task when one arrives.
+    /// Whether there is a result; if not, the task is woken when one arrives.
     pub(crate) fn is_answered(&mut self, cx: &mut Context<'_>) -> bool {
         if self.came.is_none()
             && let Poll::Ready(answer) = self.answers.poll_recv(cx)
@@ -51,7 +52,7 @@ impl Checks {
     }
 }
 
-/// Sends the result, or `Well` if there is none.
+/// Sends the result of a check; sends `Well` if it is dropped without a result.
 struct Answer(Option<UnboundedSender<Checked>>);
 
 impl Answer {

@@ -1,4 +1,4 @@
-//! One request, from the moment it is due to its record. Nothing is retried.
+//! Performs one request, from the moment at which it is due to its record. Failed requests are not retried.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -33,16 +33,17 @@ use super::tally::{Aside, Entry, Failure, Reply, Tally};
 use super::target::Target;
 use super::told::Told;
 
-/// The maximum size of the body of a response that is not streamed, which is read as a whole.
+/// The maximum size of the body of a response that is not streamed, in bytes; the whole body is held in
+/// memory.
 const MAX_WHOLE: usize = 64 << 20;
-/// The maximum size of an error response that is read.
+/// How much of the body of an error response is read, in bytes.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// The maximum size of one stream: its text is kept until it ends.
+/// The maximum size of a streamed response, in bytes; its text is kept in memory until it ends.
 const MAX_STREAM: u64 = 256 << 20;
-/// How long a broken connection waits for the news that its server process has ended: number of
-/// checks and interval.
+/// After a connection breaks, how often and at what interval the client checks whether the server process
+/// has ended.
 const NEWS_OF_DEATH: (u32, Duration) = (20, Duration::from_millis(5));
-/// The longest requested pause that is honored; a server may request more.
+/// The longest pause that is honored if a server requests one (`Retry-After`), in seconds.
 const LONGEST_RETRY_AFTER_SECS: u64 = 3_600;
 /// Time limit for reading the body of an error response.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
@@ -55,19 +56,19 @@ pub(crate) struct Common {
     pub protocol: &'static dyn Protocol,
     /// Where requests go.
     pub target: Arc<Target>,
-    /// Limits of a request.
+    /// Time limits of a request.
     pub timeouts: Timeouts,
     /// Whether responses are streamed token by token.
     pub stream: bool,
-    /// Every request except its number and its body.
+    /// The encoded parts of every HTTP/1.1 request, except its number and its body.
     pub pattern: Pattern,
-    /// The same for HTTP/2, if it is used.
+    /// The heads of every HTTP/2 request; `None` unless HTTP/2 is used.
     pub heads: Option<Heads>,
-    /// The end of the run: cancels requests in flight.
+    /// Signals the end of the run, which cancels requests in flight.
     pub cut: Cut,
     /// The live counters of the run.
     pub progress: Arc<Live>,
-    /// Records the generator's own behavior.
+    /// Records the load generator's own behavior.
     pub observer: Observer,
 }
 
@@ -86,7 +87,7 @@ impl std::ops::Deref for Client {
     }
 }
 
-/// The end of a run, signaled to all requests at once, including those that have not begun to listen.
+/// Signals the end of a run to all its requests at once, including those that start to wait for it later.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
     over: AtomicBool,
@@ -94,14 +95,14 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Ends every request in flight.
+    /// Cancels every request in flight.
     pub(crate) fn now(&self) {
         self.over.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
 
-    /// Returns the result of `work`; `None` if it was cancelled. Must be awaited directly by a task: it
-    /// listens with the waker of its first poll.
+    /// Returns the result of `work`; `None` if the run ends first. Must be awaited directly by a task,
+    /// because only the waker of its first poll is notified.
     async fn or<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let mut notified = pin!(self.notify.notified());
         let mut listens = false;
@@ -130,7 +131,7 @@ pub(crate) struct Order {
 
 /// A request that has ended.
 pub(crate) struct Ended {
-    /// The start that led to this request.
+    /// When the request started and why, as in its `Order`.
     pub start: Start,
     /// The entry for the writer.
     pub entry: Entry,
@@ -138,7 +139,7 @@ pub(crate) struct Ended {
     pub answer: Reply,
     /// When the slot that the request held became free.
     pub(crate) freed: u64,
-    /// Details of the request's failure that its row does not contain.
+    /// Details of the request's failure that its row does not contain, if any.
     pub aside: Option<Aside>,
 }
 
@@ -147,7 +148,7 @@ impl Client {
     pub(crate) async fn perform(&self, order: Order) -> Ended {
         let Order { start, body, mut tally } = order;
         let result = {
-            // The future is large, so it is created in place and not moved.
+            // The future is large, so it is pinned where it is created instead of being moved.
             let exchange = pin!(self.exchange(&mut tally, start.request, body));
             let cut = || Err(Failure::new(Outcome::CutAtDrain, "still in progress at the end of drain"));
             self.cut.or(exchange).await.unwrap_or_else(cut)
@@ -164,8 +165,8 @@ impl Client {
         Ended { start, entry, answer, freed, aside }
     }
 
-    /// Completes the text of a failure: removes secrets, and adds that a server which we started has
-    /// died.
+    /// Completes a failure: removes secrets from its text, and changes its outcome if the server process
+    /// that sweepline started has died.
     async fn explain(&self, mut failure: Failure) -> Failure {
         failure.text = self.presentable(&failure.text);
         if matches!(failure.outcome, Outcome::Connect | Outcome::Reset) && self.server_died().await {
@@ -174,14 +175,14 @@ impl Client {
         failure
     }
 
-    /// Returns the beginning of a server's text without the secret. The secret is removed first, because
-    /// truncation could leave a part of it.
+    /// Returns the beginning of a server's text, with secrets removed. They are removed before the text is
+    /// truncated, because truncation could leave a part of a secret that is no longer recognized.
     fn presentable(&self, text: &str) -> String {
         crate::protocol::excerpt(&self.target.redact(text))
     }
 
-    /// Whether the server process that sweepline started has ended. Its connections break a moment before
-    /// its end is known.
+    /// Whether the server process that sweepline started has ended. The process's connections break a
+    /// moment before its end is noticed, so this waits and checks several times.
     async fn server_died(&self) -> bool {
         let Some(alive) = &self.target.alive else { return false };
         let (times, pause) = NEWS_OF_DEATH;
@@ -197,8 +198,8 @@ impl Client {
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
         match &self.links {
             Links::One(pool) => self.on_one_of_its_own(pool, tally, request, body).await,
-            // Boxed because the future is large and rarely used: this way it takes no room in the
-            // tasks of requests over HTTP/1.1.
+            // Boxed because the future is large and rarely used: this way it takes no memory in the tasks
+            // of HTTP/1.1 requests.
             Links::Two(sessions) => Box::pin(self.on_a_shared_one(sessions, tally, request, body)).await,
         }
     }
@@ -218,8 +219,8 @@ impl Client {
                 None => {}
                 Some(_) => pool.served_again(),
             }
-            // The server had closed the connection before any byte of the request was written, so
-            // the request is not sent twice.
+            // If the server closed the kept connection before any byte of the request was written, another
+            // connection is used. The request is not sent twice.
             let unused = is_reset && tally.row.sent_ns.is_none();
             if !unused {
                 return keep(pool, connection, result);
@@ -245,8 +246,8 @@ impl Client {
             waited.iter().for_each(|opening| tally.opened(opening.dns, opening.connect, opening.tls));
             let result = self.converse_on_a_stream(sessions, lease, tally, request, &body).await;
             let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
-            // As over HTTP/1.1: the server had closed the connection before any byte of the request
-            // was written.
+            // As with HTTP/1.1, another connection is used if the server closed this one before any byte of
+            // the request was written.
             let unused = is_reset && waited.is_none() && tally.row.sent_ns.is_none();
             if !unused {
                 return result;
@@ -267,8 +268,8 @@ impl Client {
         stamps.arm();
         let step = |cx: &mut Context<'_>| {
             let head = connection.poll_head(&mut outgoing, cx);
-            // Recorded at once, because a request that is cancelled while it waits for the response
-            // headers was still sent.
+            // Recorded in every step, because a request that is cancelled while it waits for the response
+            // headers must still be recorded as sent.
             tally.row.sent_ns = stamps.sent();
             head
         };
@@ -309,14 +310,15 @@ impl Client {
         Ok(())
     }
 
-    /// Records the server's times and id from the head of a response.
+    /// Records the times and the request id that the server reported in the head of a response.
     fn told(&self, tally: &mut Tally, told: &Told) {
         tally.server_times(told.times(self.stream));
         tally.row.trace_id = told.id().map(|id| self.presentable(id));
     }
 
-    /// Reads a response whose head has arrived, with its status and the requested pause in seconds, if any.
-    /// Returns true if nothing but the response arrived.
+    /// Reads the rest of a response whose head has arrived. `status` and `retry_after` come from the head;
+    /// the latter is the pause that the server requested, in seconds. Returns true if no bytes arrived
+    /// after the end of the response.
     async fn answered(
         &self,
         answer: &mut Answer<'_>,
@@ -354,13 +356,14 @@ impl Client {
                 more = matches!(read.await, Ok(Progress::More));
             }
         };
-        // The part that has arrived so far is enough for an error message.
+        // If time runs out, the part that has arrived is enough for an error message.
         let _ = tokio::time::timeout(ERROR_BODY_TIME, read).await;
         text.truncate(MAX_ERROR_BODY);
         Failure::new(Outcome::Http(status), crate::protocol::server_words(&text))
     }
 
-    /// Reads a stream to its end. Returns true if nothing but the response arrived.
+    /// Reads a streamed response to its end. Returns true if no bytes arrived after the end of the
+    /// response.
     async fn read_stream(
         &self,
         answer: &mut Answer<'_>,
@@ -387,7 +390,7 @@ impl Client {
                     }
                     return tally.ended(read.at).map(|()| clean);
                 }
-                // The response was complete; anything after it does not matter.
+                // The response was already complete, so an error after it does not matter.
                 Err(_) if tally.is_marked_done() => return tally.ended(read.at).map(|()| false),
                 Err(failure) => return Err(failure),
             }
@@ -400,7 +403,8 @@ impl Client {
         }
     }
 
-    /// Passes every event that `bytes` complete to `tally`; the bytes arrived with `read`.
+    /// Parses `bytes`, which arrived with the read `read`, and passes every event that they complete to
+    /// `tally`.
     fn take(&self, tally: &mut Tally, parser: &mut sse::Parser, mut bytes: &[u8], read: Read) -> Result<(), Failure> {
         let mut tokens = 0;
         let result = loop {
@@ -420,7 +424,8 @@ impl Client {
         result
     }
 
-    /// Reads a response that is not streamed. Returns true if nothing but the response arrived.
+    /// Reads a response that is not streamed. Returns true if no bytes arrived after the end of the
+    /// response.
     async fn read_whole(&self, answer: &mut Answer<'_>, tally: &mut Tally, limit: &mut Limit) -> Result<bool, Failure> {
         let stamps = answer.stamps();
         let mut data = Vec::new();
@@ -457,13 +462,13 @@ fn keep(pool: &Pool, connection: Connection, result: Result<Reusable, Failure>) 
     Ok(())
 }
 
-/// A response whose head has arrived.
+/// A response whose head has arrived, over HTTP/1.1 (`One`) or HTTP/2 (`Two`).
 enum Answer<'a> {
     One(OwnConnection<'a>),
     Two(Exchange),
 }
 
-/// A connection used by one request alone.
+/// An HTTP/1.1 connection, with the request that uses it and the response's body.
 struct OwnConnection<'a> {
     connection: &'a mut Connection,
     outgoing: Outgoing,
@@ -492,7 +497,8 @@ impl Answer<'_> {
     }
 }
 
-/// Returns the pause that a server requested, up to a limit.
+/// Converts the pause that a server requested, in seconds, and limits it to the longest pause that is
+/// honored.
 fn left_alone(secs: u64) -> Aside {
     Aside::RetryAfter(Nanos::from_secs(secs.min(LONGEST_RETRY_AFTER_SECS)))
 }

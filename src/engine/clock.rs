@@ -1,21 +1,21 @@
-//! The run's clock: nanoseconds on the monotonic clock since the run's start, and how far the other
-//! clocks moved in the same time.
+//! The run's clock. It counts nanoseconds since the run's start on the monotonic clock, and measures how
+//! far the system's other clocks have moved in the same time.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns nanoseconds on a system clock.
+/// Returns the time of a system clock, in nanoseconds.
 fn read(clock: ClockId) -> i64 {
     let time = clock_gettime(clock);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Returns nanoseconds on the monotonic clock since the machine's start; comparable between
-/// processes of one machine.
+/// Returns the time of the monotonic clock, in nanoseconds since the machine's start. Times are comparable
+/// between processes on one machine.
 pub fn monotonic() -> u64 {
     read(ClockId::Monotonic) as u64
 }
 
-/// Returns nanoseconds on the wall clock, which may be set at any time.
+/// Returns the wall-clock time, in nanoseconds since the Unix epoch. The wall clock may be set at any time.
 pub(crate) fn wall() -> i64 {
     read(ClockId::Realtime)
 }
@@ -26,7 +26,7 @@ pub(crate) struct Clock {
     start: ClockSample,
 }
 
-/// All clocks, read together, in nanoseconds.
+/// The times of all clocks, read at nearly the same moment, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct ClockSample {
     monotonic: u64,
@@ -36,8 +36,8 @@ struct ClockSample {
 }
 
 impl ClockSample {
-    /// Reads all clocks, and reads them again if too much time passed between the first and the last: if a
-    /// busy machine took the processor away in between, it would look as if a clock had been set.
+    /// Reads all clocks, and reads them again if too much time passed between the first and the last read.
+    /// If a busy machine preempted this thread in between, it would look as if a clock had been set.
     fn now() -> ClockSample {
         const TOGETHER_NS: u64 = 1_000_000;
         const TRIES: usize = 50;
@@ -77,7 +77,7 @@ pub(crate) struct Passed {
     pub monotonic: u64,
     /// On the wall clock.
     pub wall: i64,
-    /// On the clock that continues during suspend.
+    /// On the clock that continues while the machine is suspended; `None` if the system has no such clock.
     pub boottime: Option<u64>,
     /// CPU time of this process.
     pub cpu: u64,
@@ -90,7 +90,7 @@ impl Clock {
     }
 
     /// Creates a clock whose zero is the instant at which the monotonic clock read `origin`, shortly before
-    /// now. Returns it and the time since then, in nanoseconds.
+    /// now. Also returns the time since that instant, in nanoseconds.
     pub(crate) fn begun_at(origin: u64) -> (Clock, u64) {
         let ClockSample { monotonic, wall, boottime, cpu } = ClockSample::now();
         let late = monotonic.saturating_sub(origin);
@@ -98,7 +98,7 @@ impl Clock {
         (Clock { start: ClockSample { monotonic: origin, wall: wall - late as i64, boottime, cpu } }, late)
     }
 
-    /// Returns nanoseconds since the start.
+    /// Returns the time since the run's start, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         monotonic().saturating_sub(self.start.monotonic)
     }
@@ -108,12 +108,12 @@ impl Clock {
         self.start.monotonic
     }
 
-    /// Returns the CPU time of this process since it began, in nanoseconds.
+    /// Returns the CPU time that this process has used since the process began, in nanoseconds.
     pub(crate) fn cpu(&self) -> u64 {
         read(ClockId::ProcessCPUTime) as u64
     }
 
-    /// Returns how far each clock moved since the start.
+    /// Returns how far each clock has moved since the run's start.
     pub(crate) fn passed(&self) -> Passed {
         let now = ClockSample::now();
         Passed {

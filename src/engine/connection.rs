@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection that the engine owns. The task of a request writes the request and reads the
+//! One HTTP/1.1 connection. The task of a request uses the connection to write the request and read the
 //! response. The pool decides which connection a request gets.
 
 use std::cell::RefCell;
@@ -16,23 +16,23 @@ use super::socket::Socket;
 use super::tally::Failure;
 use crate::rows::Outcome;
 
-/// Size of one read in bytes. A longer burst takes several reads, each with its own stamp.
+/// Maximum size of one read, in bytes. A longer burst takes several reads, each with its own stamp.
 const READ: usize = 64 << 10;
 
 thread_local! {
-    /// The read buffer of all connections of a thread. A connection borrows it for one read, so ten
-    /// thousand idle connections hold no buffers.
+    /// The read buffer of all connections of a thread. A connection borrows it for one read, so that idle
+    /// connections, of which there may be ten thousand, hold no buffers.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
 }
 
 /// One connection.
 pub(crate) struct Connection {
     socket: Socket,
-    /// Bytes after a head, or a part of one, that are not processed yet.
+    /// Bytes that were read but not processed yet: an incomplete head, or what followed a complete one.
     unread: Vec<u8>,
-    /// The stamps of the connection's socket.
+    /// The times at which the connection's socket was read and written.
     pub stamps: Rc<Stamps>,
-    /// The timer of the last request, for reuse.
+    /// The timer of the last request, for reuse by the next one; `None` if there is none to reuse.
     pub timer: Option<Timer>,
 }
 
@@ -40,12 +40,13 @@ pub(crate) struct Connection {
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
-    /// Why the rest of the request cannot be sent. Reported only if no response arrives either.
+    /// Why the rest of the request cannot be sent; `None` without an error. Reported only if no response
+    /// arrives either.
     error: Option<io::Error>,
 }
 
 impl Outgoing {
-    /// Creates a request of which nothing has been written yet.
+    /// Creates a request with these encoded bytes, of which nothing has been written yet.
     pub(crate) fn new(bytes: Vec<u8>) -> Outgoing {
         Outgoing { bytes, written: 0, error: None }
     }
@@ -61,10 +62,10 @@ impl Outgoing {
 pub(crate) enum Progress {
     /// More will follow.
     More,
-    /// The body is complete. The value is true if nothing follows the end of the body, so that the
-    /// connection may carry another request.
+    /// The body is complete.
     Whole {
-        /// Nothing but the response arrived.
+        /// Whether no bytes arrived after the end of the body, so that the connection may carry another
+        /// request.
         clean: bool,
     },
 }
@@ -81,7 +82,8 @@ impl Connection {
         if let Socket::Plain(stream) = &self.socket {
             return self.unread.is_empty() && stream.is_silent();
         }
-        // TLS sends messages of its own protocol, which are not responses.
+        // With TLS, readable data may be messages of the TLS protocol itself, so this reads and decodes
+        // them.
         self.stamps.doubt();
         self.unread.is_empty() && self.poll_read(cx, |_| ()).is_pending()
     }
@@ -89,7 +91,7 @@ impl Connection {
     /// Writes as much of the request as the socket accepts, and reads until the head of the response is
     /// complete. The first write that succeeds is stamped as the send.
     ///
-    /// A server may respond before it has read the whole request; its response counts. Fails with
+    /// A server may respond before it has read the whole request; such a response is accepted. Fails with
     /// `Reset` or `Malformed`.
     pub(crate) fn poll_head(&mut self, request: &mut Outgoing, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         self.write(request, cx);
@@ -119,8 +121,8 @@ impl Connection {
         }
     }
 
-    /// Reads once and passes the data to `on_data`, and stops if `on_data` fails. Continues writing a
-    /// request that has not been written completely.
+    /// Reads a part of the body and passes its data to `on_data`; stops if `on_data` fails. Also continues
+    /// to write a request that has not been written completely.
     pub(crate) fn poll_body(
         &mut self,
         request: &mut Outgoing,
@@ -172,8 +174,8 @@ impl Connection {
         }
     }
 
-    /// Reads once and passes the bytes to `look`; if there are no bytes, the other side has closed
-    /// the connection.
+    /// Reads once and passes the bytes to `look`. If there are no bytes, the server has closed the
+    /// connection.
     fn poll_read<T>(&mut self, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
         BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(buffer);
@@ -183,10 +185,10 @@ impl Connection {
     }
 }
 
-/// Returns the head if the unread and the new bytes complete it. The bytes after the head, or all
-/// bytes without a complete head, stay unread.
+/// Returns the head if the bytes in `unread` and the new bytes together contain a complete one. Afterwards
+/// `unread` contains the bytes after the head; if the head is incomplete, it contains all bytes.
 fn head(unread: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<Head>, Malformed> {
-    // Heads arrive in one piece except from very unusual servers.
+    // Nearly all servers send the head in one piece, so this is the usual case.
     if unread.is_empty() {
         let head = Head::parse(bytes)?;
         unread.extend_from_slice(&bytes[head.as_ref().map_or(0, |head| head.length)..]);
@@ -211,7 +213,7 @@ impl From<Malformed> for Failure {
 
 /// Returns the failure of a connection that broke during a request.
 pub(crate) fn broken(error: &io::Error) -> Failure {
-    // Data that TLS cannot decode does not mean that the connection is broken.
+    // `InvalidData` means that TLS could not decode the data, not that the connection broke.
     let outcome = match error.kind() {
         io::ErrorKind::InvalidData => Outcome::Malformed,
         _ => Outcome::Reset,

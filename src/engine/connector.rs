@@ -1,4 +1,4 @@
-//! Opens connections and measures the cost of opening them.
+//! Opens connections and measures how long each step takes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,8 @@ use super::socket::Socket;
 use super::target::Target;
 use crate::tls;
 
-/// The cost of opening a connection, in nanoseconds; `None` for a step that was not needed.
+/// The duration of each step of opening a connection, in nanoseconds; `None` for a step that was not
+/// needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// Name lookup.
@@ -51,7 +52,7 @@ impl Connector {
         Ok(Connector { target, tls, clock, http2 })
     }
 
-    /// Sets the run's clock, which has started.
+    /// Replaces the clock of new stamps with the run's clock, which has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.clock = clock;
     }
@@ -61,18 +62,18 @@ impl Connector {
         self.clock
     }
 
-    /// Returns host and port of the target.
+    /// Returns the target's host and port, as in `Host`.
     pub(crate) fn authority(&self) -> &str {
         &self.target.authority
     }
 
-    /// Opens a connection. There is no time limit here: the caller sets one.
+    /// Opens a connection. This has no time limit; the caller must set one.
     pub(crate) async fn open(&self) -> io::Result<(Connection, Opening)> {
         let (socket, stamps, opening) = self.socket().await?;
         Ok((Connection::new(socket, stamps), opening))
     }
 
-    /// Opens a socket on which no HTTP has been sent yet.
+    /// Opens a socket, with TLS if the target uses it. Nothing is sent over HTTP yet.
     pub(crate) async fn socket(&self) -> io::Result<(Socket, Rc<Stamps>, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;

@@ -1,10 +1,11 @@
-//! Conversations in progress: determines which one a request continues, and the content of the
-//! request.
+//! The conversations in progress. This module determines which conversation a request continues, and
+//! creates the content of the request.
 //!
-//! Real histories contain the received responses, so their turns are encoded when they start. Scripted
-//! conversations do not depend on responses: their first turns are prepared ahead. When a turn starts, a
-//! thread is asked to prepare the next turn of that conversation; it has the duration of the response and
-//! the think time to do so. Only conversations between two turns are held in memory.
+//! A conversation with a real history contains the received responses, so each of its turns is encoded when
+//! the turn starts. Scripted conversations do not depend on responses, so their first turns are prepared
+//! ahead. When a scripted turn starts, a separate thread begins to prepare the next turn of that
+//! conversation; it has the duration of the response and the think time to do so. Only conversations
+//! between two turns are held in memory.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,34 +29,36 @@ use super::waits::Waits;
 pub(crate) struct Conversations {
     lane: Lane,
     share: Share,
-    /// The number of conversations started with real histories.
+    /// The number of conversations with real histories that were started.
     started: u64,
     script: Option<Script>,
-    /// Conversations between two turns, by the slot that continues them.
+    /// Conversations between two turns in a closed loop, by the slot that continues them.
     by_slot: HashMap<u32, Pending>,
-    /// Conversations between two turns, for the next arrival: the one that has waited longest first.
+    /// Conversations between two turns in an open loop, where any arrival may continue them; the one that
+    /// was ready first comes first.
     pool: BinaryHeap<Waiting>,
 }
 
-/// The state to return when a turn has ended.
+/// A turn in progress. The caller passes it to `give_back` when the turn has ended.
 pub(crate) struct Turn {
     number: u64,
-    /// The turn after the one that has ended.
+    /// The index of the turn that follows.
     next: u32,
     slot: Option<u32>,
-    /// `None` if the conversation ends with this turn.
+    /// The rest of the conversation; `None` if it ends with this turn.
     pending: Option<Pending>,
 }
 
 /// A conversation whose next turn has not started.
 enum Pending {
-    /// The next turn needs the response.
+    /// With a real history: the next turn can only be created with the response.
     Real(Box<Conversation>),
-    /// The next turn is being prepared.
+    /// Scripted: the next turn is being prepared, or is ready.
     Scripted(oneshot::Receiver<Made>),
 }
 
-/// A turn of a scripted conversation and the turns after it.
+/// A prepared turn of a scripted conversation, and the rest of the conversation (`None` after the last
+/// turn).
 struct Made {
     content: Content,
     rest: Option<Conversation>,
@@ -67,7 +70,7 @@ struct Script {
     orders: mpsc::UnboundedSender<(Conversation, oneshot::Sender<Made>)>,
 }
 
-/// A conversation that waits for an arrival.
+/// A conversation that waits for an arrival to continue it.
 struct Waiting {
     /// When the user of the conversation is ready, in nanoseconds since the run's start.
     ready: u64,
@@ -86,8 +89,8 @@ impl Conversations {
         Ok(Conversations { lane, share, started: 0, script, by_slot, pool })
     }
 
-    /// Returns the content of the request that starts with `start`. `None` if the thread that prepares
-    /// scripts is gone.
+    /// Returns the content of the request that begins with `start`. `None` if the thread that prepares
+    /// scripted turns is gone.
     pub(crate) async fn next(&mut self, start: &Start, clock: Clock, waits: &mut Waits) -> Option<(Content, Turn)> {
         let pending = match start.slot {
             Some(slot) => self.by_slot.remove(&slot),
@@ -119,9 +122,9 @@ impl Conversations {
         Some((content, Turn { number, next, slot: start.slot, pending }))
     }
 
-    /// Records that a turn has ended at `at`, with or without a response. Returns how long its user thinks
-    /// before the next turn, in nanoseconds. `None` if the conversation is over, either because this was
-    /// its last turn or because there is no response to continue from.
+    /// Records that a turn has ended at `at`, with or without a response. Returns how long the user thinks
+    /// before the next turn, in nanoseconds. `None` if the conversation is over, because this was its last
+    /// turn, or because it has a real history and there is no response to continue from.
     pub(crate) fn give_back(&mut self, turn: Turn, answer: Option<Reply>, at: u64) -> Option<u64> {
         let Turn { number, next, slot, pending } = turn;
         let pending = match (pending?, answer) {
@@ -141,8 +144,8 @@ impl Conversations {
         Some(think)
     }
 
-    /// Returns the conversation of the pool that has waited longest, if its user has finished
-    /// thinking at `now`.
+    /// Takes from the pool the conversation whose user was ready first, if that user has finished thinking
+    /// at `now`.
     fn ready(&mut self, now: u64) -> Option<Pending> {
         // Without think times, every conversation in the pool is ready.
         let is_ready =
@@ -173,7 +176,8 @@ impl Script {
         Ok(Script { first_turns, orders })
     }
 
-    /// Returns the turn that was requested in advance, or the first turn of the next conversation.
+    /// Returns the turn that was requested in advance (`pending`), or without one, the first turn of the
+    /// next conversation.
     async fn take(&mut self, pending: Option<Pending>, clock: Clock, waits: &mut Waits) -> Option<Made> {
         let Some(Pending::Scripted(mut ordered)) = pending else {
             return self.first_turns.next(clock, waits).await;
@@ -187,10 +191,10 @@ impl Script {
         made
     }
 
-    /// Requests the preparation of the next turn.
+    /// Requests the preparation of the next turn of `rest`.
     fn order(&self, rest: Conversation) -> Pending {
         let (reply, made) = oneshot::channel();
-        // If the thread is gone, that is noticed when the turn is needed.
+        // If the thread is gone, the error is noticed when the turn is needed.
         let _ = self.orders.send((rest, reply));
         Pending::Scripted(made)
     }

@@ -1,12 +1,12 @@
-//! The connections that a run needs, computed before it starts: how many at once, how many per second, how
-//! many are opened ahead. A pure function of the spec.
+//! Computes the connections that a run needs before it starts: how many at once, how many per second, and
+//! how many are opened ahead. The result depends only on the spec.
 
 use crate::expand::{Course, Http2, Load, RunSpec};
 use crate::plan::Connections;
 
-/// Connections opened ahead in an open loop without a cap. The number of connections that it will need
-/// is unknown before its responses arrive, so it begins with a few. The rate rises from zero during
-/// fill, which opens the others before anything is measured.
+/// Maximum number of connections opened ahead in an open loop without an in-flight cap. The number of
+/// connections that it will need is unknown before its responses arrive, so the run begins with a few.
+/// During fill the rate rises from zero, so the other connections are opened before anything is measured.
 const MOST_AHEAD_UNCAPPED: u32 = 64;
 /// File descriptors of a run in addition to its connections, for the journal, sealing, content and
 /// timers.
@@ -17,12 +17,12 @@ const FILES_PER_THREAD: u64 = 8;
 /// The connections that one run needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// Maximum number of concurrent connections: one per request in flight, or over HTTP/2 as few as can
-    /// carry the requests in flight (if the server allows as many streams as the plan specifies). `None`
-    /// if there is no maximum, as in an open loop without a cap.
+    /// Maximum number of concurrent connections. Over HTTP/1.1, there is one per request in flight; over
+    /// HTTP/2, as few as can carry the requests in flight, provided that the server allows as many streams
+    /// as the plan specifies. `None` in an open loop without a cap, which has no maximum.
     pub at_once: Option<u32>,
-    /// Connections opened per second; `None` if connections are kept, or if the number depends on
-    /// the server's speed (a closed loop).
+    /// Connections opened per second at the highest rate; `None` if connections are kept, or in a closed
+    /// loop, where the number depends on the server's speed.
     pub per_second: Option<f64>,
     /// File descriptors in addition to the connections.
     pub files: u64,
@@ -43,7 +43,8 @@ pub fn demand(spec: &RunSpec) -> Demand {
     }
 }
 
-/// Returns the number of connections for this many concurrent requests, spread over the threads of `spec`.
+/// Returns the number of connections that `requests` concurrent requests need, if they are spread over the
+/// threads of `spec`.
 fn connections(spec: &RunSpec, requests: u32) -> u32 {
     let (Some(Http2 { streams }), false) = (spec.endpoint.http, spec.connections == Connections::PerRequest) else {
         return requests;
@@ -58,7 +59,8 @@ pub(crate) fn share(whole: u32, thread: u32, threads: u32) -> u32 {
     whole / threads + u32::from(thread < whole % threads)
 }
 
-/// Returns the number of requests for which connections are opened before the run's clock starts.
+/// Returns the number of concurrent requests for which connections are opened before the run's clock
+/// starts.
 pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     match (spec.connections, &spec.load) {
         (Connections::Cold | Connections::PerRequest, _) => 0,
@@ -71,10 +73,10 @@ pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     }
 }
 
-/// Returns the total number of requests of an open loop, rounded up: no run needs more connections than it
-/// has requests. For random arrivals it is the mean plus six standard deviations, where the standard
-/// deviation of a count of gaps is their coefficient of variation times the square root of the mean
-/// (renewal theory: Cox 1962).
+/// Returns an upper bound on the total number of requests of an open loop, because no run needs more
+/// connections than it has requests. For random arrivals it is the mean plus six standard deviations, where
+/// the standard deviation of the count is the gaps' coefficient of variation times the square root of the
+/// mean (renewal theory: Cox 1962).
 fn arrivals(spec: &RunSpec) -> u32 {
     let (Load::Open { arrivals, .. }, phases) = (&spec.load, &spec.phases) else { return u32::MAX };
     let Some(course) = Course::new(&spec.load, phases) else { return u32::MAX };

@@ -1,6 +1,6 @@
-//! Dispatches the requests of a run to workers: the executor's own thread, or several I/O threads,
-//! each with its own runtime and connections. In both cases there is one schedule and one writer,
-//! and a slot stays on its thread.
+//! Dispatches the requests of a run to workers: the executor's own thread, or several I/O threads, each
+//! with its own runtime and connections. In both cases there is one schedule and one writer, and all
+//! requests of a slot use the same thread.
 
 use std::io;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
-/// The workers that perform requests.
+/// The threads that perform a run's requests.
 pub(crate) enum Hands {
     /// The executor's own thread.
     Here(Rc<Workers>),
@@ -38,7 +38,7 @@ pub(crate) enum Hands {
 }
 
 impl Hands {
-    /// Starts performing `order`; the finished request is sent to `ended`.
+    /// Starts to perform `order`. The finished request is sent to `ended`, with its `ticket`.
     pub(crate) fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         match self {
             Hands::Here(workers) => workers.perform((order, ticket, ended.clone())),
@@ -51,7 +51,7 @@ impl Hands {
 pub(crate) struct Threads {
     threads: Vec<Thread>,
     share: Share,
-    /// The thread that dispatches requests to them.
+    /// The registration of the executor's thread, which dispatches requests to the I/O threads.
     _executor: Membership,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    /// Opens the connections that `spec` expects for this share, spread over the share's threads.
+    /// Opens the connections that this share of `spec` needs at its start, spread over the share's threads.
     pub(crate) async fn open(spec: &Arc<RunSpec>, share: Share, connector: Connector) -> io::Result<Opened> {
         let ahead = demand::share(demand::ahead(spec), share.index(), share.count());
         let threads = spec.engine.threads;
@@ -109,8 +109,7 @@ impl Opened {
             Opened::Threads(threads) => {
                 let executor = common.observer.enlist("executor");
                 let begun = |(thread, begin): (Thread, oneshot::Sender<Arc<Common>>)| {
-                    // If a thread has ended in the meantime, the failure of its requests shows
-                    // that.
+                    // If a thread has ended in the meantime, its requests will fail.
                     let _ = begin.send(Arc::clone(common));
                     thread
                 };
@@ -124,11 +123,12 @@ impl Opened {
 impl Threads {
     fn perform(&self, order: Order, ticket: Ticket, ended: &UnboundedSender<Completed>) {
         let number = order.start.slot.map_or(order.start.request, u64::from);
-        // The request numbers of a share may all be even.
+        // Divided because the request numbers of a share may all be even, for example; the threads would
+        // then get unequal loads.
         let number = number / u64::from(self.share.count());
         let thread = &self.threads[(number % self.threads.len() as u64) as usize];
         if let Some(orders) = &thread.orders {
-            // A thread accepts orders as long as this sender lives.
+            // A thread accepts orders as long as this sender exists.
             let _ = orders.send((order, ticket, ended.clone()));
         }
     }

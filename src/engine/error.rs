@@ -14,7 +14,7 @@ pub enum EngineError {
     /// The system refused something that every run needs.
     #[error("cannot start the run: {0}; check the limit of open files (ulimit -n)")]
     Setup(#[source] std::io::Error),
-    /// The model's tokenizer, or its chat template, cannot be used.
+    /// The model's tokenizer or its chat template cannot be used.
     #[error("prompts cannot be counted: {0}")]
     Tokenizer(#[from] TokenizerError),
     /// No prompt can be as short as requested.
@@ -28,7 +28,7 @@ pub enum EngineError {
         /// Tokens of the shortest possible prompt.
         shortest: u32,
     },
-    /// The server was away, or rejected the load: the measurements do not describe it.
+    /// The server was unreachable or rejected the load, so the measurements do not describe it.
     #[error("{}", .0.detail)]
     Spoiled(Spoiled),
     /// This machine cannot open more connections.
@@ -37,13 +37,13 @@ pub enum EngineError {
     /// The thread that prepares requests is gone.
     #[error("the thread that prepares requests ended early; this is a bug in sweepline")]
     Content,
-    /// The writer has failed; the executor replaces this with its reason.
+    /// The writer has failed; the executor replaces this error with the writer's own.
     #[error("the writer has stopped")]
     WriterGone,
-    /// The processes that share the load cannot send it.
+    /// The worker processes that share the load cannot send it.
     #[error("{0}")]
     Workers(String),
-    /// Rows cannot be written.
+    /// The run's rows, samples or texts cannot be written.
     #[error("{0}")]
     Sink(SinkError),
 }

@@ -29,24 +29,25 @@ use super::tally::{Aside, Asks, Entry, Failure, Tally};
 use super::timer::Timer;
 use super::workers::Completed;
 
-/// If this machine refuses this many connections in a row, the run ends because it measures
+/// If this machine fails to open this many connections in a row, the run ends, because it would measure
 /// nothing.
 const NO_ROOM_IN_A_ROW: u32 = 20;
-/// Maximum number of requests started before other tasks get a turn.
+/// Maximum number of requests started in a row before other tasks get a turn.
 const MOST_AT_ONCE: usize = 256;
-/// A request due so shortly before the end that it could not be sent in time is not counted as missed.
+/// A request that was due within this time before the run's end is not counted as missed, because it could
+/// not have been sent in time. In nanoseconds.
 const END_TOLERANCE_NS: u64 = 10_000_000;
 /// How long before an instant the kernel's timer is set, in nanoseconds; the rest of the wait is spent
 /// polling the clock. A timer wakes about this late.
 const LEAD_NS: u64 = 50_000;
-/// The same if the plan sets `timer: spin`: a timer is rarely later than this.
+/// The same if the plan sets `timer: spin`. A timer is rarely later than this.
 const SPIN_LEAD_NS: u64 = 200_000;
-/// A wait shorter than this many leads does not poll the clock, because polling must never take
-/// more than a tenth of a core.
+/// Waits shorter than this many times the lead do not poll the clock, so that polling takes at most a tenth
+/// of a core.
 const LEADS_PER_WAIT: u64 = 10;
 
-/// How long a slot of a closed loop waits after a failure while the endpoint is checked for an
-/// outage.
+/// How long a slot of a closed loop waits after a failure while the endpoint is checked for an outage, in
+/// nanoseconds.
 const HELD_BACK_NS: u64 = 200_000_000;
 
 /// The state of a run in progress.
@@ -55,7 +56,8 @@ pub(crate) struct Executor {
     hands: Hands,
     /// Whether every wait ends by polling the clock, however short it is.
     spins: bool,
-    /// The instant before which the clock is polled.
+    /// The instant before which the clock is polled, in nanoseconds since the run's start; `None` if it is
+    /// not polled.
     led: Option<u64>,
     pacer: Pacer,
     phases: PhaseClock,
@@ -64,21 +66,21 @@ pub(crate) struct Executor {
     ended: UnboundedReceiver<Completed>,
     tell_ended: UnboundedSender<Completed>,
     counts: Counts,
-    /// Detects outages, unless the plan measures everything.
+    /// Detects outages; `None` if the plan measures errors too.
     outage: Option<Outage>,
     checks: Checks,
-    /// When the run ends; `None` unless other processes send the rest of the load.
+    /// Coordinates the run's end with the processes that send the rest of the load; `None` if there are none.
     ending: Option<Ending>,
 }
 
-/// The executor's counts for the facts of the run.
+/// The executor's counts of requests, for the facts of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Requests scheduled.
     pub scheduled: u64,
-    /// Requests scheduled in the window.
+    /// Requests scheduled in the measure window.
     pub scheduled_in_window: u64,
-    /// Requests of the window that were never sent, for reasons other than the cap.
+    /// Requests of the measure window that were never sent, for reasons other than the in-flight cap.
     pub never_sent: u64,
     /// Maximum number of requests in flight.
     pub max_in_flight: u64,
@@ -97,15 +99,15 @@ pub(crate) struct Done {
     pub phases: PhaseClock,
     /// When the run ended, in nanoseconds since its start.
     pub end: u64,
-    /// The recorder, with everything passed to it.
+    /// The recorder, which has received all entries.
     pub(crate) recorder: Recorder,
 }
 
 /// The components of a run.
 pub(crate) struct Parts {
-    /// The parts shared by its requests.
+    /// The state shared by the run's requests.
     pub common: Arc<Common>,
-    /// The workers that perform them.
+    /// The threads that perform the requests.
     pub hands: Hands,
     /// When each request starts.
     pub(crate) pacer: Pacer,
@@ -117,11 +119,11 @@ pub(crate) struct Parts {
     pub(crate) feed: Feed,
     /// The destination of rows.
     pub(crate) recorder: Recorder,
-    /// Detects outages; `None` if everything is to be measured.
+    /// Detects outages; `None` if errors are measured too.
     pub outage: Option<Outage>,
     /// Checks whether the endpoint is reachable.
     pub(crate) checks: Checks,
-    /// When the run ends; `None` unless other processes send the rest of the load.
+    /// Coordinates the run's end with the processes that send the rest of the load; `None` if there are none.
     pub(crate) ending: Option<Ending>,
 }
 
@@ -133,7 +135,7 @@ enum Event {
 }
 
 impl Executor {
-    /// Creates a run that has not started.
+    /// Creates an executor of a run that has not started.
     pub(crate) fn new(parts: Parts) -> Executor {
         let Parts { common, hands, pacer, spins, phases, feed, recorder, outage, checks, ending } = parts;
         let (tell_ended, ended) = unbounded_channel();
@@ -156,7 +158,8 @@ impl Executor {
         }
     }
 
-    /// Runs to the end, or until `stop` becomes true. However it ends, all rows so far are in the sink.
+    /// Runs to the end, or until `stop` becomes true. However the run ends, all rows up to then are in the
+    /// sink.
     pub(crate) async fn run(mut self, stop: watch::Receiver<bool>) -> Result<Done, EngineError> {
         let error = match self.go(stop).await {
             Ok(end) => {
@@ -175,8 +178,8 @@ impl Executor {
         }
     }
 
-    /// Starts requests until nothing is left to wait for, then ends the run. Returns the instant of
-    /// the end.
+    /// Starts requests until nothing is left to wait for, then ends the run. Returns when the run ended, in
+    /// nanoseconds since its start.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
         // Dropping the sender stops the run too.
@@ -200,7 +203,7 @@ impl Executor {
             }
             self.tell(now);
             if launched == MOST_AT_ONCE {
-                // Requests in flight get their turn even if more requests are due than the machine can
+                // Let requests in flight make progress even if more requests are due than the machine can
                 // ever send.
                 tokio::task::yield_now().await;
             }
@@ -226,8 +229,8 @@ impl Executor {
         Ok(end)
     }
 
-    /// Handles a run that ends in a series of failures: it is not over until it is known whether the
-    /// server is away.
+    /// Handles a run that ends in a series of failures. Such a run is over only when a check has shown
+    /// whether the server is unreachable.
     async fn ask_at_the_end(
         &mut self,
         last: Now,
@@ -250,21 +253,22 @@ impl Executor {
         Ok(())
     }
 
-    /// Ends requests in flight at once: the attempt is spoiled, and the server receives nothing
-    /// more from it.
+    /// Cancels requests in flight, because the attempt is spoiled and must not send anything more to the
+    /// server.
     async fn cut_short(&mut self) {
         self.common.cut.now();
         while self.counts.in_flight > 0 {
             let Some((ended, _)) = self.ended.recv().await else { break };
             self.counts.leaves(&ended);
-            // The result of the writer does not matter: the attempt is over.
+            // Errors of the writer do not matter, because the attempt is over.
             if self.keep(ended.entry).is_err() {
                 break;
             }
         }
     }
 
-    /// Waits for the next event: a stop, the end of a request, or the instant `due` since the run's start.
+    /// Waits for the next event: a stop, the end of a request, or the instant `due`, in nanoseconds since
+    /// the run's start.
     async fn wait(
         &mut self,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
@@ -276,7 +280,7 @@ impl Executor {
         let lead = if self.spins { SPIN_LEAD_NS } else { LEAD_NS };
         let left = due.map_or(0, |at| at.saturating_sub(now));
         if due.is_some() && left <= lead && (self.spins || self.led == due) {
-            // Meanwhile the runtime polls the sockets.
+            // While this task yields, the runtime polls the sockets.
             tokio::task::yield_now().await;
             return Ok(self.ended.try_recv().map_or(Event::Due, Event::Ended));
         }
@@ -290,7 +294,7 @@ impl Executor {
             if let Poll::Ready(Some(told)) = self.ended.poll_recv(cx) {
                 return Poll::Ready(Ok(Event::Ended(told)));
             }
-            // The loop checks the value again in its next round.
+            // The main loop takes the result in its next iteration.
             if looks.poll(cx).is_ready() || self.checks.is_answered(cx) {
                 return Poll::Ready(Ok(Event::Due));
             }
@@ -348,7 +352,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Creates the row of a request that was never made.
+    /// Creates the row of a request whose content was never created.
     fn unmade_row(&mut self, request: u64, scheduled: u64, phase: Phase) -> RequestRow {
         let (class, Lengths { prompt_tokens, output_tokens }) = self.feed.skip();
         RequestRow {
@@ -364,7 +368,7 @@ impl Executor {
         self.counts.scheduled_in_window += u64::from(phase == Phase::Measure);
     }
 
-    /// Handles a request that has ended, and starts the request that it made room for.
+    /// Handles a request that has ended, and starts the request that can now start in its place, if any.
     async fn settle(&mut self, (ended, ticket): Completed) -> Result<(), EngineError> {
         self.counts.leaves(&ended);
         let outcome = ended.entry.row().outcome;
@@ -382,9 +386,10 @@ impl Executor {
         Ok(())
     }
 
-    /// Whether a slot of a closed loop waits after its request. Otherwise a server that may be away and
-    /// rejects requests at once would receive thousands of them per second. If outages are measured,
-    /// this applies after every connection that did not open. Arrivals of an open loop are not delayed.
+    /// Whether a slot of a closed loop waits after a request with this outcome, before it sends the next.
+    /// Otherwise a server that is starting or failing, and rejects requests at once, would receive
+    /// thousands of them per second. If outages are measured, this applies after every connection that
+    /// could not be opened. Arrivals of an open loop are not delayed.
     fn holds_back(&self, outcome: Outcome) -> bool {
         let may_be_away = match &self.outage {
             Some(outage) => !outcome.is_ok() && outage.suspects_a_row(),
@@ -393,7 +398,7 @@ impl Executor {
         may_be_away && self.pacer.is_closed()
     }
 
-    /// Decides whether the run can go on after a request that ended in this way.
+    /// Decides whether the run can continue after this request; returns an error if not.
     fn judge(&mut self, ended: &Ended) -> Result<(), EngineError> {
         let row = ended.entry.row();
         let error = row.error.as_deref().unwrap_or_default();
@@ -410,7 +415,7 @@ impl Executor {
         self.take(step)
     }
 
-    /// Checks for an outage after time has passed; a check may also have returned a result.
+    /// Processes the results of endpoint checks, and looks for an outage after time has passed.
     fn look_for_outage(&mut self) -> Result<(), EngineError> {
         let now = now(&self.common, self.counts);
         while let Some(checked) = self.checks.take() {
@@ -432,7 +437,7 @@ impl Executor {
         }
     }
 
-    /// Returns how often to check for an outage.
+    /// Returns the timer by which the executor looks for an outage.
     fn looks(&self) -> Looks {
         Looks(self.outage.as_ref().map(|outage| {
             let mut looks = interval(Duration::from_nanos(outage.every()));
@@ -441,7 +446,7 @@ impl Executor {
         }))
     }
 
-    /// Records a request that has ended. Returns whether it succeeded.
+    /// Records the entry of a request that has ended. Returns whether the request succeeded.
     fn keep(&mut self, entry: Entry) -> Result<bool, EngineError> {
         let ok = entry.row().outcome.is_ok();
         self.common.progress.ended.add(1);
@@ -505,7 +510,7 @@ impl Counts {
     }
 }
 
-/// Wakes the executor to check for an outage, if it detects them.
+/// Wakes the executor regularly to look for an outage; never if outages are not detected.
 struct Looks(Option<Interval>);
 
 impl Looks {

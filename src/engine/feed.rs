@@ -1,6 +1,6 @@
-//! Prepares contents ahead of time. Requests that do not depend on responses are created and encoded by a
-//! separate thread, which prepares a bounded number of them. Turns of a conversation contain the received
-//! responses, so they are encoded when they start.
+//! Prepares the contents of requests. Requests that do not depend on responses are created and encoded
+//! ahead of time by a separate thread, up to a limited number. Turns of a conversation may contain the
+//! received responses, so they are handled separately (see `conversations`).
 
 use std::sync::Arc;
 
@@ -18,23 +18,26 @@ use super::start::Start;
 use super::tally::Reply;
 use super::waits::Waits;
 
-/// The state to return when the request has ended.
+/// Identifies a request's turn of a conversation, if it is one. The caller passes it to `give_back` when
+/// the request has ended.
 pub(crate) struct Ticket(Option<(usize, Turn)>);
 
-/// The contents of one run, in the order in which requests start.
+/// The contents of a run's requests, in the order in which requests start.
 pub(crate) struct Feed {
     lanes: Vec<Lane>,
     /// The conversations of each lane that has conversations.
     talks: Vec<Option<Conversations>>,
-    /// The lane of each request.
+    /// Determines the lane of each request.
     lineup: Lineup,
-    /// Content prepared ahead: requests of the lanes without conversations, in their order.
+    /// Content prepared ahead for the lanes without conversations, in the order of their requests; `None`
+    /// if all lanes have conversations.
     ahead: Option<Ahead<Content>>,
     waits: Waits,
 }
 
 impl Feed {
-    /// Starts preparing the contents of a share of `spec`, with exact lengths if tokens can be counted.
+    /// Starts to prepare the contents of a share of `spec`, with exact lengths if tokens can be counted
+    /// (`counting`).
     pub(crate) fn start(
         spec: &RunSpec,
         share: Share,
@@ -67,8 +70,8 @@ impl Feed {
         (class.clone(), Lengths { prompt_tokens: prompt_tokens + generator.lead_tokens(number), output_tokens })
     }
 
-    /// Returns the number of tokens of the shortest possible prompt, if the run also requests shorter
-    /// prompts, which then get this length.
+    /// Returns the number of tokens of the shortest possible prompt if the run requests shorter prompts,
+    /// which then get this length; otherwise `None`.
     pub(crate) fn shortest_prompt(&self) -> Option<u32> {
         let short = self.lanes.iter().filter_map(|Lane { generator, .. }| {
             let shortest = generator.shortest_prompt()?;
@@ -77,8 +80,8 @@ impl Feed {
         short.max()
     }
 
-    /// Returns the content of the request that starts with `start`, and measures the wait on the run's
-    /// clock. `None` if the thread that prepares contents is gone.
+    /// Returns the content of the request that begins with `start`, and records how long the executor
+    /// waited for it by the run's clock. `None` if the thread that prepares contents is gone.
     pub(crate) async fn next(&mut self, start: &Start, clock: Clock) -> Option<(Content, Ticket)> {
         let (lane, _) = self.lineup.step();
         match (&mut self.talks[lane], &mut self.ahead) {
@@ -91,14 +94,14 @@ impl Feed {
         }
     }
 
-    /// Returns how long the run has waited for request contents since `instant`. For a request released
-    /// at `instant`, this is the part of its lateness that these waits caused.
+    /// Returns how long the run has waited for request contents since `instant`, in nanoseconds. For a
+    /// request released at `instant`, this is the part of its lateness that these waits caused.
     pub(crate) fn waited_since(&self, instant: u64) -> u64 {
         self.waits.since(instant)
     }
 
-    /// Records that the request has ended at `at`, with or without a response. If its conversation
-    /// continues, returns how long the user thinks before the next turn, in nanoseconds.
+    /// Records that the request has ended at `at`, with or without a response. Returns how long the user
+    /// thinks before the next turn, in nanoseconds; `None` if there is no next turn.
     pub(crate) fn give_back(&mut self, ticket: Ticket, answer: Option<Reply>, at: u64) -> Option<u64> {
         let (lane, turn) = ticket.0?;
         self.talks[lane].as_mut()?.give_back(turn, answer, at)
@@ -106,12 +109,12 @@ impl Feed {
 }
 
 fn make_ahead(lanes: &[Lane], lineup: Lineup, observer: Observer) -> std::io::Result<Ahead<Content>> {
-    // A turn of a conversation contains the responses before it, and is prepared elsewhere.
+    // Turns of conversations are prepared by `Conversations`.
     let lanes: Vec<Option<Lane>> =
         lanes.iter().map(|lane| (!lane.bodies.shape().conversation).then(|| lane.clone())).collect();
-    // Four bytes of text per token.
+    // The size of a body is estimated as four bytes of text per token.
     let most = lanes.iter().flatten().map(|lane| lane.generator.most_prompt_tokens() as usize).max().unwrap_or(0);
     let contents = lineup.filter_map(move |(lane, number)| Some(lanes[lane].as_ref()?.request(number)));
-    // If requests differ in length, all are counted as the longest one.
+    // If requests differ in length, each counts as much memory as the longest one.
     Ahead::start(contents, move |content| content.body.len().max(most.saturating_mul(4)), observer)
 }

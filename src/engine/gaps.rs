@@ -1,5 +1,5 @@
-//! The gaps between the token events of one request in flight, as compact integers: a request holds a few
-//! bytes for each of its tokens until it is written.
+//! The gaps between the token events of one request, stored compactly, because every request in flight
+//! holds its gaps until it is written.
 
 /// Nanoseconds between successive events, each as a LEB128 number (seven bits per byte, lowest first): one
 /// byte for events that arrived together, four for gaps of up to 268 ms.
@@ -7,15 +7,15 @@
 pub(crate) struct Gaps {
     bytes: Vec<u8>,
     len: usize,
-    /// Bytes to reserve with the first gap.
+    /// Bytes to reserve when the first gap is added.
     room: usize,
 }
 
 impl Gaps {
     /// Creates an empty list with room for about `expected` gaps.
     pub(crate) fn with_room(expected: usize) -> Gaps {
-        /// For longer responses the list grows as they arrive: most of ten thousand concurrent
-        /// responses may never become that long.
+        /// Maximum number of bytes reserved. For longer responses the list grows as they arrive, because
+        /// most of ten thousand concurrent responses may never become that long.
         const MOST: usize = 1024;
         Gaps { bytes: Vec::new(), len: 0, room: (expected * 2).min(MOST) }
     }
@@ -33,7 +33,7 @@ impl Gaps {
         self.len += 1;
     }
 
-    /// Returns the size of the gaps in bytes.
+    /// Returns the size of the stored gaps, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }

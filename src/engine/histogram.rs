@@ -1,19 +1,19 @@
-//! Durations counted in buckets: bounded memory, no lock and no allocation when values are added.
+//! Counts durations in buckets. Memory is bounded, and adding a value neither locks nor allocates.
 //!
-//! Every octave has 16 buckets, so that a value is known to 1/16 whatever its size. A percentile is the
-//! middle of its bucket, and therefore exact within 4 %; the largest value is stored exactly. These counts
-//! describe only the generator itself: the metrics of requests are computed from the rows, which are
-//! exact.
+//! Every octave has 16 buckets, so a bucket is at most 1/16 of its values wide, whatever their size. A
+//! percentile is reported as the middle of its bucket, which is exact within 4 %; the largest value is
+//! stored exactly. Only the behavior of the load generator itself is measured in this way. The metrics of
+//! requests are computed from the rows, which are exact.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Spread;
 
-/// Number of binary digits after the first one that select the bucket of a value.
+/// Number of binary digits after a value's first one that select its bucket within the octave.
 const DIGITS: u32 = 4;
-/// Buckets of one octave.
+/// Number of buckets in each octave.
 const PER_OCTAVE: usize = 1 << DIGITS;
-/// Buckets for every 64-bit value.
+/// Number of buckets that cover all 64-bit values.
 const BUCKETS: usize = (64 - DIGITS as usize + 1) * PER_OCTAVE;
 
 /// Durations in nanoseconds. Any thread may add values.
@@ -35,7 +35,7 @@ impl Histogram {
         self.largest.fetch_max(nanos, Relaxed);
     }
 
-    /// Returns the counts since the last call.
+    /// Returns the counts since the last call, and resets them.
     pub(crate) fn take(&self) -> Counted {
         let counts = self.counts.iter().map(|count| count.swap(0, Relaxed)).collect();
         Counted { counts, largest: self.largest.swap(0, Relaxed) }
@@ -50,7 +50,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Returns the percentiles of the values (nearest rank); `None` if there are no values.
+    /// Returns the count, percentiles (nearest rank) and maximum of the values; `None` if there are no
+    /// values.
     pub(crate) fn spread(&self) -> Option<Spread> {
         let count: u64 = self.counts.iter().sum();
         (count > 0).then(|| Spread {
@@ -70,15 +71,16 @@ impl Counted {
         found.map_or(self.largest, middle).min(self.largest)
     }
 
-    /// Returns the number of values in each octave that has values, with the power of two below
-    /// which these lie.
+    /// Returns, for each octave that has values, the power of two that is its upper limit and the number of
+    /// its values.
     pub(crate) fn octaves(&self) -> impl Iterator<Item = (u128, u64)> {
         let counted = |(octave, counts): (usize, &[u64])| (1 << (octave + DIGITS as usize), counts.iter().sum());
         self.counts.chunks(PER_OCTAVE).enumerate().map(counted).filter(|(_, count)| *count > 0)
     }
 }
 
-/// Small values have one bucket each; larger ones are assigned by their first digits.
+/// Returns the bucket of a value. Small values have one bucket each; larger ones are assigned by their
+/// first binary digits.
 fn bucket(nanos: u64) -> usize {
     if nanos < PER_OCTAVE as u64 {
         return nanos as usize;
@@ -88,7 +90,7 @@ fn bucket(nanos: u64) -> usize {
     (octave - DIGITS + 1) as usize * PER_OCTAVE + place
 }
 
-/// Returns the middle of a bucket.
+/// Returns the value in the middle of a bucket.
 fn middle(bucket: usize) -> u64 {
     let (octave, place) = (bucket / PER_OCTAVE, (bucket % PER_OCTAVE) as u64);
     if octave == 0 {

@@ -1,12 +1,12 @@
-//! The socket of a measured connection: stamps arriving bytes and the sending of requests.
+//! The socket of a measured connection. It stamps the arrival of bytes and the sending of requests.
 //!
-//! The stamp of a read is the kernel's if there is one (see `stamp`), otherwise it is taken when the bytes
-//! reach us, before they are parsed; all events of one read share it. The stamp of a send is taken just
-//! before the write call that carries the request.
+//! The stamp of a read comes from the kernel if possible (see `stamp`). Otherwise it is taken when the read
+//! returns, before the bytes are parsed. All events in one read share its stamp. The stamp of a send is
+//! taken just before the write call that carries the request.
 //!
 //! Before a kept connection is used again, the socket itself is checked for a close by the server. Tokio's
-//! state of a socket dates from its last poll of all sockets, and a slot that redispatches at once does so
-//! before the next poll.
+//! readiness state of a socket is only updated when the runtime polls all sockets, and a slot that sends
+//! its next request at once does so before the next poll.
 
 use std::cell::Cell;
 use std::io;
@@ -23,9 +23,9 @@ use tokio::net::TcpStream;
 use super::clock::Clock;
 use super::stamp::{self, Now};
 
-/// Bytes read without a pause before time limits and other requests get their turn. Otherwise a server
-/// that sends an endless stream without content (only interim responses) would block all other requests,
-/// and its own request's time limit would never take effect.
+/// Number of bytes that may be read without a pause; then time limits are checked and other requests get
+/// their turn. Otherwise a server that sends an endless stream without content (only interim responses)
+/// would block all other requests, and its own request's time limit would never take effect.
 const MOST_AT_ONCE: usize = 256 << 10;
 
 /// One read of a socket.
@@ -33,17 +33,18 @@ const MOST_AT_ONCE: usize = 256 << 10;
 pub(crate) struct Read {
     /// When the bytes arrived, in nanoseconds since the run's start.
     pub at: u64,
-    /// How long the kernel held them for us, in nanoseconds; `None` if there is no kernel stamp.
+    /// How long the bytes waited in the kernel before they were read, in nanoseconds; `None` if there is no
+    /// kernel stamp.
     pub delay: Option<u64>,
 }
 
-/// The stamps of a socket, shared with the request that uses the connection. Nanoseconds since the
-/// run's start.
+/// The times at which a socket was last read and written, in nanoseconds since the run's start. Shared with
+/// the request that uses the connection.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     clock: Cell<Clock>,
     last_read: Cell<u64>,
-    /// How long the kernel held the last read's bytes for us; `None` without a kernel stamp.
+    /// How long the bytes of the last read waited in the kernel; `None` without a kernel stamp.
     delay: Cell<Option<u64>>,
     /// Whether the kernel stamped every read since the request was sent.
     by_kernel: Cell<bool>,
@@ -66,8 +67,8 @@ impl Stamps {
         })
     }
 
-    /// Sets the run's clock, which has started. Events from connections that were opened ahead do
-    /// not belong to the run.
+    /// Sets the run's clock, which has started. Earlier reads on a connection that was opened ahead do not
+    /// belong to the run.
     pub(crate) fn begin(&self, clock: Clock) {
         self.clock.set(clock);
         self.last_read.set(0);
@@ -80,12 +81,12 @@ impl Stamps {
         self.armed.set(true);
     }
 
-    /// Makes the next read check the socket itself, whatever the runtime's readiness state.
+    /// Makes the next read use the socket itself, whatever the runtime's readiness state.
     pub(crate) fn doubt(&self) {
         self.doubted.set(true);
     }
 
-    /// Returns when the request was sent, if it was.
+    /// Returns when the request was sent; `None` if it was not.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.sent.get()
     }
@@ -105,25 +106,26 @@ impl Stamps {
         self.by_kernel.get()
     }
 
-    /// Records the last read of a request that shares its connection. Its bytes belong to that
-    /// request's response.
+    /// Records the last read of a request that shares its connection with others. The read's bytes belong
+    /// to this request's response.
     pub(crate) fn saw(&self, read: Read) {
         self.last_read.set(read.at);
         self.delay.set(read.delay);
         self.by_kernel.set(self.by_kernel.get() && read.delay.is_some());
     }
 
-    /// Records when a request that shares its connection was sent, if it was.
+    /// Records when a request that shares its connection with others was sent; `None` if it was not.
     pub(crate) fn left(&self, at: Option<u64>) {
         self.sent.set(at);
     }
 
-    /// Returns nanoseconds since the run's start.
+    /// Returns the time since the run's start, in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         self.clock.get().now()
     }
 
-    /// Writes, and stamps the first write that succeeds after `arm` with the instant before its call.
+    /// Calls `write`. The first write that succeeds after `arm` is stamped with the instant before its
+    /// call.
     fn stamp_write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if !self.armed.get() {
             return write();
@@ -137,8 +139,8 @@ impl Stamps {
         written
     }
 
-    /// Records bytes that were just read; zero bytes are the end of the connection, which the
-    /// kernel does not stamp.
+    /// Records a read of `bytes` bytes with the kernel's stamp, if any. Zero bytes mean the end of the
+    /// connection, which the kernel does not stamp.
     fn came(&self, bytes: usize, kernel: Option<i64>) {
         let origin = self.clock.get().origin();
         let earliest = origin + self.last_read.get().max(self.sent.get().unwrap_or(0));
@@ -154,7 +156,7 @@ impl Stamps {
 pub(crate) struct Stamped {
     stream: TcpStream,
     stamps: Rc<Stamps>,
-    /// Number of bytes that may still be read before a pause.
+    /// Number of bytes that may still be read before the next pause.
     left: Cell<usize>,
 }
 
@@ -165,7 +167,8 @@ impl Stamped {
         Stamped { stream, stamps, left: Cell::new(MOST_AT_ONCE) }
     }
 
-    /// Whether nothing can be read now, not even a close. The socket itself is checked.
+    /// Whether nothing can be read now, not even a close. This checks the socket itself, not the runtime's
+    /// readiness state.
     pub(crate) fn is_silent(&self) -> bool {
         is_silent(self.stream.as_raw_fd())
     }
@@ -173,7 +176,7 @@ impl Stamped {
     /// Reads without waiting.
     #[expect(unsafe_code, reason = "the buffer of a read is not initialized before it is read into")]
     fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
-        // SAFETY: nothing is read from the room, and no byte of it becomes uninitialised.
+        // SAFETY: nothing is read from the unfilled part, and none of its bytes becomes uninitialized.
         let room = unsafe { buf.unfilled_mut() };
         let (read, kernel) = stamp::receive(self.stream.as_fd(), room)?;
         // SAFETY: the kernel has written that many bytes.
@@ -184,16 +187,15 @@ impl Stamped {
         Ok(read)
     }
 
-    /// Reads if the runtime considers the socket readable; `None` if the socket is not readable
-    /// after all.
+    /// Reads if the runtime considers the socket readable; returns `None` if it is not.
     fn receive_ready(&self, buf: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let room = buf.remaining();
         let mut read = None;
         let result = self.stream.try_io(Interest::READABLE, || {
             let got = self.receive(buf)?;
             read = Some(got);
-            // A short read has emptied the socket. Reporting this here saves the next read, which
-            // would find nothing.
+            // A read that does not fill the buffer has emptied the socket. Reporting `WouldBlock` here
+            // saves the next read, which would find nothing.
             if 0 < got && got < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         match result {
@@ -204,7 +206,7 @@ impl Stamped {
     }
 }
 
-/// Whether a read found no data, as opposed to an error.
+/// Whether this error only means that there was no data to read.
 fn would_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -215,7 +217,8 @@ impl AsRawFd for Stamped {
     }
 }
 
-/// Whether nothing can be read from an open socket now, not even a close. The socket itself is checked.
+/// Whether nothing can be read from an open socket now, not even a close. This checks the socket itself,
+/// not the runtime's readiness state.
 pub(crate) fn is_silent(socket: RawFd) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     matches!(recv(socket, &mut [0], flags), Err(Errno::EAGAIN))
@@ -231,8 +234,8 @@ impl AsyncRead for Stamped {
         }
         if self.left.get() == 0 {
             self.left.set(MOST_AT_ONCE);
-            // Wakes this task again when the runtime has polled its timers and other tasks; never
-            // returns ready at the first poll.
+            // Wakes this task again after the runtime has polled its timers and other tasks. The first poll
+            // is never ready.
             let _ = pin!(tokio::task::yield_now()).poll(cx);
             return Poll::Pending;
         }

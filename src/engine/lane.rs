@@ -1,5 +1,5 @@
-//! How the requests of one class are created: the generator of their content, the form of their
-//! bodies, and how their prompts are compared.
+//! Creates the requests of one class: generates their content, encodes their bodies, and determines which
+//! parts of their prompts are shared.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use super::error::EngineError;
 
 /// The content of one request.
 pub(crate) struct Content {
-    /// The class of the request, in a mix.
+    /// The class of the request; `None` if the run is not a mix.
     pub class: Option<Arc<str>>,
     /// The encoded body.
     pub body: Bytes,
@@ -28,18 +28,18 @@ pub(crate) struct Content {
     pub intended_prompt_tokens: u32,
     /// Number of leading prompt tokens that the server has already seen in the same conversation.
     pub seen_tokens: u32,
-    /// The beginning of the prompt that other requests may share, if any. How much of it the server has
-    /// already seen is determined when the request is sent.
+    /// The beginning of the prompt that other requests may share; `None` if they cannot. How much of it the
+    /// server has already seen is determined when the request is sent.
     pub(crate) trail: Option<Arc<Trail>>,
-    /// Requested output tokens.
+    /// Number of requested output tokens.
     pub requested_tokens: u32,
     /// The index of the request's class in the run, from 0.
     pub(crate) lane: usize,
-    /// Requested vectors or scores, if the response consists of vectors or scores.
+    /// Number of requested vectors or scores; 0 if the response consists of tokens.
     pub values: usize,
-    /// Number of the conversation.
+    /// Number of the conversation; `None` if the request is not part of one.
     pub conversation: Option<u64>,
-    /// Turn of the conversation.
+    /// Number of the turn within its conversation; `None` if the request is not part of one.
     pub turn: Option<u32>,
 }
 
@@ -51,22 +51,22 @@ pub(super) struct Lane {
     pub bodies: BodyWriter,
     /// The index of the class in the run, from 0.
     number: usize,
-    /// Number of vectors or scores per request; 0 if requests ask for tokens.
+    /// Number of vectors or scores per request; 0 if responses consist of tokens.
     values: usize,
-    /// Distinguishes classes that the server renders differently even for equal messages.
+    /// Distinguishes classes whose equal messages the server renders differently (see `salt`).
     salt: u32,
     trails: RefCell<Trails>,
 }
 
-/// Trails of common beginnings of many requests. Each trail is created only once.
+/// The trails of beginnings that many requests have in common, so that each is created only once.
 #[derive(Clone, Default)]
 struct Trails {
     same: Option<Arc<Trail>>,
-    /// Keyed by the text, which the entry keeps alive, and by the part of that text.
+    /// Keyed by the address of the text, which the entry keeps alive, and by the length of its common part.
     fronts: HashMap<(usize, usize), (Arc<str>, Arc<Trail>)>,
 }
 
-/// Maximum number of cached beginnings.
+/// Maximum number of cached trails of common beginnings.
 const MOST_FRONTS: usize = 64;
 
 impl Lane {
@@ -91,7 +91,7 @@ impl Lane {
         Content { trail: self.trail(&prompt), ..self.content(&prompt, self.bodies.write(&[], &prompt)) }
     }
 
-    /// Creates the next turn of a conversation; `None` after its last.
+    /// Creates the request for the next turn of a conversation; `None` after its last turn.
     pub(crate) fn turn(&self, conversation: &mut Conversation) -> Option<Content> {
         let trail = match conversation.whole_trail(self.salt) {
             Some(whole) => Some(whole),
@@ -106,7 +106,8 @@ impl Lane {
         })
     }
 
-    /// Returns the trail by which a prompt without history is compared.
+    /// Returns the trail of a prompt without history, which is compared with other trails to find common
+    /// beginnings; `None` if the prompt shares nothing.
     fn trail(&self, prompt: &Prompt) -> Option<Arc<Trail>> {
         let mut trails = self.trails.borrow_mut();
         match (prompt.common, &prompt.system) {
@@ -131,7 +132,7 @@ impl Lane {
     }
 }
 
-/// Returns the classes of a run.
+/// Returns the lanes of a run: one for each class of a mix, or a single one.
 pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) -> Result<Vec<Lane>, EngineError> {
     let lane = |class, number, content: &content::Content, shaping: &Shaping| {
         let nonce = key.under(shaping.nonce, number);
@@ -161,8 +162,8 @@ pub(super) fn lanes(spec: &RunSpec, key: NonceKey, counting: Option<&Counting>) 
     Ok(find_twins((0..).zip(&spec.mix).map(class).collect::<Result<_, _>>()?))
 }
 
-/// Marks classes whose first requests are equal, as far as this can be determined from the class:
-/// their other requests are then equal, too.
+/// Marks classes whose first requests have equal texts. The other requests of such classes are then equal,
+/// too.
 fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     let said = |lane: &Lane| {
         let Prompt { system, user, .. } = lane.generator.request(0);
@@ -177,7 +178,7 @@ fn find_twins(mut lanes: Vec<Lane>) -> Vec<Lane> {
     lanes
 }
 
-/// Returns the contents of the requests.
+/// Returns what the requests contain: a prompt, inputs to embed, or documents to rank.
 fn says(task: Task, shaping: &Shaping) -> Says {
     let RequestFields { inputs, documents, query_tokens, .. } = shaping.fields;
     match task {
@@ -187,7 +188,8 @@ fn says(task: Task, shaping: &Shaping) -> Says {
     }
 }
 
-/// Distinguishes classes whose body fields change how the server renders equal messages.
+/// Returns a number that distinguishes classes whose body fields change how the server renders equal
+/// messages; 0 without such fields.
 fn salt(shaping: &Shaping) -> u32 {
     const FIELDS: [&str; 7] =
         ["cache_salt", "chat_template", "chat_template_kwargs", "documents", "functions", "tools", "tool_choice"];

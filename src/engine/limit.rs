@@ -14,13 +14,14 @@ use super::clock::Clock;
 use super::io::Stamps;
 use super::tally::Failure;
 
-/// How long the end of the body may take after `[DONE]` before the connection is closed.
+/// How long the client waits for the end of the body after `[DONE]` before it closes the connection.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A timer that successive requests reuse, because moving a timer is cheaper than creating one.
+/// A timer that successive requests reuse, because resetting a timer is cheaper than creating one.
 pub(crate) type Timer = Pin<Box<Sleep>>;
 
-/// The request timeout and the stall timeout of one request, on one timer that is moved only when it fires.
+/// The request timeout and the stall timeout of one request. Both use one timer, which is reset only when
+/// it fires.
 pub(crate) struct Limit {
     clock: Clock,
     timeouts: Timeouts,
@@ -31,7 +32,8 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Creates the limits of a request that begins now, on the timer of an earlier one if there is one.
+    /// Creates the limits of a request that begins now. Reuses the timer of an earlier request if there is
+    /// one.
     pub(crate) fn new(clock: Clock, timeouts: Timeouts, timer: Option<Timer>) -> Limit {
         let begin = clock.now();
         let first = Duration::from_nanos(timeouts.request.0.min(timeouts.stall.0));
@@ -50,7 +52,7 @@ impl Limit {
         self.sleep
     }
 
-    /// Switches to waiting only for the end of the body.
+    /// Switches to the short limit for the end of the body, once the response itself is complete.
     pub(crate) fn linger(&mut self) {
         if !std::mem::replace(&mut self.lingers, true) {
             self.sleep.as_mut().reset(Instant::now() + LINGER);
@@ -77,7 +79,8 @@ impl Limit {
         .await
     }
 
-    /// Handles the timer's firing: returns the limit that was reached, or moves the timer to the next one.
+    /// Handles the firing of the timer: returns the failure if a limit was reached; otherwise resets the
+    /// timer to the next limit.
     fn reached(&mut self, stamps: &Stamps) -> Option<Failure> {
         let now = self.clock.now();
         let timeouts = &self.timeouts;

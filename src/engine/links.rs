@@ -16,7 +16,7 @@ pub(crate) enum Links {
 }
 
 impl Links {
-    /// Creates an empty set of connections for a run like `spec`.
+    /// Creates an empty set of connections for a run of `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Links {
         match spec.endpoint.http {
             None => Links::One(Pool::new(spec, connector)),

@@ -1,4 +1,4 @@
-//! One run: schedule, executor, HTTP client, SSE, recorder.
+//! Executes one run: schedule, executor, HTTP client, SSE, recorder.
 //!
 //! This module is independent of plans, tables, terminals and files. It takes a `RunSpec`, sends what
 //! `workload` prepares, and passes rows to a sink and counters to observers.
@@ -111,25 +111,26 @@ use watcher::Watch;
 pub struct Job {
     /// The spec of the run.
     pub spec: Arc<RunSpec>,
-    /// The target.
+    /// The server to which requests are sent.
     pub target: Target,
     /// The prefix of every `x-request-id`, so that a server's log can be matched with the rows.
     pub id_prefix: String,
     /// The key from which this attempt's nonces derive.
     pub nonce_key: NonceKey,
-    /// The model's tokenizer, if the plan names one: it determines the length of prompts.
+    /// The model's tokenizer, which determines the length of prompts; `None` if the plan does not name one.
     pub tokenizer: Option<Arc<Tokenizer>>,
-    /// The arrivals of an open loop, if a trace replaces the rate and process of `spec`.
+    /// The arrivals of an open loop from a trace; `None` if the rate and the arrival process of `spec`
+    /// determine them.
     pub trace: Option<Trace>,
     /// The destination of rows.
     pub sink: Box<dyn Sink>,
-    /// The destination of time series.
+    /// The destination of samples for the time series.
     pub samples: Box<dyn SampleSink>,
     /// The destination of the texts of prompts and responses; `None` if they are not recorded.
     pub texts: Option<Box<dyn TextSink>>,
     /// Checks whether the endpoint is reachable.
     pub check: Check,
-    /// The share of the load that this process sends, if others send the rest.
+    /// The share of the load that this process sends; `None` if it sends the whole load.
     pub part: Option<Part>,
 }
 
@@ -140,12 +141,12 @@ pub struct Finished {
     pub facts: Facts,
     /// Number of samples in the run's time series.
     pub samples: u64,
-    /// Number of requests with recorded texts, if texts are recorded.
+    /// Number of requests with recorded texts; `None` if texts are not recorded.
     pub texts: Option<u64>,
 }
 
-/// Executes one run on the calling thread, until its end or until `stop` becomes true. Rows go to the job's
-/// sink while it runs; any thread may read `progress` meanwhile.
+/// Executes one run on the calling thread, until its end or until `stop` becomes true. During the run, rows
+/// are written to the job's sink, and any thread may read `progress`.
 pub fn execute(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
     stamp::keep_enabled();
     if matches!(job.spec.load, Load::Open { .. }) {
@@ -217,8 +218,9 @@ struct Began {
     ending: Option<Ending>,
 }
 
-/// Leaves the server idle, opens connections, and starts the run's clock: immediately, or when the
-/// coordinator gives the cue, if other processes send the rest of the load.
+/// Leaves the server idle, opens connections, and starts the run's clock. If other processes send the rest
+/// of the load, each of these steps waits for the coordinator's cue; the coordinator itself leaves the
+/// server idle.
 async fn begin(
     (spec, share, part): (&Arc<RunSpec>, Share, Option<Part>),
     target: &Arc<Target>,
@@ -240,8 +242,8 @@ async fn begin(
     Ok(Began { opened, clock, ending: Some(Ending { finish, tell, is_measured: false }) })
 }
 
-/// Leaves the server alone for the run's idle time. Contents may be prepared meanwhile; no
-/// connection is open.
+/// Waits for the run's idle time, in which the server receives nothing and no connection is open. Request
+/// contents may be prepared meanwhile.
 pub async fn leave_idle(
     spec: &RunSpec,
     progress: &Progress,
@@ -258,7 +260,7 @@ pub async fn leave_idle(
     ended
 }
 
-/// Opens the connections that the run expects to be open, before its clock starts.
+/// Opens the connections that must be open before the run's clock starts.
 async fn open_ahead(
     spec: &Arc<RunSpec>,
     share: Share,
@@ -274,7 +276,7 @@ async fn open_ahead(
     }
 }
 
-/// Returns the arrivals of an open loop; `None` for a closed one.
+/// Returns the arrival schedule of an open loop; `None` for a closed loop.
 fn schedule(spec: &RunSpec, trace: Option<Trace>) -> Option<Schedule> {
     let Load::Open { arrivals, .. } = &spec.load else { return None };
     let course = Course::new(&spec.load, &spec.phases)?;
@@ -304,8 +306,8 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>, share: Share) -> Pacer {
     }
 }
 
-/// Returns the phases of a run. A process that sends a share counts only its own requests, so it determines
-/// the end of the window in advance.
+/// Returns the phases of a run. A process that sends only a share of the load cannot count all requests of
+/// the window, so it determines the end of the window in advance, from the schedule.
 fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
     let mut phases = PhaseClock::new(&spec.phases);
     if let Some(arrivals) = schedule(spec, trace).filter(|_| !share.is_whole()) {
@@ -314,11 +316,12 @@ fn phases(spec: &RunSpec, trace: Option<Trace>, share: Share) -> PhaseClock {
     phases
 }
 
-/// Returns the seed of arrival times. It is derived from plan seed, scenario and repeat, so that
-/// endpoints and load points share their gaps, and it is independent of the seed of contents.
+/// Returns the seed of arrival times. It is derived from the plan's seed, the scenario and the repeat, so
+/// that endpoints and loads share the same gaps. It is independent of the seed of contents.
 fn timing_seed(spec: &RunSpec) -> [u8; 32] {
-    // A cold variant has the arrival times of its warm variant, and the continuation of conversations does
-    // not affect arrivals. The origin of texts does not matter either.
+    // Fields that must not change arrival times are set to a fixed value. A cold variant has the same
+    // arrival times as its warm variant, and neither the settings of conversations nor the origin of texts
+    // matter.
     let data = spec.scenario.data.as_ref().map(Corpus::bare);
     let scenario = Content { cache: Cache::Warm, talk: Talk::PLAIN, data, ..spec.scenario.clone() };
     let scenario = serde_json::to_vec(&scenario).expect("a scenario is plain data");
@@ -331,7 +334,8 @@ fn timing_seed(spec: &RunSpec) -> [u8; 32] {
         .into()
 }
 
-/// Returns the average rate in the window, as a rate profile declares it or a trace contains it.
+/// Returns the average rate of arrivals in the measure window, in requests per second, according to the
+/// rate profile or the trace; `None` without either.
 fn window_qps(spec: &RunSpec, windows: &Windows) -> Option<f64> {
     if let Some(trace) = Trace::of(spec) {
         return Some(trace.between(windows.measure_start_ns, windows.measure_end_ns) as f64 / windows.measure_secs());
@@ -383,7 +387,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
     }
 }
 
-/// Whether a run, or a class of its mix, sends texts of a data set.
+/// Whether a run or a class of its mix sends texts from a data set.
 fn sends_data(spec: &RunSpec) -> bool {
     spec.scenario.data.is_some() || spec.mix.iter().any(|class| class.scenario.data.is_some())
 }

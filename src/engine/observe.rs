@@ -1,6 +1,6 @@
-//! The generator observes itself: which threads used the cores, which threads waited for a core, stalls,
-//! lateness, read delays, and the writer's backlog. Threads and requests report to an `Observer`, at the
-//! cost of a few atomic additions per request and none per event; a separate thread takes samples once a
+//! Observes the load generator itself: how long each thread used a core or waited for one, stalls,
+//! lateness, read delays, and the writer's backlog. Threads and requests report to an `Observer`, which
+//! costs a few atomic additions per request and nothing per event; a separate thread takes samples once a
 //! second and at the borders of the measure window.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use super::histogram::Histogram;
 use super::progress::Progress;
 use super::threads::{Thread, Used};
 
-/// Collects the reports of a run's threads and gives access to them. Cheap to clone.
+/// Collects the measurements of a run's threads and gives access to them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Observer(Arc<ObserverState>);
 
@@ -28,35 +28,37 @@ struct ObserverState {
     over: AtomicBool,
 }
 
-/// A thread of the run and its usage when it joined the run.
+/// A thread of the run, with its CPU usage when it joined the run and when it left.
 #[derive(Debug)]
 pub(crate) struct Enlisted {
     /// The name under which the thread registered.
     pub name: String,
-    /// The thread's usage before it joined the run.
+    /// The thread's CPU usage before it joined the run.
     pub before: Used,
     thread: Thread,
     left: OnceLock<Used>,
 }
 
 impl Enlisted {
-    /// Returns the thread's usage until now, or until it left the run; `None` if it ended without
+    /// Returns the thread's CPU usage until now, or until it left the run; `None` if it ended without
     /// leaving.
     pub(crate) fn used(&self) -> Option<Used> {
         let left = || self.left.get().copied();
-        // The thread may leave and end between the first two reads.
+        // Read twice because the thread may leave the run and end between the first two reads.
         left().or_else(|| self.thread.used()).or_else(left)
     }
 }
 
-/// A thread works for the run as long as this is held. Its usage up to that point remains available
-/// after the thread has ended, because on a busy machine the sampling thread may run later.
+/// Registers a thread with the run until this value is dropped. The drop records the thread's CPU usage, so
+/// that it remains available after the thread has ended; on a busy machine the sampling thread may run
+/// later.
 #[derive(Debug)]
 #[must_use = "the thread leaves the run when this is dropped"]
 pub(crate) struct Membership(Arc<Enlisted>);
 
 impl Membership {
-    /// Returns how long this thread has waited for a core so far, if the kernel counts that.
+    /// Returns how long this thread has waited for a core so far, in nanoseconds; `None` if the kernel does
+    /// not count that.
     pub(crate) fn waited(&self) -> Option<u64> {
         self.0.thread.used()?.wait_ns
     }
@@ -71,7 +73,7 @@ impl Drop for Membership {
     }
 }
 
-/// Durations, counted twice: since the last sample, and for the measure window.
+/// Durations, each counted in two histograms: since the last sample, and for the measure window.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     /// Since the last sample.
@@ -94,7 +96,7 @@ impl Gauge {
     }
 }
 
-/// Batches on their way to the writer.
+/// The batches that wait for the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     waiting: AtomicU64,
@@ -103,8 +105,8 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Records that a batch is handed over; the engine may have to wait until there is room for it. Returns
-    /// how many batches wait, including this one.
+    /// Records that a batch is passed to the writer; the engine may have to wait until there is room for
+    /// it. Returns how many batches wait, including this one.
     pub(crate) fn put(&self) -> u64 {
         let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(waiting, Relaxed);
@@ -131,14 +133,14 @@ impl Backlog {
         self.waiting.load(Relaxed)
     }
 
-    /// Returns the largest number of batches that waited since the last sample.
+    /// Returns the largest number of batches that waited at a time since the last call.
     pub(crate) fn take_most(&self) -> u64 {
         self.most.swap(self.waiting(), Relaxed)
     }
 }
 
 impl Observer {
-    /// Creates an observer for the run of `progress`, without any reports yet.
+    /// Creates an observer for the run of `progress`, without any measurements yet.
     pub(crate) fn new(progress: Arc<Progress>) -> Observer {
         Observer(Arc::new(ObserverState {
             progress,
@@ -152,8 +154,8 @@ impl Observer {
         }))
     }
 
-    /// Registers the calling thread with the run as long as the result is held. I/O threads are
-    /// `io`, or `io-1`, `io-2`, … if there are several.
+    /// Registers the calling thread with the run until the result is dropped. I/O threads are named `io`,
+    /// or `io-1`, `io-2`, … if there are several.
     pub(crate) fn enlist(&self, name: impl Into<String>) -> Membership {
         let thread = Thread::current();
         let before = thread.used().unwrap_or_default();
@@ -162,7 +164,7 @@ impl Observer {
         Membership(enlisted)
     }
 
-    /// Records that a request has ended. Neither locks nor allocates.
+    /// Records the lateness and the read delay of a request that has ended. Neither locks nor allocates.
     pub(crate) fn ended(&self, row: &RequestRow) {
         let in_window = row.phase == Phase::Measure;
         if let Some(late) = lateness(row) {
@@ -178,7 +180,7 @@ impl Observer {
         &self.0.progress
     }
 
-    /// Whether an instant lies in the window, as far as its borders are known.
+    /// Whether an instant is in the measure window, as far as the window's borders are known.
     pub(crate) fn is_measured(&self, at: u64) -> bool {
         self.0.progress.is_measured(at)
     }
@@ -194,12 +196,12 @@ impl Observer {
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the lateness of requests.
+    /// Returns how late the generator sent requests.
     pub(crate) fn lateness(&self) -> &Gauge {
         &self.0.lateness
     }
 
-    /// Returns the read delays of requests.
+    /// Returns how long received bytes waited in the kernel before they were read.
     pub(crate) fn read_delay(&self) -> &Gauge {
         &self.0.read_delay
     }
@@ -209,7 +211,7 @@ impl Observer {
         &self.0.wakes
     }
 
-    /// Returns how late the canaries in the I/O threads got their turn.
+    /// Returns how late the canaries in the I/O threads were woken.
     pub(crate) fn turns(&self) -> &Gauge {
         &self.0.turns
     }
@@ -219,18 +221,19 @@ impl Observer {
         &self.0.backlog
     }
 
-    /// Records that no further reports follow.
+    /// Records that no further measurements follow.
     pub(crate) fn set_over(&self) {
         self.0.over.store(true, Relaxed);
     }
 
-    /// Whether no further reports follow.
+    /// Whether no further measurements follow.
     pub(crate) fn is_over(&self) -> bool {
         self.0.over.load(Relaxed)
     }
 }
 
-/// Returns how late the generator itself was: sent − released − connecting.
+/// Returns how late the generator itself was, in nanoseconds: sent − released − connecting. `None` if the
+/// request was never sent.
 fn lateness(row: &RequestRow) -> Option<u64> {
     let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
     Some(row.sent_ns?.saturating_sub(row.released_ns? + connecting))

@@ -1,30 +1,31 @@
-//! Detects whether the server is away: from the outcomes of requests, from silence, and from checks
-//! of the endpoint alongside the load. Pure: its input is instants and counts, its output is a
-//! [`Step`].
+//! Detects an outage of the server from three sources: the outcomes of requests, silence, and checks of the
+//! endpoint while the load runs. The detector does no I/O; its input is instants and counts, and its output
+//! is a [`Step`].
 //!
-//! A run measures the server, good or bad: sporadic errors, timeouts and broken connections are
-//! results. An outage is something else: the rows recorded during an outage show nothing about the
-//! server under this load. These are the signs of an outage:
+//! Sporadic errors, timeouts and broken connections are results of a run, because the run measures how good
+//! the server is. An outage is different: rows recorded during an outage show nothing about the server
+//! under this load. These are the signs of an outage:
 //!
-//! - *Three 429, or three 404 because of the model.* A rate limit or a wrong model is not a matter of
-//!   chance: a server that responds like this three times will continue to do so. This is wrong if a
-//!   gateway sheds load with 429; for such a gateway, set `errors: measured` in the plan.
-//! - *Five refusals, resets and 503 in a row without a success, followed by two checks that find the
-//!   endpoint away.* A server that sheds load still returns its list of models, or streams to the requests
-//!   that it has accepted. So any sign of life since the first of the five removes the suspicion: a good
-//!   head, a token, a completed request, or any other response. While a request that was in flight before
-//!   the first of the five continues, the server may be working on it and rejecting all others; in this
-//!   case the endpoint must be away for as long as it takes silence to count. This is wrong if a gateway
-//!   rejects everything, including its list of models, for longer than the longest response takes, and
-//!   then recovers: the attempt is spoiled although the server was only full.
+//! - *Three responses with 429, three with 404, or three with 401 or 403.* A rate limit, a wrong model or
+//!   a wrong key does not occur by chance: a server that responds like this three times will continue to do
+//!   so. This conclusion is wrong if a gateway sheds load with 429; for such a gateway, set `errors:
+//!   measured` in the plan.
+//! - *Five refused or reset connections, 502 or 503 in a row without a success, followed by two checks
+//!   that do not reach the endpoint.* A server that sheds load still returns its list of models, or streams
+//!   to the requests that it has accepted. So a token, a completed request or any other response since the
+//!   first of the five failures removes the suspicion. While a request that was in flight before the first
+//!   failure continues, the server may be working on it and rejecting all others. In this case the endpoint
+//!   must be unreachable for as long as silence must last to be a sign. This conclusion is wrong if a
+//!   gateway rejects everything, including its list of models, for longer than the longest response takes,
+//!   and then recovers: the attempt is spoiled although the server was only full.
 //! - *Silence.* Nothing was received for ten seconds with requests in flight, and two checks directly
 //!   afterwards get no response within ten seconds each. A single-threaded server responds to nothing else
 //!   while it computes, so its longest silence that ended with data serves as the reference: only a silence
-//!   of more than twice that time is too long. Without streaming, silence is normal; there the longest
-//!   response is the reference, and one minute until the first response. This is wrong for a
-//!   single-threaded server if the very first prefill of a run takes longer than thirty seconds (eighty
-//!   without streaming), or if a later silence lasts more than twice the longest before it and twenty
-//!   seconds.
+//!   of more than twice that time is too long. Without streaming, silence is normal; the reference is then
+//!   the longest response, or one minute until the first response has arrived. This conclusion is wrong for
+//!   a single-threaded server if the very first prefill of a run takes longer than thirty seconds (eighty
+//!   without streaming), or if a later silence exceeds twice the longest silence before it by more than
+//!   twenty seconds.
 //! - *The server process that sweepline itself started has ended.*
 
 use crate::rows::{Outcome, RequestRow, SpoilCause, Spoiled};
@@ -33,30 +34,32 @@ use crate::units::text::counted;
 
 use super::tally::Aside;
 
-/// This many 429, or 404, in an attempt are not a matter of chance.
+/// This many responses with 429, with 404, or with 401 or 403 end the attempt, because they do not occur by
+/// chance.
 const TURNED_AWAY: u32 = 3;
-/// This many refusals, resets and 503 in a row are a reason to check.
+/// This many refused or reset connections, 502 and 503 in a row are a reason to check the endpoint.
 const IN_A_ROW: u32 = 5;
-/// Time between the two checks after a row of failures, in nanoseconds: a server that only sheds load
+/// Time between the two checks after a row of failures, in nanoseconds. A server that only sheds load
 /// completes a request in this time.
 const BETWEEN_CHECKS: u64 = 200_000_000;
 /// Minimum time between two suspicions caused by rows of failures, in nanoseconds, because checks
 /// must not add load.
 const BETWEEN_SUSPICIONS: u64 = 1_000_000_000;
-/// Without streaming, the first response counts as missing after this multiple of the usual patience.
+/// Without streaming, silence before the first response is too long after this multiple of the usual
+/// patience.
 const UNTIL_FIRST_ANSWER: u64 = 6;
 
-/// The depth of a check.
+/// What a check of the endpoint includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Whether the endpoint responds at all.
+    /// Only whether the endpoint responds at all.
     Presence,
-    /// Whether the endpoint also generates. Not used for a silent server, which may be working on
-    /// its requests.
+    /// Also whether the endpoint generates a response. Not used for a silent server, which may be working
+    /// on its requests.
     Generation,
 }
 
-/// The result of a check.
+/// The result of a check of the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checked {
     /// The endpoint responds.
@@ -64,11 +67,11 @@ pub enum Checked {
     /// The endpoint refuses or resets connections, or reports that it is not available. The text includes
     /// its address.
     Away(String),
-    /// No response in time.
+    /// The endpoint did not respond in time.
     TimedOut,
 }
 
-/// The next step.
+/// What the executor has to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing: the run continues.
@@ -84,11 +87,13 @@ pub(crate) enum Step {
 pub(crate) struct Now {
     /// Nanoseconds since the run's start.
     pub at: u64,
-    /// Signs of life so far: good heads and reads of their responses.
+    /// A number that grows with every sign of life: the head of a successful response, or data that was
+    /// read after it.
     pub received: u64,
     /// Requests in flight.
     pub in_flight: u64,
-    /// Token events so far. Heads do not count: a gateway may send one for a server that is away.
+    /// Token events so far. Response heads are not counted, because a gateway may send one for a server
+    /// that is down.
     pub tokens: u64,
 }
 
@@ -101,13 +106,13 @@ pub(crate) struct Seen<'a> {
     pub outcome: Outcome,
     /// The text of the failure.
     pub error: &'a str,
-    /// Further facts about the failure.
+    /// Details of the failure that its row does not contain.
     pub aside: Option<Aside>,
     /// Time from the send to the end of the request, in nanoseconds.
     pub took: Option<u64>,
 }
 
-/// Watches one run.
+/// Detects an outage in one run.
 #[derive(Debug)]
 pub(crate) struct Outage {
     url: String,
@@ -120,24 +125,25 @@ pub(crate) struct Outage {
     row: Option<Row>,
     silence: Silence,
     inquiry: Option<Inquiry>,
-    /// No row before this instant is a reason to check.
+    /// A row of failures is not a reason to check before this instant, in nanoseconds since the run's
+    /// start.
     next_row: u64,
-    /// No silence before this instant is a reason to check.
+    /// Silence is not a reason to check before this instant, in nanoseconds since the run's start.
     next_silence: u64,
-    /// When the run ended, and the number of requests in flight then.
+    /// When the run ended, and the number of requests in flight then; `None` before that.
     cut: Option<(u64, u64)>,
 }
 
-/// Failures in a row.
+/// A row of failures without a success in between.
 #[derive(Debug)]
 struct Row {
     since: u64,
-    /// Tokens received when the row of failures began.
+    /// Number of token events received when the row began.
     tokens: u64,
     count: u32,
     /// Requests with a lower number were sent before the row began.
     before: u64,
-    /// How many of these requests are still in flight.
+    /// How many of the requests that were sent before the row are still in flight.
     older: u64,
     /// Whether all failures had the same cause.
     alike: bool,
@@ -151,15 +157,16 @@ struct Row {
 struct Silence {
     received: u64,
     since: Option<u64>,
-    /// The longest silence that ended with data.
+    /// The longest silence that ended with data, in nanoseconds.
     longest: u64,
     longest_answer: Option<u64>,
-    /// The last request timed out without data, so the silence continues with the next request.
+    /// Whether the last request timed out without data, so that the silence continues with the next
+    /// request.
     goes_on: bool,
 }
 
-/// Detects a run that the server turns away, across all processes that share its load, as `Outage` does in
-/// one process.
+/// Detects that the server turns a run away (with 401, 403, 404 or 429), across all processes that share
+/// the run's load. `Outage` does this within one process.
 #[derive(Debug)]
 pub struct TurnedAway(Outage);
 
@@ -169,7 +176,7 @@ impl TurnedAway {
         TurnedAway(Outage::new(url, true, Nanos::ZERO))
     }
 
-    /// Records the end of a request. Returns the reason if the attempt is over.
+    /// Records the end of a request. Returns the reason if this ends the attempt.
     pub fn ended(&mut self, row: &RequestRow) -> Option<Spoiled> {
         if !matches!(row.outcome, Outcome::Http(401 | 403 | 404 | 429)) {
             return None;
@@ -184,13 +191,13 @@ impl TurnedAway {
     }
 }
 
-/// The state of two successive checks.
+/// The state of two successive checks of the endpoint.
 #[derive(Debug)]
 struct Inquiry {
     about: About,
-    /// The beginning of the row, or of the silence.
+    /// When the row of failures or the silence began.
     since: u64,
-    /// `None` while a check is in progress, otherwise the instant of the second check.
+    /// When the second check is due; `None` while a check is in progress.
     next: Option<u64>,
     /// Number of results so far.
     answered: u32,
@@ -224,13 +231,13 @@ impl Outage {
         }
     }
 
-    /// Returns the longest interval between checks by the executor, in nanoseconds.
+    /// Returns the interval at which the executor must call `look`, in nanoseconds.
     pub(crate) fn every(&self) -> u64 {
         (self.patience / 10).clamp(1_000_000, 250_000_000)
     }
 
     /// Records that a request has ended and no longer counts as in flight; `next_request` is the next
-    /// unused number.
+    /// unused request number.
     pub(crate) fn ended(&mut self, now: Now, seen: Seen<'_>, next_request: u64) -> Step {
         self.next_request = next_request;
         self.silence.goes_on = matches!(
@@ -252,8 +259,8 @@ impl Outage {
             (Outcome::Http(404), _) => return self.turned_away(now, seen, SpoilCause::UnknownModel),
             (Outcome::Http(401 | 403), _) => return self.turned_away(now, seen, SpoilCause::Unauthorized),
             (Outcome::ServerDied, _) => return Step::End(server_died()),
-            // This machine's own limits, and connections that did not open in time, do not show whether
-            // the server is reachable.
+            // Failures caused by this machine's own limits, and connections that did not open in time, do
+            // not show whether the server is reachable.
             (Outcome::Connect, Some(Aside::Local | Aside::Late)) => {}
             (Outcome::Timeout | Outcome::Stalled | Outcome::CutAtDrain, _) => {}
             (Outcome::Connect, _) => return self.failed(now, seen, SpoilCause::Refused),
@@ -269,7 +276,8 @@ impl Outage {
         Step::GoOn
     }
 
-    /// Handles the passing of time.
+    /// Checks, as time passes, whether an endpoint check is due or a sign of an outage has lasted long
+    /// enough.
     pub(crate) fn look(&mut self, now: Now) -> Step {
         self.hear(now);
         if let Some(inquiry) = &mut self.inquiry {
@@ -292,15 +300,15 @@ impl Outage {
         Step::GoOn
     }
 
-    /// Decides whether to check the endpoint although the run is at its end and the requests in flight in
-    /// `now` are cancelled.
+    /// Decides whether to check the endpoint at the end of the run, when the requests in flight (see `now`)
+    /// are cancelled.
     pub(crate) fn at_the_end(&mut self, now: Now) -> Step {
         self.cut = Some((now.at, now.in_flight));
         self.next_row = 0;
         self.look(now)
     }
 
-    /// Whether the result of a check is pending, or another check is due.
+    /// Whether the result of a check is pending or another check will follow.
     pub(crate) fn asks(&self) -> bool {
         self.inquiry.is_some()
     }
@@ -322,13 +330,13 @@ impl Outage {
         let away = checked != Checked::Well;
         let row = self.row.take_if(|row| away && row.since == inquiry.since && row.tokens == now.tokens);
         let Some(row) = row else {
-            // Something succeeded, or the endpoint responded: the failures were measurements, and
-            // the count restarts.
+            // A request succeeded or the endpoint responded, so the failures are results, and the count
+            // restarts.
             self.row = None;
             return Step::GoOn;
         };
         if inquiry.answered < 2 {
-            // Requests in flight now that are still in flight at the second result were accepted,
+            // Requests that are in flight now and still at the result of the second check were accepted,
             // not rejected.
             let older = self.cut.map_or(now.in_flight, |_| row.older);
             self.row = Some(Row { before: self.next_request, older, ..row });
@@ -339,7 +347,7 @@ impl Outage {
         if at_once || self.until(now) - row.since >= self.longest_silence() {
             return Step::End(row.spoiled(&self.url, checked));
         }
-        // The server may be working on requests that it accepted before: check it again later.
+        // The server may be working on requests that it accepted earlier, so check it again later.
         self.row = Some(row);
         Step::GoOn
     }
@@ -369,14 +377,14 @@ impl Outage {
         Step::End(Spoiled { cause: SpoilCause::Silent, detail, retry_after: None })
     }
 
-    /// Returns how many failures in a row are a reason to check. At the end of a run no further failures
-    /// can follow.
+    /// Returns how many failures in a row are a reason to check the endpoint: only one at the end of a run,
+    /// because no further failures can follow.
     fn needed(&self) -> u32 {
         if self.cut.is_some() { 1 } else { IN_A_ROW }
     }
 
-    /// Returns the instant up to which silence counts: nothing can be received after the end of a
-    /// run.
+    /// Returns the end of the time in which silence is counted: now, or the end of the run, after which
+    /// nothing can be received.
     fn until(&self, now: Now) -> u64 {
         self.cut.map_or(now.at, |(at, _)| at)
     }
@@ -397,8 +405,8 @@ impl Outage {
         Step::Check
     }
 
-    /// Whether so many requests have failed in a row that the server may be away: nothing has succeeded
-    /// since the first of them.
+    /// Whether so many requests have failed in a row, without a success in between, that the server may be
+    /// unreachable.
     pub(crate) fn suspects_a_row(&self) -> bool {
         self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
@@ -406,13 +414,13 @@ impl Outage {
     /// Returns the depth of the next check.
     pub(crate) fn depth(&self) -> Depth {
         let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
-        // A full server works on the requests that it has accepted, and would reject a generation
-        // like any other request.
+        // A server at its capacity works on the requests that it has accepted, and would reject the check's
+        // generation like any other request.
         let is_idle = self.row.as_ref().is_some_and(|row| row.older == 0);
         if about == Some(About::Row) && is_idle { Depth::Generation } else { Depth::Presence }
     }
 
-    /// Records the data that was received in the meantime.
+    /// Updates the silence with the data that was received in the meantime.
     fn hear(&mut self, now: Now) {
         let silence = &mut self.silence;
         if now.received != silence.received {
@@ -429,7 +437,7 @@ impl Outage {
         }
     }
 
-    /// Handles a response that reports a rate limit or an unknown model.
+    /// Handles a response that reports a rate limit, an unknown model or missing authorization.
     fn turned_away(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.row = None;
         self.silence.broken(now);
@@ -448,7 +456,7 @@ impl Outage {
         Step::End(Spoiled { cause, detail, retry_after: retry_after(seen.aside) })
     }
 
-    /// Handles a failure of the kind that an outage causes.
+    /// Handles a failure of a kind that an outage causes.
     fn failed(&mut self, now: Now, seen: Seen<'_>, cause: SpoilCause) -> Step {
         self.silence.broken(now);
         let retry_after = retry_after(seen.aside);
@@ -478,7 +486,7 @@ impl Outage {
 }
 
 impl Silence {
-    /// Handles an event that is not data.
+    /// Restarts the silence after an event other than data.
     fn broken(&mut self, now: Now) {
         self.since = (now.in_flight > 0).then_some(now.at);
     }
@@ -506,7 +514,7 @@ impl Row {
     }
 }
 
-/// Returns the end of a process that sweepline started.
+/// Returns the reason for a run whose server process, started by sweepline, has ended.
 pub fn server_died() -> Spoiled {
     let detail = "the server process ended during the run".to_owned();
     Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None }

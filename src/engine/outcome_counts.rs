@@ -1,11 +1,12 @@
-//! Counts the requests of a run by outcome, for observers. One task counts and others may read at any
-//! time; neither side waits.
+//! Counts the requests of a run by outcome, for displays of its progress. One task counts, and other
+//! threads may read at any time; neither side waits for the other.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Outcome;
 
-/// The outcomes other than HTTP statuses, the most frequent first; the statuses follow them.
+/// The outcomes other than HTTP statuses, roughly the most frequent first. In the array of counts, the
+/// statuses follow them.
 const NAMED: [Outcome; 10] = [
     Outcome::Ok,
     Outcome::Connect,
@@ -19,11 +20,11 @@ const NAMED: [Outcome; 10] = [
     Outcome::CutAtDrain,
 ];
 
-/// Statuses are below this value; a higher one, which no server should send, is counted as the last
-/// status.
+/// Number of HTTP statuses that are counted separately. A higher status, which no server should send, is
+/// counted as the highest of these.
 const STATUSES: usize = 1000;
 
-/// Requests by outcome.
+/// Number of requests by outcome.
 #[derive(Debug)]
 pub struct OutcomeCounts(Box<[AtomicU64]>);
 
@@ -45,7 +46,7 @@ impl OutcomeCounts {
         }
     }
 
-    /// Returns the outcomes that occurred, with their numbers.
+    /// Returns the outcomes that occurred, with the number of requests of each.
     pub fn counts(&self) -> Vec<(Outcome, u64)> {
         let outcome = |place: usize| match NAMED.get(place) {
             Some(named) => *named,

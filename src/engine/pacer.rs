@@ -1,4 +1,4 @@
-//! Decides when request k starts: the only difference between closed and open loops.
+//! Decides when each request starts. This is the only difference between closed and open loops.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,31 +15,32 @@ pub(crate) enum Pacer {
     Closed(Closed),
     /// Arrivals that do not depend on the server.
     Open(Box<Open>),
-    /// Arrivals of conversations, whose later turns follow their responses.
+    /// Arrivals of conversations, whose later turns start after their responses.
     Sessions(Box<Sessions>),
 }
 
-/// Slots that join evenly over fill and then redispatch at once, or after their users have thought.
+/// Slots that join evenly over fill. When a request ends, its slot starts the next one at once, or after
+/// the user's think time.
 #[derive(Debug)]
 pub(crate) struct Closed {
     slots: u32,
     fill: u64,
     share: Share,
-    /// Slots of this share that have joined.
+    /// Number of slots of this share that have joined.
     joined: u32,
-    /// Requests of this share that have started.
+    /// Number of requests of this share that have started.
     next: u64,
-    /// Slots whose users think, and when the next request of each is due.
+    /// Slots in think time: when the next request is due, and the slot's number.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// Arrivals by schedule, with or without an in-flight cap.
+/// Arrivals according to a schedule, with or without an in-flight cap.
 #[derive(Debug)]
 pub(crate) struct Open {
     /// Requests that have not arrived yet.
     arriving: Schedule,
-    /// Requests that have arrived and wait for the cap. They are read from a copy of the schedule that
-    /// lags behind, so that a long queue costs no memory.
+    /// Requests that have arrived and wait for the in-flight cap. They are read from a copy of the schedule
+    /// that lags behind, so that a long queue takes no memory.
     waiting: Schedule,
     share: Share,
     arrived: u64,
@@ -49,12 +50,12 @@ pub(crate) struct Open {
 }
 
 impl Pacer {
-    /// Creates a share of a closed loop whose `slots` join evenly over `fill` nanoseconds.
+    /// Creates one share of a closed loop whose `slots` join evenly over `fill` nanoseconds.
     pub(crate) fn closed(slots: u32, fill: u64, share: Share) -> Pacer {
         Pacer::Closed(Closed { slots, fill, share, joined: 0, next: 0, thinking: BinaryHeap::new() })
     }
 
-    /// Creates a share of an open loop with this schedule.
+    /// Creates one share of an open loop with this schedule.
     pub(crate) fn open(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
         let schedule = schedule.of(share);
         Pacer::Open(Box::new(Open {
@@ -68,13 +69,13 @@ impl Pacer {
         }))
     }
 
-    /// Creates a share of an open loop of conversations.
+    /// Creates one share of an open loop of conversations.
     pub(crate) fn sessions(schedule: Schedule, cap: Option<u32>, share: Share) -> Pacer {
         Pacer::Sessions(Box::new(Sessions::new(schedule, cap, share)))
     }
 
-    /// Returns the next instant at which the clock alone makes a request start (or start to wait); `None`
-    /// after the last.
+    /// Returns the next instant at which a request is due (to start, or to wait for the cap) without
+    /// another request ending first; `None` after the last.
     pub(crate) fn next_due(&self) -> Option<u64> {
         match self {
             Pacer::Closed(closed) => closed.next_due(),
@@ -83,8 +84,7 @@ impl Pacer {
         }
     }
 
-    /// Takes one start that is due by the clock at `now`. Call this repeatedly until it returns
-    /// `None`.
+    /// Takes one request that is due and can start at `now`. Call this repeatedly until it returns `None`.
     pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         match self {
             Pacer::Closed(closed) => closed.take_due(now),
@@ -107,9 +107,9 @@ impl Pacer {
         matches!(self, Pacer::Closed(_))
     }
 
-    /// Records that a request ended at `at` and freed its slot; `think` is the number of nanoseconds that
-    /// the user of its conversation thinks before the next turn, or `None` if there is no next turn.
-    /// Returns the start that the free slot lets through.
+    /// Records that a request ended at `at` and freed its slot; `think` is how long the user of its
+    /// conversation thinks before the next turn, in nanoseconds, or `None` if there is no next turn.
+    /// Returns the request that can now start, if any.
     pub(crate) fn ended(&mut self, at: u64, slot: Option<u32>, think: Option<u64>) -> Option<Start> {
         const SLOT: &str = "requests of slots and of conversations that arrive have a slot";
         match self {
@@ -122,8 +122,8 @@ impl Pacer {
         }
     }
 
-    /// Takes one request that was due before `end` and never started: first the rest of the queue, then
-    /// requests that were not taken in time.
+    /// Takes one request that was due before `end` and never started: first those that waited for the cap,
+    /// then those that `take_due` did not take in time.
     pub(crate) fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         let open = match self {
             Pacer::Closed(closed) => return closed.take_unstarted(end),
@@ -131,8 +131,8 @@ impl Pacer {
             Pacer::Open(open) => open,
         };
         let request = open.started;
-        // First come, first served: nothing starts while the cap is full, even if its arrival has
-        // not been noticed yet.
+        // Requests start in the order of their arrival. While the cap is reached, none can start, including
+        // those that `take_due` has not seen yet.
         let held_by_cap = request < open.arrived || open.in_flight >= open.cap;
         open.waiting.peek().filter(|at| *at < end)?;
         let scheduled = open.waiting.take()?;
@@ -141,7 +141,7 @@ impl Pacer {
         Some(Unstarted { request: open.share.number(request), scheduled, held_by_cap })
     }
 
-    /// Whether no further request will be due, and none waits to be started.
+    /// Whether no further request will be due and none waits to start.
     pub(crate) fn is_at_its_end(&self) -> bool {
         match self {
             Pacer::Closed(_) => false,
@@ -150,7 +150,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the number of requests that wait for the cap.
+    /// Returns the number of requests that wait for the in-flight cap.
     pub(crate) fn waiting(&self) -> u64 {
         match self {
             Pacer::Closed(_) => 0,
@@ -159,7 +159,8 @@ impl Pacer {
         }
     }
 
-    /// Returns the scheduled instant of the request that has waited longest for the cap.
+    /// Returns the scheduled instant of the request that has waited longest for the in-flight cap; `None`
+    /// if none waits.
     pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         match self {
             Pacer::Open(open) if open.arrived > open.started => open.waiting.peek(),
@@ -202,7 +203,7 @@ impl Closed {
         Some(self.start(at, slot))
     }
 
-    /// A slot without think time continues at once.
+    /// Starts the slot's next request at once if there is no think time.
     fn ended(&mut self, at: u64, slot: u32, think: u64) -> Option<Start> {
         if think == 0 {
             return Some(self.start(at, slot));
@@ -226,8 +227,8 @@ impl Closed {
 }
 
 impl Open {
-    /// Lets the oldest waiting request through if the cap allows it; `freed_at` is when a slot became free,
-    /// and `None` if the request has just arrived.
+    /// Starts the request that has waited longest, if the cap allows it; `freed_at` is when another request
+    /// ended, or `None` if the request has just arrived.
     fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
         if self.started == self.arrived || self.in_flight >= self.cap {
             return None;

@@ -1,5 +1,5 @@
 //! Coordinates the start and end of a run whose load several processes share. A coordinator gives the cues
-//! to start and end, and each process reports its progress.
+//! for start and end, and each process reports its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,34 +10,35 @@ use super::clock::{Clock, monotonic};
 use super::error::EngineError;
 use super::share::Share;
 
-/// A stage that a process reaches with its share of a run.
+/// A stage of a process that sends a share of a run's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Contents are being prepared; connections may be opened.
+    /// The process is prepared: request contents are being created, and connections may be opened.
     Prepared,
-    /// The connections that the run expects to be open are open.
+    /// All connections that must be open before the run starts are open.
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
-    /// All requests of this process in the window have ended.
+    /// All requests of this process in the measure window have ended.
     Measured,
 }
 
-/// The share of a process and the coordinator's cues for it.
+/// The share of the load that a process sends, and the coordinator's cues for the process.
 pub struct Part {
     /// The part of the load that this process sends.
     pub share: Share,
-    /// When the process may open connections.
+    /// The cue to open connections.
     pub open: oneshot::Receiver<()>,
-    /// The run's start on this machine's monotonic clock, in nanoseconds.
+    /// The cue to start the run: its start on this machine's monotonic clock, in nanoseconds.
     pub start: oneshot::Receiver<u64>,
-    /// When the run ends.
+    /// When the run ends, once the coordinator knows.
     pub finish: Finish,
-    /// Called at each stage.
+    /// Called when the process reaches a stage.
     pub tell: Box<dyn Fn(Stage) + Send + Sync>,
 }
 
-/// The end of a run whose load is shared. The coordinator sets it when all requests of the window have ended.
+/// The end of a run whose load is shared. The coordinator sets it when all requests of the measure window
+/// have ended in all processes.
 #[derive(Debug, Clone)]
 pub struct Finish(Arc<AtomicU64>);
 
@@ -53,37 +54,40 @@ impl Finish {
         self.0.store(at, Relaxed);
     }
 
-    /// Returns the end of the run; the maximum value while it is unknown.
+    /// Returns the end of the run, in nanoseconds since the run's start; the maximum value while it is
+    /// unknown.
     pub(crate) fn at(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// Interval at which a process checks for the end of the run once all its requests of the window have ended.
+/// Interval at which a process checks for the end of the run once all its requests in the measure window
+/// have ended, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 
 /// The fields of a part that the executor needs.
 pub(crate) struct Ending {
     pub(crate) finish: Finish,
     pub(crate) tell: Box<dyn Fn(Stage) + Send + Sync>,
-    /// Whether the end of all requests of the window has been reported.
+    /// Whether the process has reported that all its requests in the measure window have ended.
     pub(crate) is_measured: bool,
 }
 
 impl Ending {
-    /// Returns the end of the run, at `deadline` at the latest. The end is the same instant in all processes
-    /// that share the load, so every request due before it is recorded.
+    /// Returns the end of the run, which is `deadline` at the latest. The end is the same instant in all
+    /// processes that share the load, so every request due before it is recorded.
     pub(crate) fn end(&self, deadline: u64) -> u64 {
         deadline.min(self.finish.at())
     }
 
-    /// Returns when a process that has finished measuring checks again whether all others have
-    /// finished.
+    /// Returns when a process whose requests in the measure window have ended checks again for the end of
+    /// the run; `None` before they have ended.
     pub(crate) fn next_look(&self, now: u64) -> Option<u64> {
         self.is_measured.then(|| self.finish.at().min(now + LOOK_NS))
     }
 
-    /// Reports, once, that all requests of the window have ended.
+    /// Reports that all requests of this process in the measure window have ended, the first time that it
+    /// is called.
     pub(crate) fn measured(&mut self) {
         if !std::mem::replace(&mut self.is_measured, true) {
             (self.tell)(Stage::Measured);
@@ -91,7 +95,7 @@ impl Ending {
     }
 }
 
-/// Waits for a cue; fails if the run is stopped or the coordinator is gone.
+/// Waits for a cue of the coordinator; fails if the run is stopped or the coordinator is gone.
 pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<bool>) -> Result<T, EngineError> {
     tokio::select! {
         biased;
@@ -100,10 +104,10 @@ pub(crate) async fn cue<T>(cue: oneshot::Receiver<T>, mut stop: watch::Receiver<
     }
 }
 
-/// Waits until this machine's monotonic clock reads `origin` and starts the run's clock there. Returns the
-/// clock and how late the wait ended.
+/// Waits until this machine's monotonic clock reads `origin`, the zero of the run's clock. Returns the
+/// run's clock and how late the wait ended, in nanoseconds.
 pub(crate) async fn begin_at(origin: u64, mut stop: watch::Receiver<bool>) -> Result<(Clock, u64), EngineError> {
-    /// The runtime's timers are coarse, so the last part of the wait is a busy wait of this length.
+    /// Length of the busy wait that ends the wait, because the runtime's timers are coarse. In nanoseconds.
     const COARSE_NS: u64 = 3_000_000;
     let left = origin.saturating_sub(monotonic()).saturating_sub(COARSE_NS);
     tokio::select! {

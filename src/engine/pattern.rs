@@ -1,5 +1,5 @@
-//! The common pattern of all requests of a run. It is created once, and each request is written
-//! with its own number and body.
+//! The parts that all HTTP/1.1 requests of a run have in common. They are encoded once; each request adds
+//! its own number and body.
 
 use std::io::Write;
 
@@ -11,16 +11,17 @@ use crate::plan::TextOrSecret;
 
 use super::target::Target;
 
-/// Everything in a request except its number and its body, as sent over the wire. It holds the key, so it
-/// is never printed.
+/// The encoded bytes of a request except its number and its body. They contain the API key, so they must
+/// never be printed.
 pub(crate) struct Pattern {
-    /// For each class, everything up to the request's number, which is the last part of its `x-request-id`;
-    /// a run that is not a mix has one entry.
+    /// For each class, the bytes up to the request's number, which ends the `x-request-id` field; a run
+    /// that is not a mix has one entry.
     before: Vec<Vec<u8>>,
 }
 
 impl Pattern {
-    /// Creates the pattern of `spec` to `target`; `id_prefix` begins the id of each request.
+    /// Creates the pattern of requests to `target` as `spec` defines them. The id of each request begins
+    /// with `id_prefix`.
     pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Pattern {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
@@ -28,9 +29,9 @@ impl Pattern {
         Pattern { before }
     }
 
-    /// Returns the bytes of request `number` of a class with its body.
+    /// Returns the bytes of a request: request `number` of the run, of class `class`, with its body.
     pub(crate) fn request(&self, class: usize, number: u64, body: &Bytes) -> Vec<u8> {
-        /// Room for the number and for the header field with the length.
+        /// Bytes reserved for the number and for the `content-length` field.
         const REST: usize = 80;
         let before = &self.before[class];
         let mut bytes = Vec::with_capacity(before.len() + REST + body.len());
@@ -46,11 +47,11 @@ impl Pattern {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) value: String,
-    /// The value holds a secret.
+    /// Whether the value contains a secret.
     pub(crate) is_secret: bool,
 }
 
-/// Returns the fields that all requests of one shape share, for either HTTP version.
+/// Returns the header fields that all requests of one class share, for either HTTP version.
 pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
     let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
     let plain = |name: header::HeaderName, value: &str| Field {
@@ -79,14 +80,14 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
     fields
 }
 
-/// Returns the head of requests of one shaping, up to their numbers.
+/// Returns the bytes of a request's head up to the request's number, for one class.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
     let checked = "the parts of the address were checked when it was read";
     let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
     let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
-        // A value that contains a line break is invalid.
+        // Invalid values, for example with a line break, are omitted.
         if let Ok(value) = HeaderValue::try_from(value) {
             before.extend_from_slice(name.as_bytes());
             before.extend_from_slice(b": ");

@@ -1,19 +1,19 @@
-//! Times in which the canary with its own thread was not woken. No thread of sweepline ran then, whatever the
-//! run was doing. They are kept as spans of time, not by phase, because a process that stood still learns of
-//! the new phase too late.
+//! Pauses: times in which the canary with its own thread was not woken. No thread of sweepline ran then,
+//! whatever the run was doing. Pauses are stored as spans of time, not by phase, because a process that
+//! stood still notices a new phase too late.
 
 use crate::rows::{Pauses, Standstill, Windows};
 
-/// A wake-up later than this is a pause, in nanoseconds. Shorter delays are ordinary on a busy
+/// A wake-up that is later than this is a pause. In nanoseconds. Shorter delays are ordinary on a busy
 /// machine; the canaries' percentiles show them.
 const LEAST_NS: u64 = 100_000_000;
-/// If the thread was stopped, rather than waiting for a core, this much lateness already is a pause
-/// if it happens repeatedly …
+/// If the thread was stopped, rather than waiting for a core, a wake-up that is later than this is a pause
+/// if it happens at least `AGAIN` times. In nanoseconds.
 const LEAST_STOP_NS: u64 = 50_000_000;
-/// … that is, at least this often. Once or twice is normal on a virtual machine.
+/// Minimum number of short stops that count as pauses. One or two are normal on a virtual machine.
 const AGAIN: u64 = 3;
-/// Number of spans that are kept of each kind. Beyond this number, adjacent spans are merged, so that
-/// memory is bounded however long the run is.
+/// Maximum number of spans of each kind that are stored. When it is reached, adjacent spans are merged, so
+/// that memory is bounded however long the run is.
 const MOST: usize = 4096;
 
 /// The pauses of a run so far.
@@ -23,23 +23,25 @@ pub(crate) struct Book {
     starved: Vec<Span>,
 }
 
-/// A pause, or several that follow each other, in nanoseconds since the run's start.
+/// A pause, or several pauses that follow each other. Times are in nanoseconds since the run's start,
+/// durations in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: u64,
     to: u64,
     count: u64,
-    /// The part of this span that was spent in pauses.
+    /// Total duration of the pauses in this span.
     paused: u64,
     longest: u64,
 }
 
 impl Book {
-    /// Records that the canary should have been woken at `from` but slept until `to`, and how much of
-    /// this time it waited for a core, if that is known.
+    /// Records that the canary should have been woken at `from` but slept until `to`. `waited` is how long
+    /// it waited for a core in this time, in nanoseconds; `None` if unknown.
     pub(crate) fn slept(&mut self, from: u64, to: u64, waited: Option<u64>) {
         let paused = to.saturating_sub(from);
-        // A stopped thread does not wait for a core. If the wait is unknown, it may have waited.
+        // A stopped thread does not wait for a core. If the wait is unknown, the shorter limit for stopped
+        // threads does not apply.
         let starved = waited.is_some_and(|waited| waited >= paused / 2);
         let is_stopped = waited.is_some() && !starved;
         if paused < if is_stopped { LEAST_STOP_NS } else { LEAST_NS } {
@@ -52,7 +54,7 @@ impl Book {
         spans.push(Span { from, to, count: 1, paused, longest: paused });
     }
 
-    /// Returns the pauses that concern the measurement.
+    /// Returns the pauses that affect the measurements in the measure window.
     pub(crate) fn within(&self, windows: &Windows) -> Pauses {
         let sum = |spans: &[Span]| {
             let short: u64 = spans.iter().filter(|s| s.is_short() && s.concerns(windows)).map(|span| span.count).sum();
@@ -69,7 +71,7 @@ impl Book {
 }
 
 impl Span {
-    /// Whether this pause counts only together with similar ones.
+    /// Whether this pause counts only if there are enough short ones (`AGAIN`).
     fn is_short(&self) -> bool {
         self.longest < LEAST_NS
     }
@@ -84,16 +86,16 @@ impl Span {
         }
     }
 
-    /// Whether this pause concerns the measurement. After the window, requests of the window are still in
-    /// flight. Before the window, the backlog of a pause takes about as long to work off as it took to
-    /// build up.
+    /// Whether this pause affects the measurements. After the measure window, requests of the window are
+    /// still in flight. A pause before the window leaves a backlog, which takes about as long to work off
+    /// as the pause lasted.
     fn concerns(&self, windows: &Windows) -> bool {
         let felt = self.to.saturating_add(self.longest);
         self.from < windows.end_ns && felt > windows.measure_start_ns
     }
 
-    /// Returns the part of this pause in the window; a span of several pauses is treated as if they
-    /// were spread evenly.
+    /// Returns how much of the paused time was in the measure window, in nanoseconds. If the span contains
+    /// several pauses, they are treated as if they were spread evenly over it.
     fn inside(&self, windows: &Windows) -> u64 {
         let (from, to) = (self.from.max(windows.measure_start_ns), self.to.min(windows.measure_end_ns));
         let (inside, length) = (to.saturating_sub(from), self.to - self.from);

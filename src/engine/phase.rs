@@ -1,4 +1,5 @@
-//! Assigns instants to phases of the run. The window may be extended until it contains enough requests.
+//! Assigns instants to the phases of the run. The measure window may be extended until it contains enough
+//! requests.
 
 use crate::expand::Phases;
 use crate::plan::DrainMode;
@@ -11,9 +12,9 @@ use super::schedule::Schedule;
 pub(crate) struct PhaseClock {
     stabilize: u64,
     measure: u64,
-    /// The earliest possible end of the window.
+    /// The earliest possible end of the measure window.
     end: u64,
-    /// The latest end of an extended window.
+    /// The latest possible end of the measure window, if it is extended.
     latest_end: u64,
     drain: u64,
     mode: DrainMode,
@@ -22,7 +23,7 @@ pub(crate) struct PhaseClock {
 }
 
 impl PhaseClock {
-    /// Creates the clock of a run with these phases.
+    /// Creates the phase clock of a run with these phases.
     pub(crate) fn new(phases: &Phases) -> PhaseClock {
         let stabilize = phases.fill.0;
         let measure = stabilize + phases.stabilize.0;
@@ -40,9 +41,9 @@ impl PhaseClock {
         }
     }
 
-    /// Returns the phase of a request scheduled at `at`, and counts the request if it is in the window.
-    /// Requests are reported in the order of their scheduled instants, as far as the load pattern knows
-    /// them.
+    /// Returns the phase of a request scheduled at `at`, and counts the request if it is in the measure
+    /// window. Call this in the order of the scheduled instants, as far as the load pattern knows them in
+    /// advance.
     pub(crate) fn enter(&mut self, at: u64) -> Phase {
         let phase = self.phase(at);
         if phase == Phase::Measure {
@@ -55,7 +56,8 @@ impl PhaseClock {
         phase
     }
 
-    /// Fixes the end of the window from all arrivals of the run, for a process that sends only some of them.
+    /// Determines the end of the measure window in advance from all arrivals of the run, for a process that
+    /// sends only some of them.
     pub(crate) fn look_ahead(&mut self, mut arrivals: Schedule) {
         while self.in_window < self.min_requests {
             match arrivals.take() {
@@ -70,13 +72,12 @@ impl PhaseClock {
         (self.in_window, self.min_requests) = (0, 0);
     }
 
-    /// Records that no further request will be due, so that the window does not wait for more in
-    /// vain.
+    /// Records that no further request will be due, so that the measure window is not extended in vain.
     pub(crate) fn no_more(&mut self) {
         self.min_requests = self.min_requests.min(self.in_window);
     }
 
-    /// Returns the phase of `at`.
+    /// Returns the phase of the instant `at`.
     pub(crate) fn phase(&self, at: u64) -> Phase {
         match at {
             _ if at < self.stabilize => Phase::Fill,
@@ -86,22 +87,23 @@ impl PhaseClock {
         }
     }
 
-    /// Returns the current end of the window: the latest possible while it has too few requests.
+    /// Returns the end of the measure window, as far as it is known: the latest possible end while the
+    /// window has too few requests.
     pub(crate) fn measure_end(&self) -> u64 {
         if self.in_window < self.min_requests { self.latest_end } else { self.end }
     }
 
-    /// Returns the current start and end of the window.
+    /// Returns the start and end of the measure window, as far as they are known.
     pub(crate) fn window(&self) -> (u64, u64) {
         (self.measure, self.measure_end())
     }
 
-    /// Returns the number of requests in the window so far.
+    /// Returns the number of requests in the measure window so far.
     pub(crate) fn in_window(&self) -> u64 {
         self.in_window
     }
 
-    /// Returns the instant after which the run waits for nothing.
+    /// Returns the instant at which the run ends at the latest.
     pub(crate) fn deadline(&self) -> u64 {
         match self.mode {
             DrainMode::Keep => self.measure_end() + self.drain,
@@ -109,12 +111,12 @@ impl PhaseClock {
         }
     }
 
-    /// Returns the next border after `now`, if any.
+    /// Returns the next border of a phase after `now`; `None` after the last.
     pub(crate) fn next_border(&self, now: u64) -> Option<u64> {
         [self.stabilize, self.measure, self.measure_end(), self.deadline()].into_iter().find(|border| *border > now)
     }
 
-    /// Returns the actual borders, for a run that ended at `end`.
+    /// Returns the actual borders of the phases, for a run that ended at `end`.
     pub(crate) fn windows(&self, end: u64) -> Windows {
         Windows {
             stabilize_ns: self.stabilize,

@@ -1,21 +1,23 @@
-//! The connections of a run: opened ahead, kept, or new for each request, as the spec specifies.
+//! The HTTP/1.1 connections of a run. Depending on the spec, they are opened ahead, kept, or opened for
+//! each request.
 //!
 //! `warm`: before the run's clock starts, a closed loop opens one connection for each of its slots, and a
 //! capped open loop opens one for each slot under its cap. An open loop without a cap starts with a few,
-//! and opens more on demand while fill raises its rate (see `demand`). A request without an available
-//! connection opens one and records that. `cold`: nothing is opened ahead. `per_request`: nothing is kept;
-//! the client closes the connection first, when the response is complete.
+//! and opens more on demand while its rate rises during fill (see `demand`). If no connection is available,
+//! a request opens one and records how long that took. `cold`: nothing is opened ahead. `per_request`:
+//! nothing is kept; the client closes the connection first, when the response is complete.
 //!
-//! A server may close an idle connection at any time. A kept connection is checked before it is used again.
-//! If the server has closed it in the meantime, it is dropped, even if the close shows only at the write,
-//! before any byte of the request was written. Another kept connection takes its place, or the request
-//! opens its own. A connection that breaks after a byte of the request was written fails that request:
-//! nothing is sent twice.
+//! A server may close an idle connection at any time. A kept connection is therefore checked before it is
+//! used again. If the server has closed it in the meantime, the request uses another kept connection or
+//! opens a new one. The same applies if the close is noticed only when the request is written, as long as
+//! no byte of it was written. If a connection breaks after that, the request fails, because no request is
+//! sent twice.
 //!
-//! Some servers close after every response without announcing it (llama.cpp's does after streams), so a
-//! request that is sent at once crosses the close on the wire. When `IN_A_ROW` connections have been closed
-//! like this in a row, without a successful reuse in between, only connections that are still open when
-//! `SETTLED` has passed since their response are reused. A successful reuse ends this restriction.
+//! Some servers close the connection after every response without announcing it (llama.cpp's server does so
+//! after streams), so the next request may be sent before the close arrives. When `IN_A_ROW` connections
+//! have been closed like this in a row, without a successful reuse in between, a connection is reused only
+//! if it is still open when `SETTLED` has passed since its last response. A successful reuse ends this
+//! restriction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -37,17 +39,17 @@ use super::connection::Connection;
 use super::connector::{Connector, Opening};
 use super::tally::{Aside, Failure};
 
-/// Maximum number of concurrent handshakes before a run: a server's queue of unaccepted connections
+/// Maximum number of concurrent handshakes before a run, because a server's queue of unaccepted connections
 /// is short.
 pub(crate) const MOST_OPENING: usize = 64;
 
-/// If a server closes this many connections in a row after their responses, it is assumed to do so
-/// always.
+/// If a server closes this many connections in a row after their responses, it is assumed to do so after
+/// every response.
 const IN_A_ROW: u32 = 3;
-/// A close seen within this time after a response is due to the response, not to an idle timeout: servers
-/// keep idle connections for seconds.
+/// A close within this time after a response is attributed to the response, not to an idle timeout, because
+/// servers keep idle connections for seconds.
 const BEHIND_ANSWER: Duration = Duration::from_secs(1);
-/// By this time after a response, a server that always closes has closed the connection.
+/// If a server closes after every response, it has closed the connection when this time has passed.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// A connection without a request.
@@ -57,12 +59,12 @@ struct Idle {
     since: Option<Instant>,
 }
 
-/// The connections of one run to one target.
+/// The HTTP/1.1 connections of one thread to one target.
 pub(crate) struct Pool {
     connector: Connector,
-    /// Connections without a request, the most recently used at the back.
+    /// Connections that are not in use, the most recently used at the back.
     idle: RefCell<VecDeque<Idle>>,
-    /// Number of connections that the server closed after their response since the last successful
+    /// Number of connections that the server has closed after their response since the last successful
     /// reuse.
     closed: Cell<u32>,
     keeps: bool,
@@ -71,14 +73,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Creates an empty pool for a run like `spec`.
+    /// Creates an empty pool for a run of `spec`.
     pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Pool {
         let keeps = spec.connections != Connections::PerRequest;
         Pool { connector, idle: RefCell::default(), closed: Cell::new(0), keeps, limit: spec.timeouts.connect }
     }
 
     /// Opens `count` connections, several at a time. Stops at the first that cannot be opened. This is not
-    /// the failure of a request: requests without a connection will try again and report the failure.
+    /// an error, because requests without a connection will try again and report the failure.
     pub(crate) async fn open_ahead(&self, count: u32) {
         let (mut opening, mut left) = (JoinSet::new(), count);
         loop {
@@ -95,15 +97,15 @@ impl Pool {
         }
     }
 
-    /// Sets the run's clock, which has started: from here on it stamps all connections, including those
-    /// that were opened ahead.
+    /// Sets the run's clock, which has started. From now on it is used for the stamps of all connections,
+    /// including those that were opened ahead.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
         self.idle.get_mut().iter().for_each(|idle| idle.connection.stamps.begin(clock));
     }
 
-    /// Returns a kept connection that still looks good, the most recently used first; `None` if a
-    /// new one must be opened.
+    /// Takes a kept connection that is still usable, preferably the most recently used; `None` if a new one
+    /// must be opened.
     pub(crate) async fn kept(&self) -> Option<Connection> {
         loop {
             let Idle { mut connection, since } = self.next()?;
@@ -142,9 +144,9 @@ impl Pool {
         }
     }
 
-    /// Opens a new connection, and returns it with its cost.
+    /// Opens a new connection. Also returns how long each step took.
     pub(crate) async fn open(&self) -> Result<(Connection, Opening), Failure> {
-        // Boxed because the future is large and rarely needed: this way it takes no room in the tasks of
+        // Boxed because the future is large and rarely needed: this way it takes no memory in the tasks of
         // requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
         match opened {
@@ -155,8 +157,8 @@ impl Pool {
     }
 }
 
-/// Returns the failure of a request for which no connection to `authority` could be opened; the failure
-/// contains the reason, or that the time limit was reached.
+/// Returns the failure of a request for which no connection to `authority` could be opened. `reason` is the
+/// error, or the time limit that was reached.
 pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) -> Failure {
     let (reason, aside) = match reason {
         Ok(error) => {
@@ -168,7 +170,8 @@ pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) 
     Failure::new(Outcome::Connect, format!("no connection to {authority}{reason}")).with(aside)
 }
 
-/// Returns the remedy if this machine's limits prevented the connection.
+/// Returns the remedy to append to the message if this machine's limits prevented the connection; otherwise
+/// `None`.
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE) => Some("; raise the limit of open files: ulimit -n"),

@@ -1,4 +1,4 @@
-//! Items prepared ahead of time, in order, by a separate thread, up to a limit in bytes.
+//! Prepares items in order and ahead of time on a separate thread, up to a limit in bytes.
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -8,47 +8,48 @@ use super::observe::Observer;
 use super::threads;
 use super::waits::Waits;
 
-/// Maximum number of bytes prepared ahead.
+/// Approximate maximum size of the items prepared ahead, in bytes.
 const BYTES: usize = 16 << 20;
-/// Items handed over together: each hand-over may wake the thread that prepares them.
+/// Maximum number of items in a batch. Items are passed on in batches because each transfer may wake the
+/// thread that prepares them.
 const MOST_IN_BATCH: usize = 16;
-/// Batches prepared ahead.
+/// Maximum number of batches prepared ahead.
 const BATCHES: usize = 64;
 
-/// Items in order, prepared ahead.
+/// A sequence of items that a separate thread prepares ahead.
 pub(crate) struct Ahead<T> {
     /// The current batch.
     batch: std::vec::IntoIter<T>,
-    /// The following batches.
+    /// Receives the following batches.
     batches: Receiver<Vec<T>>,
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Starts preparing `things`, which are endless; `bytes` returns the size of the first item, and
-    /// the others are assumed to be similar.
+    /// Starts to prepare the items of `things`, which is endless; `bytes` returns the size of the first
+    /// item, and the others are assumed to have a similar size.
     pub(crate) fn start(
         mut things: impl Iterator<Item = T> + Send + 'static,
         bytes: impl FnOnce(&T) -> usize,
         observer: Observer,
     ) -> std::io::Result<Ahead<T>> {
         let first: Vec<T> = things.by_ref().take(1).collect();
-        // Short items are handed over in large batches, long items one by one.
+        // Small items are passed on in large batches, large items one by one.
         let size = first.first().map_or(1, bytes).max(1);
         let in_batch = (BYTES / BATCHES / size).clamp(1, MOST_IN_BATCH);
-        // If one item is a large part of the limit, fewer batches fit.
+        // If a single item takes a large part of the limit, fewer batches are prepared.
         let (sender, batches) = channel((BYTES / size).clamp(1, BATCHES));
         std::thread::Builder::new().name("content".to_owned()).spawn(move || {
             let _member = observer.enlist("content");
             threads::step_back();
-            // The run is over when the receiver is gone.
+            // If the receiver is gone, the run is over.
             let _ = sender.blocking_send(first);
             while sender.blocking_send(things.by_ref().take(in_batch).collect()).is_ok() {}
         })?;
         Ok(Ahead { batch: Vec::new().into_iter(), batches })
     }
 
-    /// Returns the next item, and adds the waiting time, measured by `clock`, to `waits`. `None` if the
-    /// thread that prepares items is gone.
+    /// Takes the next item, and adds the time that this had to wait, measured by `clock`, to `waits`.
+    /// `None` if the thread that prepares items is gone.
     pub(crate) async fn next(&mut self, clock: Clock, waits: &mut Waits) -> Option<T> {
         loop {
             if let Some(thing) = self.batch.next() {

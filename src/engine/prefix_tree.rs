@@ -1,45 +1,49 @@
-//! The prompts that the server has received, as a tree of their beginnings. An unlimited prefix cache over
-//! the run could serve the part that a prompt has in common with an earlier one.
+//! Stores the prompts that the server has received as a tree of their beginnings. It determines how much of
+//! each prompt an unlimited prefix cache could serve, that is, the beginning that the prompt shares with an
+//! earlier one.
 //!
-//! Prompts come as chunks ([`Trail`]), in the order in which their requests start. A prompt counts as sent
-//! as soon as its request starts, whatever phase the request belongs to, however it ends, and even while it
-//! is in flight. Two requests that start together therefore share text by this count, although a server
-//! that has not finished the first prompt computes both.
+//! Prompts arrive as chunks ([`Trail`]), in the order in which their requests start. A prompt counts as
+//! sent as soon as its request starts, whatever phase the request belongs to, however it ends, and even
+//! while it is in flight. Two requests that start together are therefore counted as sharing text, although
+//! a server that has not finished the first prompt computes both.
 //!
-//! A path without a fork is one edge. Edges are stored in pages, and forks are found by a table. Only
-//! parts of the table are ever moved. When the size limit is reached, no further prompts are kept, and no
-//! claims are made about prompts that were not kept.
+//! A path without a fork is one edge. Edges are stored in pages, which are never moved, and a sharded table
+//! finds the forks, so only a part of this table is moved when it grows. When the size limit is reached, no
+//! further prompts are stored, and the result is unknown for a prompt that may share text with a prompt
+//! that was not stored.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::workload::Trail;
 
-/// Size limit of a run's tree in bytes, enough for prompts with some hundred megabytes of distinct
-/// text.
+/// Size limit of a run's tree, in bytes. This is enough for prompts with a few hundred megabytes of
+/// distinct text.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
-/// A different limit for tests, in builds with debug assertions.
+/// Environment variable with a different limit, for tests; only read in builds with debug assertions.
 const BOUND_VARIABLE: &str = "SWEEPLINE_PREFIX_TREE_BYTES";
 
-/// Chunks in a page of edges, and nodes in a page of nodes, as a power of two.
+/// Number of items in a page (chunks or nodes), as a power of two.
 const PAGE_BITS: u32 = 12;
-/// Parts of the table of forks. Each part grows separately, so that growing takes little memory.
+/// Number of parts of the table of forks. Each part grows separately, so that growing takes little extra
+/// memory.
 const SHARDS: usize = 64;
-/// Bytes per entry of a table: the entry and one byte for its state, with at most 7 of 8 places used.
+/// Bytes per entry of a hash table: the entry and one byte for its state, where at most 7 of 8 places are
+/// used.
 const ENTRY_BYTES: usize = (size_of::<((u32, u32), u32)>() + 1) * 8 / 7;
 
-/// The end of an edge, where prompts diverge or end.
+/// A node of the tree, at which prompts diverge or end, with the edge that leads to it.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The position of the node's edge among the chunks.
+    /// The position of the edge's first chunk among all stored chunks.
     from: u32,
     length: u32,
 }
 
-/// The root, which has no edge.
+/// The number of the root node, which has no edge.
 const ROOT: u32 = 0;
 
-/// Items by number, in pages that are never moved.
+/// A growing list of items, stored in pages that are never moved.
 #[derive(Debug)]
 struct Pages<T> {
     pages: Vec<Vec<T>>,
@@ -50,14 +54,14 @@ struct Pages<T> {
 pub(crate) struct PrefixTree {
     chunks: Pages<u32>,
     nodes: Pages<Node>,
-    /// The child of a node whose edge begins with a given chunk.
+    /// Finds the child of a node by the node's number and the first chunk of the child's edge.
     forks: Vec<HashMap<(u32, u32), u32>>,
-    /// Size of the tables of forks in bytes.
+    /// Size of the tables of forks, in bytes.
     fork_bytes: usize,
     most_bytes: usize,
-    /// Whether a prompt was not kept completely.
+    /// Whether the size limit was reached, so that a prompt was not stored completely.
     is_full: bool,
-    /// Whether other processes also send prompts that are not kept here.
+    /// Whether other processes send prompts that are not stored here.
     has_others: bool,
 }
 
@@ -88,14 +92,14 @@ impl<T: Copy> Pages<T> {
         }
     }
 
-    /// Returns the size of the items in bytes if `more` of them are added.
+    /// Returns the size of all items in bytes after `more` items are added.
     fn bytes_with(&self, more: usize) -> usize {
         (self.len() as usize + more).div_ceil(1 << PAGE_BITS) * ((1 << PAGE_BITS) * size_of::<T>())
     }
 }
 
 impl PrefixTree {
-    /// Creates a tree for one run.
+    /// Creates an empty tree for one run.
     pub(crate) fn new() -> PrefixTree {
         static BOUND: LazyLock<usize> = LazyLock::new(|| {
             let other = std::env::var(BOUND_VARIABLE).ok().filter(|_| cfg!(debug_assertions));
@@ -111,14 +115,14 @@ impl PrefixTree {
         PrefixTree { chunks: Pages::new(), nodes, forks, fork_bytes: 0, most_bytes, is_full: false, has_others: false }
     }
 
-    /// Stops making claims about text that other processes may have sent: only prompts that were fully
-    /// seen here are certain.
+    /// Makes the tree return a result only for prompts that were sent here completely before, because other
+    /// processes may have sent any other text.
     pub(crate) fn beside_others(self) -> PrefixTree {
         PrefixTree { has_others: true, ..self }
     }
 
-    /// Returns how many leading tokens a prompt shares with an earlier one, and keeps the prompt; `None` if
-    /// prompts that were not kept may have shared more.
+    /// Stores a prompt. Returns how many leading tokens it shares with an earlier prompt; `None` if it may
+    /// share more with prompts that were not stored.
     pub(crate) fn send(&mut self, trail: &Trail) -> Option<u32> {
         let was_full = self.is_full || self.has_others;
         let known = self.take(trail.chunks());
@@ -126,7 +130,7 @@ impl PrefixTree {
         is_certain.then(|| trail.tokens(known))
     }
 
-    /// Returns how many leading chunks an earlier prompt shares; the others are kept.
+    /// Returns how many leading chunks of a prompt are stored already, and stores the others.
     fn take(&mut self, chunks: &[u32]) -> usize {
         let (mut node, mut at) = (ROOT, 0);
         while let Some(chunk) = chunks.get(at) {
@@ -149,11 +153,11 @@ impl PrefixTree {
         at
     }
 
-    /// Appends an edge of `chunks` to `node`; if `split` is a child and a length, it is appended
-    /// after that length of the child's edge.
+    /// Appends an edge of `chunks` to `node`. If `split` is set to a child and a length, the child's edge
+    /// is split after that length, and the new edge is appended there.
     fn grow(&mut self, node: u32, split: Option<(u32, u32)>, chunks: &[u32]) {
         let Ok(length) = u32::try_from(chunks.len()) else { return };
-        // A growing table doubles its size, and exists twice while it grows.
+        // When a table grows, it doubles its size, and its old and new memory exist at the same time.
         let tables = self.fork_bytes + 6 * (self.fork_bytes / SHARDS + ENTRY_BYTES);
         let bytes = self.chunks.bytes_with(chunks.len()) + self.nodes.bytes_with(2) + tables;
         if self.is_full || bytes > self.most_bytes {

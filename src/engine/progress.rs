@@ -1,5 +1,5 @@
-//! The progress of a run: counters that any thread may read at any time. The engine never waits for
-//! a reader.
+//! The progress of a run, as counters that any thread may read at any time. The engine never waits for a
+//! reader.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -12,13 +12,13 @@ use super::recent::Recent;
 pub struct Progress {
     phase: AtomicU8,
     elapsed_ns: AtomicU64,
-    /// The run's start on the machine's monotonic clock; 0 before the run starts.
+    /// The run's start on the machine's monotonic clock, in nanoseconds; 0 before the run starts.
     origin_ns: AtomicU64,
-    /// Start and end of the window, as far as they are known.
+    /// Start and end of the measure window in nanoseconds since the run's start, as far as they are known.
     window: [AtomicU64; 2],
-    /// 1 while the run waits with an idle server before the load begins.
+    /// 1 while the run waits for its idle time before the load begins; otherwise 0.
     pub idling: Counter,
-    /// 1 while the run waits for the server to finish earlier requests.
+    /// 1 while the run waits for the server to finish earlier requests; otherwise 0.
     pub settling: Counter,
     /// Requests in flight.
     pub in_flight: Counter,
@@ -28,14 +28,13 @@ pub struct Progress {
     pub ended: Counter,
     /// Requests that failed.
     pub failed: Counter,
-    /// Requests scheduled in the window so far.
+    /// Requests scheduled in the measure window so far.
     pub in_window: Counter,
     /// The latest results.
     pub recent: Recent,
     /// Token events received.
     pub token_events: Counter,
-    /// Further signs of life: good heads, and reads of the responses that did not complete a token
-    /// event.
+    /// Other signs of life: heads of successful responses, and reads that did not complete a token event.
     pub signs: Counter,
 }
 
@@ -78,24 +77,25 @@ impl Progress {
         Some(self.origin_ns.load(Relaxed)).filter(|origin| *origin > 0)
     }
 
-    /// Returns the current start and end of the window in nanoseconds since the run's start; 0 if
-    /// they are unknown.
+    /// Returns the start and end of the measure window, in nanoseconds since the run's start, as far as
+    /// they are known; 0 if they are unknown.
     pub fn window_ns(&self) -> [u64; 2] {
         [0, 1].map(|border: usize| self.window[border].load(Relaxed))
     }
 
-    /// Sets the current start and end of the window, in nanoseconds since the run's start.
+    /// Sets the start and end of the measure window as far as they are known, in nanoseconds since the
+    /// run's start.
     pub fn measures(&self, (start, end): (u64, u64)) {
         self.window[0].store(start, Relaxed);
         self.window[1].store(end, Relaxed);
     }
 
-    /// Whether an instant lies in the window, as far as its borders are known.
+    /// Whether an instant is in the measure window, as far as the window's borders are known.
     pub fn is_measured(&self, at: u64) -> bool {
         (self.window[0].load(Relaxed)..self.window[1].load(Relaxed)).contains(&at)
     }
 
-    /// Returns a number that changes with every received part of a good response.
+    /// Returns a number that changes whenever a part of a successful response is received.
     pub fn received(&self) -> u64 {
         self.token_events.get().wrapping_add(self.signs.get())
     }
@@ -105,7 +105,7 @@ impl Progress {
         Phase::ALL[usize::from(self.phase.load(Relaxed))]
     }
 
-    /// Returns nanoseconds since the run's start, at the last event.
+    /// Returns the time from the run's start to the last update, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         self.elapsed_ns.load(Relaxed)
     }

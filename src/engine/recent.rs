@@ -1,9 +1,9 @@
-//! The latest results of a run, for observers: how soon good responses began, how fast they continued,
-//! and the last failure.
+//! The latest results of a run, for displays of its progress: how soon successful responses began, how fast
+//! they continued, and the last failure.
 //!
-//! One task writes, at the end of each request; others may read at any time. A value that is read while it
-//! is being written may mix two requests. This is acceptable because the values are only displayed, and no
-//! result depends on them.
+//! One task writes at the end of each request; other threads may read at any time. A value that is read
+//! while it is being written may mix two requests. This is acceptable because the values are only
+//! displayed, and no result depends on them.
 
 use std::array;
 use std::sync::Mutex;
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use super::outcome_counts::OutcomeCounts;
 use crate::rows::{Outcome, RequestRow};
 
-/// Number of requests that are remembered.
+/// Number of successful requests that are remembered.
 const KEPT: usize = 256;
-/// A failure that follows another one within this time is not shown, in nanoseconds: thousands may
-/// fail in a second.
+/// A failure that follows another one within this time is not shown, because thousands may occur in a
+/// second. In nanoseconds.
 const BETWEEN_FAILURES: u64 = 100_000_000;
 
-/// The times of a good response, in nanoseconds; 0 if unknown.
+/// The times of a successful response, in nanoseconds; 0 if unknown.
 #[derive(Debug, Default)]
 struct Answer {
     ended: AtomicU64,
@@ -51,39 +51,39 @@ impl Total {
     }
 }
 
-/// The times of one good response, in nanoseconds; `None` if unknown.
+/// The times of one successful response, in nanoseconds; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// Time to first token, from the send.
+    /// Time from the send to the first token.
     pub ttft: Option<u64>,
-    /// Time per output token after the first.
+    /// Mean time per output token after the first.
     pub tpot: Option<u64>,
-    /// How late the client sent the request: the time from its release to its send, without the time to
-    /// open a connection.
+    /// How late the client sent the request: the time from the request's release to its send, without the
+    /// time to open a connection.
     pub late: u64,
 }
 
-/// The latest results.
+/// The latest results of a run.
 #[derive(Debug)]
 pub struct Recent {
     answers: [Answer; KEPT],
     written: AtomicUsize,
     failure: Mutex<Option<(u64, String)>>,
-    /// Time to first token of all good responses so far.
+    /// Times to first token of all successful responses so far.
     pub ttft: Total,
-    /// Time per output token of all good responses so far.
+    /// Times per output token of all successful responses so far.
     pub tpot: Total,
-    /// Lateness of the client for all good responses so far.
+    /// Lateness of the client for all successful responses so far.
     pub late: Total,
     /// Number of requests by outcome.
     pub outcomes: OutcomeCounts,
 }
 
-/// Medians over the latest good responses, in milliseconds.
+/// Medians over the latest successful responses, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pace {
-    /// Time to first token, from the send; `None` if there was none, or if responses have no first
-    /// token.
+    /// Time from the send to the first token; `None` if there was no successful response, or if responses
+    /// have no first token.
     pub ttft_ms: Option<f64>,
     /// Time per output token after the first; `None` if no response had two tokens.
     pub tpot_ms: Option<f64>,
@@ -129,7 +129,7 @@ impl Recent {
     }
 
     fn failed(&self, at: u64, row: &RequestRow) {
-        // A request that is still in flight at the end does not count as failed.
+        // A request that was still in flight at the end of the run is not a failure.
         if row.outcome == Outcome::CutAtDrain {
             return;
         }
@@ -141,8 +141,8 @@ impl Recent {
         }
     }
 
-    /// Returns the times of the latest remembered good responses that ended at `since` or later, in
-    /// nanoseconds since the run's start.
+    /// Returns the times of the remembered successful responses that ended at `since` (in nanoseconds since
+    /// the run's start) or later.
     pub fn times(&self, since: u64) -> Vec<Times> {
         let known = |time: &AtomicU64| Some(time.load(Relaxed)).filter(|time| *time > 0);
         let recent = self.answers.iter().filter(|answer| answer.ended.load(Relaxed) >= since.max(1));
@@ -155,8 +155,8 @@ impl Recent {
             .collect()
     }
 
-    /// Returns the pace of good responses that ended at `since` or later, in nanoseconds since the
-    /// run's start.
+    /// Returns the medians over the remembered successful responses that ended at `since` (in nanoseconds
+    /// since the run's start) or later.
     pub fn pace(&self, since: u64) -> Pace {
         let times = self.times(since);
         let median = |time: fn(&Times) -> Option<u64>| {
@@ -173,8 +173,8 @@ impl Recent {
     }
 }
 
-/// Returns the time from release to send, without the time to open a connection: docs/METRICS.md,
-/// "lateness".
+/// Returns the time from release to send without the time to open a connection, in nanoseconds (see
+/// "lateness" in docs/METRICS.md).
 fn lateness(row: &RequestRow, sent: u64) -> u64 {
     let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
     let released = row.released_ns.unwrap_or(row.scheduled_ns);

@@ -1,5 +1,5 @@
-//! Carries entries from the hot path to the disk: batches go through a bounded channel to a thread
-//! that writes them.
+//! Passes entries from the hot path to the disk. Batches go through a bounded channel to a thread that
+//! writes them.
 //!
 //! The writer polls every 20 ms; the hot path wakes it only when many entries have accumulated.
 
@@ -21,28 +21,29 @@ use super::tally::{Entry, Unwritten};
 use super::threads;
 use super::transcripts::Texts;
 
-/// Entries per hand-over; handing over one at a time was measured to cost a quarter more.
+/// Number of entries in a batch. Passing on entries one at a time was measured to cost a quarter more.
 const BATCH: usize = 16;
-/// Bytes of gaps that end a batch before it is full, so that the memory of a full channel is bounded, too.
+/// When the gaps, beginnings and texts in a batch reach this size, in bytes, the batch is passed on before
+/// it is full, so that the memory of a full channel is bounded, too.
 const BATCH_BYTES: usize = 32 << 10;
-/// Batches that may wait for the writer, with at most 32 MiB of gaps. A full channel blocks the engine,
-/// which then shows in its lateness; nothing is lost.
+/// Number of batches that may wait for the writer, with at most 32 MiB of gaps. A full channel blocks the
+/// engine, which shows in its lateness; no entry is lost.
 const BACKLOG: usize = 1024;
-/// The same if texts are recorded. A batch then contains 32 KiB of texts, or the texts of one request,
-/// however long they are.
+/// The same if texts are recorded. A batch then contains about 32 KiB of texts, or the texts of one
+/// request, however long they are.
 const BACKLOG_OF_TEXTS: usize = 64;
-/// The writer is woken when this fraction of the batches that may wait is waiting.
+/// The writer is woken when more than one in this many of the batches that may wait is waiting.
 const WAKE_AT: u64 = 4;
 /// How often the writer polls for batches.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Number of records, or of gaps in records, that make up one batch of the file.
+/// Number of records, or of gaps in them, at which the waiting records are written to the file.
 const WRITE_AT: (usize, usize) = (1024, 256 << 10);
-/// How long a record waits to be written together with others, in nanoseconds.
+/// How long a record waits at most to be written together with others, in nanoseconds.
 const WRITE_AFTER: u64 = 100_000_000;
 
-/// The unit of a hand-over.
+/// The entries that are passed to the writer together.
 struct Batch {
-    /// The beginnings of the prompts of started requests, in the order in which the requests
+    /// Numbers of started requests with the beginnings of their prompts, in the order in which the requests
     /// started.
     sent: Vec<(u64, Arc<Trail>)>,
     /// Finished requests. Each of them started in this batch or an earlier one.
@@ -62,8 +63,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writer thread for a share of the load; `texts` is the destination of texts, if they are
-    /// recorded.
+    /// Starts the writer thread for a share of the load; `texts` is the destination of texts, or `None` if
+    /// they are not recorded.
     pub(crate) fn start(
         sink: Box<dyn Sink>,
         texts: Option<Texts>,
@@ -100,20 +101,21 @@ impl Recorder {
         })
     }
 
-    /// Whether requests must keep their texts and responses.
+    /// Whether the texts of requests and responses must be kept.
     pub(crate) fn keeps_texts(&self) -> bool {
         self.keeps_texts
     }
 
-    /// Takes the beginning of the prompt of request `request`, which starts now. The writer's thread
-    /// compares requests in the order of these calls. False once the writer has failed.
+    /// Takes the beginning of the prompt of request `request`, which starts now. The writer thread compares
+    /// prompts in the order of these calls. Returns false once the writer has failed.
     pub(crate) fn sent(&mut self, request: u64, trail: Arc<Trail>) -> bool {
         self.batch_bytes += trail.size();
         self.batch.sent.push((request, trail));
         self.batch_bytes < BATCH_BYTES || self.flush()
     }
 
-    /// Takes one entry. False once the writer has failed; `finish` returns the reason.
+    /// Takes the entry of a request that has ended. Returns false once the writer has failed; `finish` then
+    /// returns the reason.
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         self.observer.ended(entry.row());
         let entry = entry.unbox();
@@ -137,8 +139,8 @@ impl Recorder {
         }
     }
 
-    /// Hands over the rest and waits until it is written. Returns the number of requests with recorded
-    /// texts, if texts are recorded.
+    /// Passes on the remaining entries and waits until they are written. Returns the number of requests
+    /// with recorded texts; `None` if texts are not recorded.
     pub(crate) fn finish(mut self) -> Result<Option<u64>, SinkError> {
         self.flush();
         self.sender = None;
@@ -154,14 +156,15 @@ impl Batch {
     }
 }
 
-/// Returns how many leading tokens of a request's prompt the server has seen: in its own conversation,
-/// according to its row, or in other requests. The result is never larger than the prompt.
+/// Returns how many leading tokens of a request's prompt the server has seen, whether in the same
+/// conversation (according to the row) or in other requests (`of_others`). The result is never larger than
+/// the prompt.
 fn reusable(row: &RequestRow, of_others: Option<u32>) -> Option<u32> {
     let seen = row.reusable_tokens.unwrap_or(0);
     Some(of_others?.max(seen).min(row.intended_prompt_tokens))
 }
 
-/// The thread behind the channel.
+/// The state of the writer thread.
 struct Writer {
     sink: Box<dyn Sink>,
     texts: Option<Texts>,
@@ -170,13 +173,14 @@ struct Writer {
     clock: Clock,
     /// The prompts that the server has received.
     prefixes: PrefixTree,
-    /// Number of tokens that requests in flight share with earlier requests; `None` if unknown.
+    /// For each request in flight: how many leading tokens its prompt shares with earlier requests; `None`
+    /// if unknown.
     reusable: HashMap<u64, Option<u32>>,
     /// Records that are not written yet.
     records: Vec<Record>,
-    /// Number of gaps in these records.
+    /// Number of gaps in `records`.
     gaps: usize,
-    /// When the first of these records arrived.
+    /// When the first of `records` arrived, in nanoseconds since the run's start.
     oldest: u64,
 }
 
@@ -192,8 +196,8 @@ impl Writer {
         self.texts.map(Texts::finish).transpose()
     }
 
-    /// Takes the batches that have arrived, and writes their records if there are enough or they
-    /// have waited long. True if no more can arrive.
+    /// Takes the batches that have arrived, and writes the records if there are enough or they have waited
+    /// long enough. Returns true if no more batches can arrive.
     fn take(&mut self, now: u64) -> Result<bool, SinkError> {
         let ended = loop {
             match self.receiver.try_recv() {

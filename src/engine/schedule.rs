@@ -1,10 +1,10 @@
-//! When requests of an open loop are due: a pure function of load, phases and seed, known before
-//! the first request.
+//! Determines when the requests of an open loop are due. The schedule depends only on load, phases and
+//! seed, and is known before the first request.
 //!
 //! Unit gaps (mean 1) come from a seeded stream; their running sum gives the arrival times of a process of
-//! rate 1. The rate profile gives the expected number of arrivals up to a time, Λ(t): arrival k is Λ⁻¹ of
+//! rate 1. The rate profile gives the expected number of arrivals up to time t, Λ(t). Arrival k is Λ⁻¹ of
 //! the k-th sum (time change of a Poisson process: Lewis & Shedler 1979; of a renewal process: Gerhard &
-//! Nelson 2009). Alternatively, the instants are read from a trace one by one.
+//! Nelson 2009). Alternatively, the instants are read one by one from a trace.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::unit_gaps::UnitGaps;
 pub(crate) struct Schedule {
     source: Source,
     next: Option<u64>,
-    /// One arrival in every `stride` belongs to the share.
+    /// One in `stride` arrivals belongs to this schedule's share of the load.
     stride: u32,
 }
 
@@ -35,13 +35,13 @@ enum Source {
         /// Running sum of the gaps.
         sum: f64,
     },
-    /// A list.
+    /// Instants listed in a trace.
     Given(Trace),
 }
 
 impl Schedule {
-    /// Creates the schedule of a process with a rate profile. It ends only if the rate has fallen
-    /// to 0 for good.
+    /// Creates the schedule of an arrival process with a rate profile. The schedule ends only if the rate
+    /// falls to 0 permanently.
     pub(crate) fn drawn(process: Process, course: Course, seed: [u8; 32]) -> Schedule {
         Schedule::new(Source::Drawn {
             gaps: Box::new(UnitGaps::new(process, seed)),
@@ -73,7 +73,7 @@ impl Schedule {
         self.next
     }
 
-    /// Takes the next arrival.
+    /// Takes the next arrival; `None` if there are no more.
     pub(crate) fn take(&mut self) -> Option<u64> {
         let at = self.next;
         (0..self.stride).for_each(|_| self.advance());

@@ -1,5 +1,5 @@
-//! An open loop of conversations: arrivals are first turns, and each later turn is due when its user has
-//! thought about the previous response.
+//! An open loop of conversations. Arrivals are first turns; each later turn is due when the think time
+//! after the previous response has passed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,30 +8,30 @@ use super::schedule::Schedule;
 use super::share::Share;
 use super::start::{Start, Unstarted};
 
-/// Conversations that arrive by schedule and whose later turns follow their responses, with or without an
-/// in-flight cap. Only conversations in progress are held in memory.
+/// Conversations that arrive according to a schedule and whose later turns start after their responses,
+/// with or without an in-flight cap. Only conversations in progress are held in memory.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Conversations that have not arrived yet.
     arriving: Schedule,
-    /// Conversations that have arrived and not begun. They are read from a copy of the schedule that
-    /// lags behind, so that a long queue costs no memory.
+    /// Conversations that have arrived but not begun. They are read from a copy of the schedule that lags
+    /// behind, so that a long queue takes no memory.
     waiting: Schedule,
     share: Share,
     arrived: u64,
     begun: u64,
     /// Conversations between two turns: when the next turn is due, and the conversation's number.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Later turns that are due and not started.
+    /// Later turns that are due but not started: when each was due, and the conversation's number.
     turns: VecDeque<(u64, u32)>,
-    /// Requests started.
+    /// Number of requests of this share that have started.
     requests: u64,
     in_flight: u32,
     cap: u32,
 }
 
 impl Sessions {
-    /// Creates a share of the conversations that start according to `schedule`.
+    /// Creates one share of the conversations that arrive according to `schedule`.
     pub(crate) fn new(schedule: Schedule, cap: Option<u32>, share: Share) -> Sessions {
         let schedule = schedule.of(share);
         Sessions {
@@ -48,21 +48,22 @@ impl Sessions {
         }
     }
 
-    /// Returns the next instant at which the clock alone makes a request start, or start to wait.
+    /// Returns the next instant at which a turn is due (to start, or to wait for the cap) without another
+    /// request ending first; `None` if there is none.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let waiting = self.oldest_waiting().filter(|_| self.in_flight < self.cap);
         let thinking = self.thinking.peek().map(|Reverse((due, _))| *due);
         waiting.into_iter().chain(thinking).chain(self.arriving.peek()).min()
     }
 
-    /// Takes one start that is due by the clock at `now`.
+    /// Takes one turn that is due and can start at `now`.
     pub(crate) fn take_due(&mut self, now: u64) -> Option<Start> {
         self.notice(now);
         self.release(None)
     }
 
-    /// Records that a turn of conversation `slot` ended at `at`; its next turn follows after
-    /// `think` nanoseconds, if there is one. Returns the start that the free slot lets through.
+    /// Records that a turn of conversation `slot` ended at `at`; the next turn is due after `think`
+    /// nanoseconds (`None` if there is no next turn). Returns the request that can now start, if any.
     pub(crate) fn ended(&mut self, at: u64, slot: u32, think: Option<u64>) -> Option<Start> {
         self.in_flight -= 1;
         self.thinking.extend(think.map(|think| Reverse((at.saturating_add(think), slot))));
@@ -82,18 +83,18 @@ impl Sessions {
         })
     }
 
-    /// Whether no further request will be due, and none waits to be started.
+    /// Whether no further request will be due and none waits to start.
     pub(crate) fn is_at_its_end(&self) -> bool {
         let no_turns = self.in_flight == 0 && self.thinking.is_empty() && self.turns.is_empty();
         no_turns && self.waiting.peek().is_none()
     }
 
-    /// Returns the number of requests that are due and not started.
+    /// Returns the number of requests that are due but not started.
     pub(crate) fn waiting(&self) -> u64 {
         self.arrived - self.begun + self.turns.len() as u64
     }
 
-    /// Returns the scheduled instant of the due request that has waited longest.
+    /// Returns the scheduled instant of the due request that has waited longest; `None` if none waits.
     pub(crate) fn oldest_waiting(&self) -> Option<u64> {
         let session = self.waiting.peek().filter(|_| self.begun < self.arrived);
         let turn = self.turns.front().map(|(due, _)| *due);
@@ -112,8 +113,8 @@ impl Sessions {
         }
     }
 
-    /// Starts the request that has waited longest, if the cap allows it; `freed_at` is when a slot became
-    /// free, or `None` if the request did not have to wait for one.
+    /// Starts the request that has waited longest, if the cap allows it; `freed_at` is when another request
+    /// ended, or `None` if the request did not have to wait for that.
     fn release(&mut self, freed_at: Option<u64>) -> Option<Start> {
         if self.in_flight >= self.cap {
             return None;
@@ -125,8 +126,8 @@ impl Sessions {
         Some(Start { request: self.share.number(self.requests - 1), scheduled, released, slot: Some(slot) })
     }
 
-    /// Returns the request that has waited longest, and its conversation; if two are equally old, the one
-    /// whose conversation is in progress.
+    /// Takes the turn that has waited longest: when it was due, and its conversation's number. If a first
+    /// and a later turn have waited equally long, takes the later turn.
     fn take_oldest(&mut self) -> Option<(u64, u32)> {
         let oldest = self.oldest_waiting()?;
         if self.turns.front().is_some_and(|(due, _)| *due == oldest) {

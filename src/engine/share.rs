@@ -1,7 +1,7 @@
-//! The part of a run's load that one process sends. If one process sends the whole load, its share is the
-//! whole load.
+//! The part of a run's load that one process sends, which is the whole load if there is only one process.
 
-/// Every request, slot or conversation whose number modulo `count` is `index`.
+/// A share of the load. It consists of every request, slot or conversation whose number modulo `count` is
+/// `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     index: u32,

@@ -1,30 +1,30 @@
-//! The destinations of rows, time series and texts.
+//! The interfaces to the destinations of rows, time series and texts.
 
 use crate::rows::{Record, Sample, TextRow};
 
-/// Why a sink cannot accept rows.
+/// Why a sink cannot accept data.
 pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The destination of rows.
+/// Receives the records of requests and writes them.
 pub trait Sink: Send {
-    /// Takes some records. Not called again after an error.
+    /// Takes the next records. Not called again after an error.
     fn append(&mut self, records: &[Record]) -> Result<(), SinkError>;
-    /// Ends the records.
+    /// Completes the output after the last record.
     fn finish(self: Box<Self>) -> Result<(), SinkError>;
 }
 
-/// The destination of time series.
+/// Receives the samples of time series and writes them.
 pub trait SampleSink: Send {
-    /// Takes some samples, in the order in which they were taken. Not called again after an error.
+    /// Takes the next samples, in the order of their times. Not called again after an error.
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError>;
-    /// Ends the samples; returns their number.
+    /// Completes the output after the last sample. Returns the number of samples.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }
 
-/// The destination of texts.
+/// Receives the texts of requests and writes them.
 pub trait TextSink: Send {
-    /// Takes the texts of some requests. Not called again after an error.
+    /// Takes the texts of the next requests. Not called again after an error.
     fn append(&mut self, texts: &[TextRow]) -> Result<(), SinkError>;
-    /// Ends the texts; returns their number.
+    /// Completes the output after the last text. Returns the number of text rows.
     fn finish(self: Box<Self>) -> Result<u64, SinkError>;
 }

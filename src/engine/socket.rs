@@ -1,4 +1,4 @@
-//! The transport of a measured connection: TCP, or TLS over it.
+//! The transport of a measured connection: TCP, or TLS over TCP.
 
 use std::io;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use tokio_rustls::client::TlsStream;
 
 use super::io::Stamped;
 
-/// The transport.
+/// The transport of a measured connection.
 pub(crate) enum Socket {
     /// TCP.
     Plain(Stamped),
-    /// TLS over it.
+    /// TLS over TCP.
     Tls(Box<TlsStream<Stamped>>),
 }
 

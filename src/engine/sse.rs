@@ -1,10 +1,10 @@
 //! Parses server-sent events from bytes that may be split anywhere (WHATWG HTML, section 9.2
 //! "Server-sent events").
 //!
-//! Limited to the features that streams of inference servers use: `data` and `event` fields,
-//! comments, LF, CRLF and CR line ends, several data lines in one event. An event at the end of the
-//! stream counts even without the blank line after it: real servers omit it. Bounded: a line or an
-//! event beyond `MAX_EVENT` is an error, whatever the server sends.
+//! The parser supports the features that the streams of inference servers use: `data` and `event` fields,
+//! comments, LF, CRLF and CR line ends, and several data lines in one event. An event at the end of the
+//! stream is accepted without the blank line after it, because some servers omit that line. Memory is
+//! bounded: a line or an event larger than `MAX_EVENT` is an error.
 
 use memchr::memchr2;
 
@@ -29,11 +29,11 @@ pub(crate) struct Event<'a> {
 pub(crate) struct Parser {
     /// The beginning of a line whose end has not arrived yet.
     line: Vec<u8>,
-    /// Data lines of the event so far, joined.
+    /// Data lines of the current event so far, joined by line feeds.
     data: Vec<u8>,
     has_data: bool,
     name: Vec<u8>,
-    /// The last byte was a CR; if a LF follows, it belongs to the same line end.
+    /// Whether the last byte was a CR. If an LF follows, it belongs to the same line end.
     after_cr: bool,
     started: bool,
     /// Whether `data` and `name` belong to an event that was already returned.
@@ -46,8 +46,8 @@ impl Parser {
         Parser::default()
     }
 
-    /// Returns the next event in `bytes`, and advances `bytes` to what follows it. Returns `None` if all
-    /// bytes are consumed; the beginning of an event is then kept until more bytes arrive.
+    /// Returns the next event in `bytes`, and advances `bytes` to the bytes after it. Returns `None` if all
+    /// bytes are consumed; an incomplete event is then kept until more bytes arrive.
     pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Event<'a>>, TooLarge> {
         self.release();
         if let Some((data, rest)) = self.whole(bytes) {
@@ -74,7 +74,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// Ends the stream: returns the event that no blank line closed, if there is one.
+    /// Ends the stream. Returns the last event if no blank line followed it.
     pub(crate) fn finish(&mut self) -> Result<Option<Event<'_>>, TooLarge> {
         self.release();
         if !self.line.is_empty() {
@@ -83,8 +83,9 @@ impl Parser {
         Ok(self.dispatch().then_some(Event { name: &self.name, data: &self.data }))
     }
 
-    /// Parses the form that nearly all events have, without a copy. Applies if no earlier bytes are kept,
-    /// and `bytes` begin with one data line followed by a blank line.
+    /// Parses the form that nearly all events have, without copying. Returns the event's data and the bytes
+    /// after the event if `bytes` begin with one data line followed by a blank line, and no earlier bytes
+    /// are kept; otherwise `None`.
     fn whole<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         if !self.started || self.after_cr || self.has_data || !self.line.is_empty() || !self.name.is_empty() {
             return None;
@@ -104,7 +105,7 @@ impl Parser {
         }
     }
 
-    /// Completes the kept line with `end`. True if that closed an event.
+    /// Completes the kept line with `end` and processes it. Returns true if this completed an event.
     fn end_line(&mut self, end: &[u8]) -> Result<bool, TooLarge> {
         if self.line.is_empty() {
             return self.take_line(end);
@@ -161,8 +162,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Handles a blank line, or the end: returns whether there is an event to return. Without data,
-    /// there is no event.
+    /// Handles a blank line or the end of the stream. Returns whether this completed an event, which
+    /// requires at least one data line.
     fn dispatch(&mut self) -> bool {
         if !std::mem::take(&mut self.has_data) {
             self.name.clear();

@@ -1,8 +1,8 @@
-//! The kernel's receive time for the data that a socket reads (`SO_TIMESTAMPNS`, see socket(7)): correct
-//! even if our own read is milliseconds late. The kernel stamps by the wall clock; the stamp is converted
-//! to the run's clock with both clocks read right after the read.
+//! Reads the kernel's receive time of the data on a socket (`SO_TIMESTAMPNS`, see socket(7)), which is
+//! correct even if our own read is milliseconds late. The kernel's stamps are wall-clock times. To convert
+//! them to the run's clock, both clocks are read right after the data.
 //!
-//! The stamp of a read is the stamp of the newest segment in it.
+//! The stamp of a read is that of the newest TCP segment in the read's data.
 
 use std::cell::Cell;
 use std::io;
@@ -16,10 +16,11 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use super::clock::{monotonic, wall};
 
-/// Asks the kernel to stamp arriving data on `socket`. If it cannot, reads have no stamp.
+/// Asks the kernel to stamp the data that arrives on `socket`. If the kernel cannot do that, reads have no
+/// stamp.
 pub(crate) fn enable(socket: &impl std::os::fd::AsFd) {
-    // Not every kind of socket and platform supports this. Without it, only the reader's own clock is
-    // available.
+    // Not every kind of socket and platform supports this. Without a kernel stamp, the time of our own read
+    // is used.
     let _ = setsockopt(socket, sockopt::ReceiveTimestampns, &true);
 }
 
@@ -37,8 +38,9 @@ pub(crate) fn keep_enabled() {
 /// Room for the one requested control message (`cmsghdr` and a `timespec`), aligned as the kernel requires.
 type Control = [u64; 8];
 
-/// Reads without waiting into `into`; returns the number of bytes and the kernel's stamp in nanoseconds of
-/// the wall clock. Zero bytes mean that the other side has closed.
+/// Reads from `socket` into `into` without waiting. Returns the number of bytes, and the kernel's stamp in
+/// nanoseconds of the wall clock (`None` without a stamp). Zero bytes mean that the other side has closed
+/// the connection.
 #[expect(unsafe_code, reason = "no safe call reads into uninitialized memory and returns control messages")]
 pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
@@ -70,18 +72,18 @@ fn stamp(message: &libc::msghdr) -> Option<i64> {
 }
 
 thread_local! {
-    /// Wall clock minus monotonic clock as last read by this thread.
+    /// Wall clock minus monotonic clock, in nanoseconds, as last read by this thread.
     static OFFSET: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The maximum change in the distance of the clocks from one reading to the next, in nanoseconds; after
-/// a larger change, the clocks are read again. This is more than NTP adjusts a clock between two reads,
-/// and less than any error that matters.
+/// Maximum plausible change of the difference between the clocks from one reading to the next, in
+/// nanoseconds. After a larger change, the clocks are read again. The limit is more than NTP adjusts a
+/// clock between two readings, and less than any error that matters.
 const MOST_DRIFT: i64 = 2_000;
-/// How often the clocks are read again before the closest readings are used.
+/// Number of readings from which the closest ones are used.
 const TRIES: usize = 8;
 
-/// Both clocks read together.
+/// The monotonic clock and the wall clock, read together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     /// Nanoseconds on the monotonic clock.
@@ -91,8 +93,8 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    /// Reads both. If the thread loses its processor between the two readings, it reads the clocks again,
-    /// because the pause would otherwise appear as a distance.
+    /// Reads both clocks. If the thread was preempted between the two readings, the clocks are read again,
+    /// because the pause would otherwise appear as a difference between the clocks.
     pub(crate) fn read() -> Now {
         let (monotonic, wall) = (monotonic(), wall());
         let offset = wall - monotonic as i64;
@@ -104,8 +106,8 @@ impl Now {
         Now { monotonic, wall: monotonic as i64 + offset }
     }
 
-    /// Returns the distance of the clocks, based on the two readings of the monotonic clock that most
-    /// closely enclose one of the wall clock.
+    /// Returns the wall clock minus the monotonic clock, in nanoseconds. Uses the two readings of the
+    /// monotonic clock that most closely enclose a reading of the wall clock.
     fn distance() -> i64 {
         let around = |_| {
             let (before, wall, after) = (monotonic(), wall(), monotonic());
@@ -116,13 +118,15 @@ impl Now {
     }
 }
 
-/// Returns when bytes arrived, on the monotonic clock, and how long the kernel held them for us; the delay
-/// is `None` if the instant is only that of our own read.
+/// Returns when bytes arrived, on the monotonic clock, and how long they waited in the kernel, in
+/// nanoseconds. The delay is `None` if the kernel's stamp is missing or wrong; the instant is then the time
+/// of our own read.
 ///
-/// `earliest` is an instant before which the bytes cannot have arrived. A stamp from before that instant
-/// or from the future shows that the wall clock was set in the meantime.
+/// `earliest` is an instant before which the bytes cannot have arrived. A stamp before that instant, or in
+/// the future, shows that the wall clock was set in the meantime.
 pub(crate) fn arrival(kernel: Option<i64>, now: Now, earliest: u64) -> (u64, Option<u64>) {
-    /// Tolerance: the kernel's stamp and our clocks are read by different processors.
+    /// Tolerance for these comparisons, in nanoseconds, because the kernel's stamp and our clocks may be
+    /// read on different processors.
     const SKEW: u64 = 50_000;
     let delay = kernel.and_then(|kernel| u64::try_from((now.wall - kernel).max(-(SKEW as i64)).max(0)).ok());
     let in_future = kernel.is_some_and(|kernel| kernel - now.wall > SKEW as i64);

@@ -1,16 +1,18 @@
-//! The result of a load pattern for a request: when it starts, or that it never started.
+//! What a load pattern decides about a request: when the request starts, or that it never started.
 
 /// The start of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// The request's number, from 0.
+    /// The request's number, counted from 0.
     pub request: u64,
     /// When the request was due according to the load pattern, in nanoseconds since the run's
     /// start.
     pub scheduled: u64,
-    /// When the cap let the request through.
+    /// When the in-flight cap let the request start, in nanoseconds since the run's start; without a cap,
+    /// the same as `scheduled`.
     pub released: u64,
-    /// The slot of a closed loop; if conversations arrive, the conversation's number.
+    /// The slot in a closed loop, or the conversation's number in an open loop of conversations; otherwise
+    /// `None`.
     pub slot: Option<u32>,
 }
 
@@ -19,7 +21,7 @@ pub(crate) struct Start {
 pub(crate) struct Unstarted {
     /// The request's number.
     pub request: u64,
-    /// When the request was due according to the load pattern.
+    /// When the request was due according to the load pattern, in nanoseconds since the run's start.
     pub scheduled: u64,
     /// Whether the in-flight cap held the request back; if not, the generator failed to send it.
     pub(crate) held_by_cap: bool,

@@ -1,7 +1,7 @@
 //! Single steps of the hot path, for `benches/ingest`, which prints the cost of each step.
 //!
-//! They are functions over bytes, rows and sockets, so that the types of the hot path stay private and can
-//! change freely. They are hidden from the documentation because they have no other use.
+//! These functions take bytes, rows and sockets, so that the types of the hot path stay private and can
+//! change freely. The functions are hidden from the documentation because they have no other use.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -29,10 +29,10 @@ use super::start::Start;
 use super::tally::{Entry, Tally};
 use super::template::Template;
 
-/// The text of the benchmark's streams.
+/// The message of a panic if the benchmark's response cannot be read.
 const SENSIBLE: &str = "a sensible answer";
 
-/// Reads one response from the bytes of the wire, and passes on the pieces of its body.
+/// Parses one response from its bytes on the wire, and passes the pieces of its body to `on_piece`.
 pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
     let head = Head::parse(wire).expect(SENSIBLE).expect("a whole head");
     let mut body = head.body;
@@ -43,7 +43,7 @@ pub fn http(wire: &[u8], mut on_piece: impl FnMut(&[u8])) {
     assert!(fed.expect(SENSIBLE).ended, "a complete response");
 }
 
-/// Splits the pieces of one stream's body into events; passes on the data of each.
+/// Splits the pieces of one stream's body into events, and passes the data of each event to `on_data`.
 pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl FnMut(&[u8])) {
     let mut parser = Parser::new();
     for mut piece in pieces {
@@ -53,13 +53,13 @@ pub fn frame<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, mut on_data: impl F
     }
 }
 
-/// Parses the data of one event in full; returns whether it contains only a text.
+/// Parses the data of one event completely. Returns whether the event contains nothing but a text.
 pub fn parse(data: &[u8]) -> bool {
     Api::Chat.protocol().event(data).is_ok_and(|part| part.only_text().is_some())
 }
 
-/// Reads the events of one stream by template, after a full parse of the first event; returns how many
-/// could be read that way.
+/// Reads the events of one stream by template, after a full parse of the first event. Returns how many
+/// events could be read by template.
 pub fn template(events: &[Vec<u8>]) -> usize {
     let mut template = Template::default();
     let mut read = |data: &Vec<u8>| {
@@ -75,8 +75,8 @@ pub fn template(events: &[Vec<u8>]) -> usize {
     events.iter().filter(|data| read(data)).count()
 }
 
-/// Processes one stream as a request does: framing, parsing, tally. `gap` returns the time before each
-/// piece, in nanoseconds.
+/// Processes one stream as a request does: splits it into events, parses them, and updates the tally. `gap`
+/// returns the time before each piece, in nanoseconds.
 fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     let row = RequestRow { requested_tokens: tokens, ..RequestRow::wanted(0, Phase::Measure, 0) };
     let mut tally = Tally::new(row, Api::Chat.protocol());
@@ -94,13 +94,13 @@ fn take(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Entry {
     tally.finish(result).0
 }
 
-/// Returns the record of one stream.
+/// Processes one stream and returns its record.
 pub fn record(pieces: &[&[u8]], tokens: u32, gap: &mut dyn FnMut() -> u64) -> Record {
     take(pieces, tokens, gap).unbox().into_record().0
 }
 
-/// Processes one stream `requests` times and passes each to the writer thread, as the executor does;
-/// returns when all are in `sink`.
+/// Processes one stream `requests` times and passes each entry to the writer thread, as the executor does.
+/// Returns when all records are in `sink`.
 ///
 /// # Errors The sink's own.
 pub fn hand_over(
@@ -143,8 +143,8 @@ pub fn stamped(socket: &impl AsFd) {
     stamp::enable(socket);
 }
 
-/// Reads without waiting and determines when the bytes arrived, as a measured connection does;
-/// returns their number.
+/// Reads without waiting and determines when the bytes arrived, as a measured connection does. Returns the
+/// number of bytes.
 ///
 /// # Errors Nothing can be read, or the socket is broken.
 pub fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<usize> {

@@ -1,5 +1,5 @@
-//! The state of one request so far, updated event by event. When the request ends, it becomes the
-//! request's row.
+//! The state of one request in flight, updated with every event. When the request ends, its row is created
+//! from this state.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -14,9 +14,9 @@ use super::sse::Event;
 use super::template::Template;
 use super::transcripts::RequestTexts;
 
-/// Bytes of text per token in most languages; used to estimate the room for a response.
+/// Bytes of text per token in most languages; used to estimate the size of a response's text.
 const TOKEN_BYTES: usize = 5;
-/// Maximum room that is reserved for a text before it arrives.
+/// Maximum number of bytes that are reserved for a text before it arrives.
 const MOST_ROOM: usize = 1024;
 
 /// Why a request failed.
@@ -26,18 +26,18 @@ pub(crate) struct Failure {
     pub outcome: Outcome,
     /// The error as text.
     pub text: String,
-    /// Details of a request that its row does not contain.
+    /// Details of the failure that the request's row does not contain, if any.
     pub aside: Option<Aside>,
 }
 
-/// Facts about a failure in addition to its row.
+/// Details of a failure that the request's row does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aside {
     /// The server requests a pause of this length.
     RetryAfter(Nanos),
     /// This machine's own limits prevented a connection.
     Local,
-    /// No connection was opened in time.
+    /// No connection could be opened in time.
     Late,
 }
 
@@ -47,7 +47,7 @@ impl Failure {
         Failure { outcome, text: text.into(), aside: None }
     }
 
-    /// Adds the details that a row does not contain.
+    /// Sets the details that the request's row does not contain.
     pub(crate) fn with(self, aside: Option<Aside>) -> Failure {
         Failure { aside, ..self }
     }
@@ -62,23 +62,23 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// The response to a request, for the conversation that continues after it.
+/// The response to a request, as far as a conversation needs it for the next turn.
 #[derive(Debug, Default)]
 pub(crate) struct Reply {
     /// The response's content, without its reasoning.
     pub content: String,
-    /// Tokens of the content, as the server counted them.
+    /// Number of tokens of the content, as the server counted them; `None` if the server did not report it.
     pub tokens: Option<u32>,
 }
 
-/// The parameters in the body of a request.
+/// The parameters of a request that are needed to judge its response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
     /// The size of the body in bytes.
     pub bytes: usize,
     /// The index of the request's class in the run, from 0.
     pub class: usize,
-    /// Number of requested vectors or scores; 0 if the request asks for text.
+    /// Number of requested vectors or scores; 0 if the request is for text.
     pub values: usize,
 }
 
@@ -87,7 +87,7 @@ fn says_done(data: &[u8]) -> bool {
     data.trim_ascii() == b"[DONE]"
 }
 
-/// One request in flight. Boxed, because it is passed on many times.
+/// The state of one request in flight. Boxed, because it is moved many times.
 #[derive(Debug)]
 pub(crate) struct Tally {
     /// The request's row so far.
@@ -97,23 +97,25 @@ pub(crate) struct Tally {
     content: String,
     reasoning: String,
     usage: Option<Usage>,
-    /// The times that the server reports.
+    /// The times that the server has reported.
     times: ServerTimes,
-    /// How the response is parsed.
+    /// The protocol by which the response is parsed.
     protocol: &'static dyn Protocol,
     /// The request's parameters.
     asked: Asks,
-    /// The beginning of the SHA-256 of the text, once the text is complete.
+    /// The first eight bytes of the SHA-256 of the response's text; `None` until it is complete, or if
+    /// there is no text.
     digest: Option<[u8; 8]>,
-    /// Whether `[DONE]` has arrived.
+    /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.
     marked_done: bool,
-    /// When the last byte of the body arrived; the slot of the request is free from then on.
+    /// When the last byte of the body arrived, from which time the request's slot is free; `None` if it has
+    /// not arrived.
     freed: Option<u64>,
-    /// The recorded texts, if the run records them.
+    /// The recorded texts; `None` if the run does not record them.
     words: Option<Box<RequestTexts>>,
 }
 
-/// A finished request. Boxed, because it is passed on many times.
+/// A finished request. Boxed, because it is moved many times.
 #[derive(Debug)]
 pub(crate) struct Entry(Box<Tally>);
 
@@ -123,8 +125,8 @@ impl Entry {
         &self.0.row
     }
 
-    /// Unboxes the request for the writer's thread. The box stays with the thread that allocated it,
-    /// because an allocator is slow if one thread frees memory that another has allocated.
+    /// Unboxes the request for the writer thread. The thread that allocated the box also frees it here,
+    /// because allocators are slow if one thread frees memory that another has allocated.
     pub(crate) fn unbox(self) -> Unwritten {
         let Tally { row, gaps, digest, words, .. } = *self.0;
         Unwritten { row, gaps, digest, words }
@@ -141,12 +143,13 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
-    /// Returns the size of its gaps and its texts in bytes.
+    /// Returns the size of the request's gaps and texts, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.gaps.size() + self.words.as_ref().map_or(0, |words| words.size())
     }
 
-    /// Converts the request, and its texts if they are recorded, into their written form.
+    /// Converts the request into a record for the file, and returns it with its texts, if they are
+    /// recorded.
     pub(crate) fn into_record(self) -> (Record, Option<Box<RequestTexts>>) {
         let Unwritten { mut row, gaps, digest, words } = self;
         row.text_digest = digest.map(|digest| format!("{:016x}", u64::from_be_bytes(digest)));
@@ -175,17 +178,17 @@ impl Tally {
         })
     }
 
-    /// Sets the request's parameters; its response has not begun.
+    /// Sets the request's parameters, before its response begins.
     pub(crate) fn asks(&mut self, asked: Asks) {
         self.asked = asked;
     }
 
-    /// Records the cost of the connection that the request waited for.
+    /// Records how long the request waited for each step of opening a connection.
     pub(crate) fn opened(&mut self, dns: Option<u64>, connect: Option<u64>, tls: Option<u64>) {
         (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
     }
 
-    /// Sets the server's times from the head of the response.
+    /// Sets the times that the server reported in the head of the response.
     pub(crate) fn server_times(&mut self, told: ServerTimes) {
         self.times = told;
     }
@@ -195,23 +198,23 @@ impl Tally {
         self.asked.class
     }
 
-    /// Records the texts of the request, whose body is `body`, and of its response.
+    /// Makes the tally record the texts of the request, whose body is `body`, and of its response.
     pub(crate) fn keep_texts(&mut self, body: Bytes) {
         self.words = Some(Box::new(RequestTexts::new(body)));
     }
 
-    /// Processes one event of the stream, which arrived with `read`. True if it contained text.
+    /// Processes one event of the stream, which arrived with the read `read`. Returns true if the event
+    /// contained text.
     pub(crate) fn event(&mut self, event: &Event, read: Read) -> Result<bool, Failure> {
         if self.marked_done {
             return Ok(false);
         }
         self.row.first_chunk_ns.get_or_insert(read.at);
         if event.name == b"error" && !says_done(event.data) {
-            // This applies whatever the form of the event's data, because some servers send a plain
-            // sentence.
+            // The data is not parsed as JSON here, because some servers send a plain sentence.
             return Err(Failure::new(Outcome::StreamError, server_words(event.data)));
         }
-        // Frames of another kind (SGLang's sglext_ids) are not part of the response.
+        // Events of another kind (such as SGLang's sglext_ids) are not part of the response.
         if event.name != b"error" && !self.protocol.takes_event(event.name) {
             return Ok(false);
         }
@@ -230,7 +233,7 @@ impl Tally {
         self.parsed(event.data, read)
     }
 
-    /// Processes an event by a full parse, and learns its shape for later events.
+    /// Parses an event completely, and learns its shape for later events.
     fn parsed(&mut self, data: &[u8], read: Read) -> Result<bool, Failure> {
         let part = self.protocol.event(data)?;
         self.note(&part);
@@ -253,7 +256,7 @@ impl Tally {
         Ok(is_text)
     }
 
-    /// Records that the response is complete; nothing after it counts.
+    /// Records that the response is complete; later events are ignored.
     fn is_done(&mut self, read: Read) {
         self.marked_done = true;
         self.row.done_ns = Some(read.at);
@@ -289,7 +292,8 @@ impl Tally {
         }
         if let Some(Timings { prefill_ns, decode_ns }) = part.timings {
             let told = ServerTimes { prefill_ns, decode_ns, ..ServerTimes::default() };
-            // The times in the body arrive last and are more complete than the times in the head.
+            // Times in the body take precedence over times in the head, because they arrive last and are
+            // more complete.
             self.times = told.or(self.times);
         }
         if let Some(reason) = &part.finish_reason {
@@ -313,12 +317,12 @@ impl Tally {
         self.row.events += 1;
     }
 
-    /// Records the source of the stamps of received data.
+    /// Records whether the stamps of received data come from the kernel or from our own reads.
     pub(crate) fn stamped(&mut self, by_kernel: bool) {
         self.row.stamp = if by_kernel { Stamp::Kernel } else { Stamp::User };
     }
 
-    /// Whether `[DONE]` arrived.
+    /// Whether the end of the response has arrived: `[DONE]`, or the last event of the protocol.
     pub(crate) fn is_marked_done(&self) -> bool {
         self.marked_done
     }
@@ -339,12 +343,13 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns when the last byte of the body arrived, if it has arrived.
+    /// Returns when the last byte of the body arrived; `None` if it has not arrived.
     pub(crate) fn freed(&self) -> Option<u64> {
         self.freed
     }
 
-    /// Returns the finished entry of a request that ended in this way, and its response.
+    /// Completes the row of a request that ended with `result`. Returns the finished entry and the
+    /// response.
     pub(crate) fn finish(mut self: Box<Self>, result: Result<(), Failure>) -> (Entry, Reply) {
         match result {
             Ok(()) => self.row.outcome = Outcome::Ok,
@@ -378,7 +383,7 @@ impl Tally {
             None => (None, None),
         };
         let text = self.content.len() + self.reasoning.len();
-        // With tool calls, only the total is available.
+        // If the response has no text, as with tool calls, only the total number of bytes is available.
         let text = if text > 0 { text } else { usize::try_from(row.bytes).unwrap_or(usize::MAX) };
         let limits = Limits::new(self.asked.bytes, row.events, text);
         let doubt = self.usage.and_then(|usage| usage.no_count()).or_else(|| row.doubt(&limits));
@@ -388,8 +393,8 @@ impl Tally {
         }
     }
 
-    /// Returns the number of tokens of the response's content, if the server reported the total and the
-    /// number of reasoning tokens.
+    /// Returns the number of tokens of the response's content; `None` if the server did not report the
+    /// total, or not the number of reasoning tokens in a response with reasoning.
     fn content_tokens(&self) -> Option<u32> {
         let usage = self.usage?;
         let reasoning = match usage.reasoning_tokens() {

@@ -1,4 +1,4 @@
-//! The destination of measured requests: the address, the path, the key.
+//! The destination of measured requests: address, path and secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ impl Secret {
         Secret(text)
     }
 
-    /// Returns the secret itself; used only where it is sent.
+    /// Returns the secret itself. Call this only where the secret is sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -39,7 +39,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The server under test, as a client needs it.
+/// The server under test: everything that a client needs to send requests to it.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Whether TLS is used.
@@ -52,15 +52,16 @@ pub struct Target {
     pub authority: String,
     /// Path of the API's base, without a trailing slash.
     pub base: String,
-    /// Sent as a bearer token.
+    /// The API key, which is sent as a bearer token; `None` without a key.
     pub api_key: Option<Secret>,
     /// Headers of the endpoint. Requests that are not measured carry only these.
     pub of_endpoint: Headers,
-    /// Secret values of headers, by the references in the plan.
+    /// The secret values of headers, by the plan's reference to each.
     pub secrets: BTreeMap<SecretRef, Secret>,
     /// Whether any certificate is accepted.
     pub insecure_tls: bool,
-    /// Becomes false when the server process that sweepline started has ended.
+    /// Becomes false when the server process that sweepline started has ended; `None` if sweepline did not
+    /// start the server.
     pub alive: Option<Arc<AtomicBool>>,
 }
 
@@ -73,7 +74,7 @@ pub struct TargetError {
 }
 
 impl Target {
-    /// Parses the target at `url`, without a key.
+    /// Parses the address `url`. The target has no key yet.
     pub fn parse(url: &str) -> Result<Target, TargetError> {
         let wrong = |reason: &str| TargetError { url: url.to_owned(), reason: reason.to_owned() };
         let uri: Uri = url.parse().map_err(|e: http::uri::InvalidUri| wrong(&e.to_string()))?;
@@ -98,13 +99,13 @@ impl Target {
         })
     }
 
-    /// Returns the address of the API's base, in a form that can be parsed again.
+    /// Returns the address of the API's base, in a form that `parse` accepts.
     pub fn url(&self) -> String {
         format!("{}://{}{}", if self.tls { "https" } else { "http" }, self.authority, self.base)
     }
 
-    /// Returns name and value of each header, with secrets revealed; used only where they are sent. A
-    /// header whose secret is unknown is omitted.
+    /// Returns the name and value of each header, with secrets revealed. Call this only where the headers
+    /// are sent. A header whose secret is unknown is omitted.
     pub fn headers<'a>(&'a self, headers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
         headers.iter().filter_map(|(name, value)| match value {
             TextOrSecret::Text(text) => Some((name, text.as_str())),

@@ -1,21 +1,21 @@
-//! The shape that the events of one stream share. After one full parse of an event, the bytes before and
-//! after its text are kept; a later event with the same bytes around another plain text is the same JSON
-//! with that text inserted.
+//! Reads events by the shape that the events of one stream share. After one full parse of an event, the
+//! bytes before and after its text are kept. A later event with the same bytes around another plain text is
+//! the same JSON, except for the text.
 //!
-//! The template never guesses: the part between the two must be a non-empty piece of a JSON string that
-//! needs no decoding (no quote, backslash or control character, valid UTF-8), so that a full parse would
-//! find exactly this text and no other difference. Any other event is parsed in full.
+//! The result is always the same as with a full parse. The bytes in between must be a non-empty piece of a
+//! JSON string that needs no decoding (no quote, backslash or control character, valid UTF-8), so a full
+//! parse would find exactly this text and no other difference. Any other event is parsed in full.
 
 use crate::protocol::Channel;
 
-/// Size of the longest event that is remembered. A longer event is not a token and would only cost
-/// memory.
+/// Size of the largest event whose shape is learned, in bytes. A larger event is not a token event, and
+/// would only cost memory.
 const MAX_EVENT: usize = 4096;
 
 /// The bytes around the text of the last event that was parsed in full.
 #[derive(Debug, Default)]
 pub(crate) struct Template {
-    /// The bytes before the text, then those after it.
+    /// The bytes before the text, followed by the bytes after it.
     around: Vec<u8>,
     /// Where the bytes after the text begin in `around`; `None` before the first event.
     split: Option<usize>,
@@ -23,12 +23,12 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Learns from an event in which a full parse found exactly one non-empty text, `text`, which is
-    /// borrowed from `data`, and nothing else to record.
+    /// Learns the shape of an event `data` in which a full parse found exactly one non-empty text, and
+    /// nothing else to record. `text` must be borrowed from `data`.
     pub(crate) fn learn(&mut self, data: &[u8], text: &str, channel: Channel) {
         let Some(start) = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize) else { return };
         let end = start + text.len();
-        // A text that had to be decoded does not occur literally in the event.
+        // A text that had to be decoded is not borrowed from the event, so its shape is not learned.
         if end > data.len() || data.len() > MAX_EVENT {
             return;
         }

@@ -1,5 +1,6 @@
-//! The kernel's statistics of threads, of this process and of the machine. Files are opened once and read
-//! repeatedly, so that a process without free file descriptors can still read its own statistics.
+//! Reads the kernel's statistics of threads, of this process and of the machine. The kernel's files are
+//! opened once and read repeatedly, so that a process without free file descriptors can still read its own
+//! statistics.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,21 +15,22 @@ pub(crate) struct Thread {
     schedstat: Option<File>,
 }
 
-/// The usage of one thread since it began.
+/// The CPU usage of one thread since the thread began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time in which the thread could have run but had no core, in nanoseconds. A wait is counted
-    /// when it is over.
+    /// Time in which the thread could have run but had no core, in nanoseconds; `None` if unknown. A wait
+    /// is counted when it is over.
     pub wait_ns: Option<u64>,
 }
 
 /// Requests the scheduler's shortest time slices for a thread that sends and reads (Linux 6.12 and later,
 /// sched_setattr(2)). Such a thread works for microseconds and then waits. With short slices it gets a core
 /// soon after it wakes, while another thread could otherwise keep the core for milliseconds. This does not
-/// increase its share of a core, and needs no privilege. It is meant for open loops, which have instants to
-/// keep, because it costs context switches: a tenth of the CPU if a closed loop saturates the server.
+/// increase its share of a core, and needs no privilege. It is meant for open loops, which must send at
+/// exact instants. It causes more context switches, which cost a tenth of the CPU if a closed loop
+/// saturates the server.
 #[expect(unsafe_code, reason = "no safe call sets the slice of a thread")]
 pub(crate) fn ask_for_short_slices() {
     /// `struct sched_attr`; the slice of an ordinary thread is `runtime`.
@@ -48,7 +50,7 @@ pub(crate) fn ask_for_short_slices() {
     // SAFETY: this call only queries.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER {
-        // The scheduling of this process is already set.
+        // The user has already set the scheduling of this process.
         return;
     }
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
@@ -60,39 +62,41 @@ pub(crate) fn ask_for_short_slices() {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// Lowers the priority of the calling thread below that of the threads that send and read. With few
-/// cores, it could otherwise occupy a core for milliseconds while a request is due.
+/// Lowers the priority of the calling thread below that of the threads that send and read. With few cores,
+/// the calling thread could otherwise occupy a core for milliseconds while a request is due.
 pub(crate) fn step_back() {
-    /// This gives the thread a third of the others' share if all need a core, which is enough to
-    /// keep up with them.
+    /// The priority as a nice value. It gives the thread a third of the other threads' share if all need a
+    /// core, which is enough to keep up with them.
     const NICE: i32 = 5;
-    // Lowering the priority is always allowed. If it failed nevertheless, the run would only be
-    // slightly less punctual.
+    // Lowering the priority is always allowed. Even if it failed, the run would only be slightly less
+    // punctual.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 impl Thread {
-    /// Returns a handle of the calling thread.
+    /// Returns a handle to the calling thread.
     pub(crate) fn current() -> Thread {
-        // The number of a thread's CPU clock in Linux, as glibc's pthread_getcpuclockid computes it: the
-        // complement of the thread's id above three bits that mean "of a thread, by the scheduler's count".
+        // In Linux, the number of a thread's CPU clock consists of the complement of the thread's id and
+        // three low bits that mean "of a thread, by the scheduler's count". glibc's pthread_getcpuclockid
+        // computes it in this way.
         const SCHEDULED_OF_THREAD: i32 = 0b110;
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let clock = ClockId::from_raw((!id << 3) | SCHEDULED_OF_THREAD);
         Thread { clock, schedstat: File::open("/proc/thread-self/schedstat").ok() }
     }
 
-    /// Returns the thread's usage until now; `None` once the thread has ended.
+    /// Returns the thread's CPU usage until now; `None` once the thread has ended.
     pub(crate) fn used(&self) -> Option<Used> {
         let time = clock_gettime(self.clock).ok()?;
         let cpu_ns = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
-        // Time on a core, time waiting for one, and number of times it was scheduled.
+        // The fields are the time on a core, the time waiting for a core, and the number of times that the
+        // thread was scheduled.
         let wait_ns = self.schedstat.as_ref().and_then(|file| numbers(file, |fields| fields.nth(1)));
         Some(Used { cpu_ns, wait_ns })
     }
 }
 
-/// The kernel's statistics that every process may read.
+/// The kernel's statistics of the machine and of this process.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     stat: Option<File>,
@@ -121,11 +125,11 @@ impl Kernel {
         }
     }
 
-    /// Returns the machine's CPU time, if the kernel reports it.
+    /// Returns the machine's CPU time; `None` if the kernel does not report it.
     pub(crate) fn machine(&self) -> Option<Machine> {
         numbers(self.stat.as_ref()?, |fields| {
-            // user, nice, system, idle, iowait, irq, softirq, steal; the time of guests is already
-            // included in user.
+            // The fields are user, nice, system, idle, iowait, irq, softirq and steal. The time of guests
+            // is already included in user.
             let mut ticks = [0; 8];
             let read = ticks.iter_mut().zip(fields).map(|(tick, field)| *tick = field).count();
             let [user, nice, system, _, _, irq, softirq, steal] = ticks;
@@ -134,7 +138,7 @@ impl Kernel {
         })
     }
 
-    /// Returns the memory of this process in bytes, if the kernel reports it.
+    /// Returns the resident memory of this process, in bytes; `None` if the kernel does not report it.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         numbers(self.statm.as_ref()?, |fields| fields.nth(1)).map(|pages| pages * self.page)
     }
@@ -156,7 +160,7 @@ pub(crate) fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Reads the numbers in the first line of a kernel file, without allocating.
+/// Passes the numbers in the first line of a kernel file to `read`, without allocating.
 fn numbers<T>(file: &File, read: impl FnOnce(&mut dyn Iterator<Item = u64>) -> Option<T>) -> Option<T> {
     let mut buffer = [0; 256];
     let length = file.read_at(&mut buffer, 0).ok()?;

@@ -1,4 +1,4 @@
-//! The timer for open-loop arrivals: an absolute timerfd. It was measured to be at most tens of
+//! The timer for open-loop arrivals, based on an absolute timerfd. It was measured to be at most tens of
 //! microseconds late, while tokio's own timer is a millisecond late.
 
 use std::io;
@@ -34,7 +34,8 @@ impl Timer {
         let Some(at) = at else { return Poll::Pending };
         if self.armed != Some(at) {
             let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-            // A zero value would disarm the timer; an instant of 1 ns is long past and fires at once.
+            // A value of zero would disarm the timer. An instant of 1 ns is long past, so the timer fires
+            // at once.
             let at_least = at.max(1);
             let value =
                 Timespec { tv_sec: (at_least / 1_000_000_000) as i64, tv_nsec: (at_least % 1_000_000_000) as i64 };

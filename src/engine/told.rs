@@ -1,11 +1,11 @@
-//! Reads the server's times for a response, and the server's id of the request, from the response head.
-//! Only the id is allocated.
+//! Reads the times and the request id that a server reports in the head of its response. Only the id is
+//! allocated.
 //!
 //! `Server-Timing` (W3C, "Server Timing", 2.1: names with a `dur` in milliseconds) does not prescribe
-//! names; `queue`, `prefill`, `decode` and `total` are read, in upper or lower case. Text Generation
-//! Inference (3.3.7, `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time`
-//! in whole milliseconds; other servers may use both names, so they are read only together with TGI's
-//! `x-compute-type`. `traceparent` is W3C's "Trace Context", 3.2.
+//! names; sweepline reads `queue`, `prefill`, `decode` and `total`, in upper or lower case. Text Generation
+//! Inference (3.3.7, `router/src/server.rs`, `generate_internal`) has `x-queue-time` and `x-total-time` in
+//! whole milliseconds; other servers may use both names, so they are read only together with TGI's
+//! `x-compute-type`. `traceparent` is defined in W3C's "Trace Context", 3.2.
 
 use crate::protocol::nanos;
 use crate::rows::ServerTimes;
@@ -13,11 +13,12 @@ use crate::rows::ServerTimes;
 /// Maximum length of an id, in bytes.
 const LONGEST_ID: usize = 128;
 
-/// The values found in a head so far.
+/// The times and ids found in the head of a response so far.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     timing: ServerTimes,
-    /// TGI's fields, and whether the field that identifies the server as TGI is present.
+    /// The times in TGI's fields. They count only if the field that identifies the server as TGI is present
+    /// (`is_tgi`).
     tgi: ServerTimes,
     is_tgi: bool,
     trace: Option<Box<str>>,
@@ -25,7 +26,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Reads one field.
+    /// Reads one header field.
     pub(crate) fn field(&mut self, name: &str, value: &[u8]) {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         match name.len() {
@@ -39,20 +40,22 @@ impl Told {
         }
     }
 
-    /// Returns the times. The head of a stream is sent before the response ends, so the `decode` and
-    /// `total` in it do not belong to the request.
+    /// Returns the times. The head of a stream is sent before the response ends, so its `decode` and
+    /// `total` cannot be the times of this request and are ignored.
     pub(crate) fn times(&self, stream: bool) -> ServerTimes {
         let all = if self.is_tgi { self.timing.or(self.tgi) } else { self.timing };
         if stream { ServerTimes { decode_ns: None, total_ns: None, ..all } } else { all }
     }
 
-    /// Returns the server's id for the request.
+    /// Returns the server's id for the request: the trace id, or else the request id; `None` without
+    /// either.
     pub(crate) fn id(&self) -> Option<&str> {
         self.trace.as_deref().or(self.request.as_deref())
     }
 }
 
-/// Returns the entries of a `Server-Timing`: `miss, queue;dur=53.2, prefill;desc="a, b";dur=47`.
+/// Reads the entries of a `Server-Timing` field, for example `miss, queue;dur=53.2, prefill;desc="a,
+/// b";dur=47`, into `times`.
 fn timings(value: &[u8], times: &mut ServerTimes) {
     for entry in split(value, b',') {
         let mut parts = split(entry, b';').map(<[u8]>::trim_ascii);
@@ -73,7 +76,7 @@ fn timings(value: &[u8], times: &mut ServerTimes) {
     }
 }
 
-/// Returns the pieces between separators outside quoted text.
+/// Splits a text at the separators outside of quotes.
 fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |byte| {
@@ -89,13 +92,14 @@ fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Parses milliseconds, quoted or not.
+/// Parses a number of milliseconds, quoted or not, and returns nanoseconds.
 fn millis(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok()?.trim().trim_matches('"');
     nanos(text.parse().ok()?)
 }
 
-/// Returns the trace id of `00-<32 hex digits>-<16>-<2>`; future versions may append more.
+/// Returns the trace id of a `traceparent` like `00-<32 hex digits>-<16>-<2>`; future versions may append
+/// more parts.
 fn trace_id(value: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let mut parts = text.split('-');

@@ -1,25 +1,26 @@
-//! Arrivals that a trace lists one by one, instead of arrivals drawn from a rate and a process.
+//! Arrivals that a trace lists one by one, instead of random arrivals with a rate and an arrival process.
 
 use std::sync::Arc;
 
 use crate::expand::RunSpec;
 
-/// Instants of arrivals, shared by all users of the trace. A clone continues from the position of
-/// the original.
+/// The arrivals of a trace and the current position. The list of instants is shared by all clones; a clone
+/// continues from the position of the original.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// Instants in ascending order, in nanoseconds on the trace's own clock.
     instants: Arc<[u64]>,
-    /// The part of the list that is replayed.
+    /// The index of the first instant that is replayed.
     first: usize,
     last: usize,
-    /// The instant of the trace that maps to `begin`.
+    /// The instant of the trace, in nanoseconds on its own clock, that maps to `begin`.
     origin: u64,
     /// When in the run the trace begins, in nanoseconds since the run's start.
     begin: u64,
     /// Seconds of the run per second of the trace.
     scale: f64,
-    /// Duration of one pass, in nanoseconds of the run, if the trace restarts when it has ended.
+    /// Duration of one pass, in nanoseconds of the run, if the trace restarts when it has ended; otherwise
+    /// `None`.
     period: Option<u64>,
     turn: u64,
     next: usize,
@@ -34,7 +35,7 @@ impl Trace {
         Trace { instants, first: 0, last, origin: 0, begin: 0, scale: 1.0, period: None, turn: 0, next: 0 }
     }
 
-    /// Returns the arrivals of a run that replays a trace.
+    /// Returns the arrivals of a run that replays a trace; `None` if the run does not.
     pub fn of(spec: &RunSpec) -> Option<Trace> {
         let replay = spec.scenario.trace.as_ref()?;
         let instants: Vec<u64> = replay.requests.0.iter().map(|request| request.at.0).collect();
@@ -43,7 +44,7 @@ impl Trace {
         Some(if replay.repeat { trace.repeated(replay.period().0) } else { trace })
     }
 
-    /// Returns the number of arrivals in [from, to) of the run.
+    /// Returns the number of arrivals in [from, to), in nanoseconds since the run's start.
     pub fn between(self, from: u64, to: u64) -> usize {
         let mut left = self;
         std::iter::from_fn(|| left.take()).take_while(|at| *at < to).filter(|at| *at >= from).count()
@@ -84,7 +85,7 @@ impl Trace {
     /// Takes the next arrival in nanoseconds since the run's start; `None` when the trace has ended.
     pub fn take(&mut self) -> Option<u64> {
         if self.next == self.last {
-            // A pass without arrivals would never return one.
+            // Without any arrival in a pass, the trace ends instead of repeating forever.
             self.period.filter(|_| self.first < self.last)?;
             (self.turn, self.next) = (self.turn + 1, self.first);
         }

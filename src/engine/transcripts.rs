@@ -1,6 +1,6 @@
 //! The texts of prompts and responses, if the plan records them. They are kept with their request, and the
-//! writer's thread converts them to rows. If texts are not recorded, a request has a null pointer in their
-//! place.
+//! writer thread converts them to rows. If texts are not recorded, a request only has a null pointer in
+//! their place.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::rows::{RequestRow, TextRow};
 use super::sink::{SinkError, TextSink};
 use super::target::Target;
 
-/// Maximum size of one text that is kept.
+/// Maximum size of a recorded text, in bytes; longer texts are truncated.
 const MOST_BYTES: usize = 1 << 20;
-/// Bytes of texts that make up one batch of the file.
+/// Size of the waiting texts at which they are written to the file, in bytes.
 const WRITE_AT: usize = 4 << 20;
 
 /// The texts of one request and its response.
@@ -38,7 +38,7 @@ struct Call {
 }
 
 impl RequestTexts {
-    /// Creates the texts of the request with this body, to which there is no response yet.
+    /// Creates the texts of the request with this body, before its response begins.
     pub(crate) fn new(body: Bytes) -> RequestTexts {
         RequestTexts { body, ..RequestTexts::default() }
     }
@@ -49,7 +49,7 @@ impl RequestTexts {
         self.body.len() + self.answer.len() + self.reasoning.len() + calls
     }
 
-    /// Takes the tool calls in a part of the response, if it has any.
+    /// Adds the tool calls in `data`, a part of the response, if it contains any.
     pub(crate) fn take_calls(&mut self, protocol: &dyn Protocol, data: &[u8]) {
         let Ok(part) = serde_json::from_slice::<Value>(data) else { return };
         for CallPiece { index, name, arguments } in protocol.calls(&part) {
@@ -66,14 +66,14 @@ impl RequestTexts {
         }
     }
 
-    /// Sets the text of the completed response.
+    /// Sets the text and the reasoning of the completed response.
     pub(crate) fn answered(&mut self, answer: &str, reasoning: String) {
         answer.clone_into(&mut self.answer);
         self.reasoning = reasoning;
     }
 
-    /// Converts the texts to their written form, without the target's secret, and with every text
-    /// truncated to the size limit.
+    /// Converts the texts to a row for the file, with the target's secrets removed and every text truncated
+    /// to the size limit.
     fn into_row(self, row: &RequestRow, target: &Target) -> TextRow {
         let mut truncated = false;
         let mut fit = |text: String| {
@@ -106,7 +106,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Texts on their way into the file.
+/// Buffers the texts on their way into the file.
 pub(crate) struct Texts {
     sink: Box<dyn TextSink>,
     target: Arc<Target>,
@@ -115,13 +115,12 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Creates an empty buffer of texts for `sink`; the secret of `target` is removed from all
-    /// texts.
+    /// Creates an empty buffer of texts for `sink`; the secrets of `target` are removed from all texts.
     pub(crate) fn new(sink: Box<dyn TextSink>, target: Arc<Target>) -> Texts {
         Texts { sink, target, rows: Vec::new(), bytes: 0 }
     }
 
-    /// Takes the texts of a request, along with its row.
+    /// Adds the texts of a request with this row.
     pub(crate) fn add(&mut self, row: &RequestRow, words: RequestTexts) -> Result<(), SinkError> {
         self.bytes += words.size();
         self.rows.push(words.into_row(row, &self.target));
@@ -135,7 +134,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Writes the rest; returns the total number of rows.
+    /// Writes the remaining texts. Returns the total number of rows.
     pub(crate) fn finish(mut self) -> Result<u64, SinkError> {
         self.write()?;
         self.sink.finish()

@@ -1,9 +1,9 @@
-//! Gaps of mean 1 between arrivals, from a seeded stream of random bits.
+//! Draws gaps between arrivals, with a mean of 1, from a seeded stream of random bits.
 //!
-//! Every number is derived here from the bits of ChaCha8, so that no release of a library changes
-//! the arrivals of a run. Exponential gaps use the inverse transform. Gamma gaps use the method of
-//! Marsaglia & Tsang (2000), which needs a normal variate from Marsaglia's polar method. The golden
-//! values of `tests/schedule.rs` pin them.
+//! All numbers are derived here from the bits of ChaCha8, so that no new release of a library changes the
+//! arrivals of a run. Exponential gaps use the inverse transform. Gamma gaps use the method of Marsaglia &
+//! Tsang (2000), which needs a normal variate from Marsaglia's polar method. The golden values in
+//! `tests/schedule.rs` pin the results.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -27,7 +27,7 @@ enum Law {
 }
 
 impl UnitGaps {
-    /// Creates the gaps of `process` for this seed.
+    /// Creates the gaps of an arrival process for this seed.
     pub(crate) fn new(process: Process, seed: [u8; 32]) -> UnitGaps {
         let law = match process {
             // A trace draws no random gaps, because its instants are given.
@@ -38,12 +38,13 @@ impl UnitGaps {
         UnitGaps { rng: ChaCha8Rng::from_seed(seed), law }
     }
 
-    /// Returns the next gap.
+    /// Returns the next gap, in units of the mean gap.
     pub(crate) fn next(&mut self) -> f64 {
         match self.law {
             Law::Equal => 1.0,
             Law::Exponential => -(1.0 - self.uniform()).ln(),
-            // Scaled by one over the shape, the mean is 1.
+            // The mean of a gamma variate of scale 1 is its shape, so dividing by the shape gives a mean of
+            // 1.
             Law::Gamma { shape } => self.gamma(shape) / shape,
         }
     }
@@ -53,13 +54,13 @@ impl UnitGaps {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns a normal variate.
+    /// Returns a standard normal variate.
     fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let squared = x * x + y * y;
             if squared > 0.0 && squared < 1.0 {
-                // The second variate of the pair is discarded because a stream without state is
+                // The second variate of the pair is discarded because a stream without stored variates is
                 // simpler to clone.
                 return x * (-2.0 * squared.ln() / squared).sqrt();
             }

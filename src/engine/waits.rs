@@ -1,9 +1,9 @@
-//! When the run waited for contents, which is a separate cause of lateness.
+//! Records when the run waited for request contents, which is a separate cause of lateness.
 
 use std::collections::VecDeque;
 
-/// Number of periods that are kept. For a request that is later than all of these periods together,
-/// only these are counted.
+/// Number of waiting periods that are kept. For a request that was released before the oldest of them, only
+/// these are counted.
 const KEPT: usize = 64;
 
 /// The latest periods of waiting, oldest first, in nanoseconds since the run's start. They do not overlap
@@ -23,7 +23,7 @@ impl Waits {
         self.0.push_back((from, to));
     }
 
-    /// Returns the total wait since `instant`.
+    /// Returns the total time waited since `instant`, in nanoseconds.
     pub(crate) fn since(&self, instant: u64) -> u64 {
         let later = self.0.iter().rev().take_while(|(_, to)| *to > instant);
         later.map(|(from, to)| to - from.max(&instant)).sum()

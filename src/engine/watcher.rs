@@ -1,5 +1,5 @@
-//! The sampling thread: a canary every 10 ms, samples every second, and the two snapshots at the borders of
-//! the measure window that become the facts of the run.
+//! The sampling thread. It ticks as a canary every 10 ms, takes samples every second, and takes two
+//! snapshots at the borders of the measure window, from which the facts of the run are computed.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,8 +17,7 @@ use super::threads::{Kernel, Machine, Used, machine_cores};
 /// Time between two samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// Number of samples that are handed over together. This bounds the memory, however long the run
-/// is.
+/// Number of samples that are passed to the sink together. This bounds the memory, however long the run is.
 const BATCH: usize = 1024;
 
 /// The observations of a run.
@@ -26,21 +25,21 @@ const BATCH: usize = 1024;
 pub(crate) struct Seen {
     /// Number of samples in the time series.
     pub samples: Result<u64, SinkError>,
-    /// The measure window; `None` if it was too short to be observed.
+    /// The observations in the measure window; `None` if the window was too short to be observed.
     pub window: Option<Observed>,
-    /// The times in which no thread of sweepline ran; `None` if sampling did not last until the
-    /// end.
+    /// The times in which no thread of sweepline ran; `None` if the sampling thread did not reach the end
+    /// of the run.
     pub pauses: Option<Book>,
 }
 
-/// The sampling thread. It ends when this guard is dropped.
+/// A handle to the sampling thread, which ends when the handle is dropped.
 pub(crate) struct Watch {
     observer: Observer,
     thread: Option<JoinHandle<Seen>>,
 }
 
 impl Watch {
-    /// Starts sampling.
+    /// Starts the sampling thread.
     pub(crate) fn start(observer: Observer, clock: Clock, samples: Box<dyn SampleSink>) -> std::io::Result<Watch> {
         let watcher = Watcher::new(observer.clone(), clock, samples);
         let thread = std::thread::Builder::new().name("canary".to_owned()).spawn(move || watcher.watch())?;
@@ -73,7 +72,7 @@ struct Watcher {
     observer: Observer,
     clock: Clock,
     kernel: Kernel,
-    /// Samples that have not been handed over yet.
+    /// Samples that have not been passed to the sink yet.
     samples: Vec<Sample>,
     sink: Box<dyn SampleSink>,
     failed: Option<SinkError>,
@@ -84,9 +83,9 @@ struct Watcher {
     window_backlog: u64,
 }
 
-/// All statistics at one moment. The process's CPU time and the clock are read before and after the
-/// other values, so that between two snapshots the CPU time of the process is at least the sum over
-/// its threads, and the elapsed time is at least the CPU time of any thread.
+/// A snapshot of all statistics at one moment. The process's CPU time and the clock are read before and
+/// after the other values, so that between two snapshots the CPU time of the process is at least the sum
+/// over its threads, and the elapsed time is at least the CPU time of any thread.
 struct Look {
     began: u64,
     cpu_at_begin: u64,
@@ -97,7 +96,7 @@ struct Look {
 }
 
 impl Watcher {
-    /// Creates the state without observations.
+    /// Creates the state of the thread, without observations.
     fn new(observer: Observer, clock: Clock, sink: Box<dyn SampleSink>) -> Watcher {
         Watcher {
             observer,
@@ -136,7 +135,8 @@ impl Watcher {
                 self.sample();
                 if self.samples.len() >= BATCH {
                     self.hand_over();
-                    // A slow disk delays only this thread, so its missed ticks are not counted.
+                    // A slow disk delays only this thread, so the ticks that it missed meanwhile are not
+                    // counted.
                     ticks.skip_to(clock.now());
                 }
                 let every = SAMPLE_EVERY.as_nanos() as u64;
@@ -213,8 +213,8 @@ impl Watcher {
         })
     }
 
-    /// Returns what each thread used between two snapshots. A thread that registered after the
-    /// first snapshot is counted from its registration; a thread that left before the second is
+    /// Returns the CPU and waiting time of each thread between two snapshots. A thread that registered
+    /// after the first snapshot is counted from its registration; a thread that left before the second is
     /// counted until it left. Threads that send and read come first.
     fn thread_times(&self, opened: &Look, closed: &Look) -> Vec<ThreadTime> {
         let threads = self.observer.threads();
@@ -263,7 +263,7 @@ impl Watcher {
     }
 }
 
-/// CPU and waiting time of each thread since it registered.
+/// Adds samples of each thread's CPU and waiting time since the thread registered.
 fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     for enlisted in observer.threads().iter() {
         let name = &enlisted.name;
@@ -275,8 +275,8 @@ fn threads(observer: &Observer, add: &mut impl FnMut(String, f64)) {
     }
 }
 
-/// The delays counted since the last sample: the 99th percentile, the largest, and the number in each
-/// octave.
+/// Adds samples of the delays since the last sample: the 99th percentile, the largest, and the number in
+/// each octave.
 fn delays(name: &str, counted: &Counted, add: &mut impl FnMut(String, f64)) {
     let Some(Spread { p99_ns, max_ns, .. }) = counted.spread() else { return };
     add(format!("{name}_p99_seconds"), seconds(p99_ns));

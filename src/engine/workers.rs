@@ -1,5 +1,5 @@
-//! The tasks that perform requests on one thread. A task performs one request after the other, because
-//! creating a task for each request costs more than most of the other work for it.
+//! The tasks that perform requests on one thread. A task performs one request after another, because
+//! creating a task for each request would cost more than most of the other work for the request.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -11,19 +11,19 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::client::{Client, Ended, Order};
 use super::feed::Ticket;
 
-/// The result of a request.
+/// A request that has ended, with its ticket.
 pub(crate) type Completed = (Ended, Ticket);
 
-/// One request to perform, and the receiver of its result.
+/// One request to perform, with its ticket and the sender for its result.
 pub(crate) type Handed = (Order, Ticket, UnboundedSender<Completed>);
 
-/// The tasks: as many as were ever busy at once.
+/// The tasks of one thread. There are as many tasks as were ever busy at once.
 pub(crate) struct Workers {
     client: Client,
     idle: RefCell<Vec<Rc<Worker>>>,
 }
 
-/// A task without a request.
+/// A task's next request, and the waker with which the task waits for it.
 #[derive(Default)]
 struct Worker {
     handed: RefCell<Option<Handed>>,
@@ -36,7 +36,8 @@ impl Workers {
         Rc::new(Workers { client, idle: RefCell::default() })
     }
 
-    /// Lets a task perform a request. Must be called within the runtime.
+    /// Passes a request to an idle task, or to a new one if none is idle. Must be called within the
+    /// runtime.
     pub(crate) fn perform(self: &Rc<Self>, handed: Handed) {
         let idle = self.idle.borrow_mut().pop();
         let worker = idle.unwrap_or_else(|| {
@@ -62,7 +63,7 @@ impl Workers {
 }
 
 impl Worker {
-    /// Returns the task's next request.
+    /// Waits for the task's next request.
     async fn next(&self) -> Handed {
         poll_fn(|cx| match self.handed.borrow_mut().take() {
             Some(handed) => Poll::Ready(handed),

@@ -1,56 +1,57 @@
-//! Finds where a body ends, and which of the bytes on the wire belong to it.
+//! Finds where the body of a response ends, and which of the received bytes belong to it.
 
 use super::Malformed;
 
-/// Maximum size of chunk extensions and trailers in one body: they contain nothing that is measured.
+/// Maximum total size of the chunk extensions and trailers in one body, in bytes. They contain nothing that
+/// is measured.
 const MAX_ASIDE: usize = 64 << 10;
 
 /// A body that is being received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Body {
     framing: Framing,
-    /// Bytes of extensions and trailers so far.
+    /// Bytes of chunk extensions and trailers so far.
     aside: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// This many bytes are still to arrive.
+    /// The length is known; this many bytes are still to arrive.
     Length(u64),
     /// The body lasts until the connection ends.
     UntilClose,
     /// The body consists of chunks.
     Chunked(Chunk),
-    /// Complete.
+    /// The body is complete.
     Ended,
 }
 
-/// The position within the chunks of a body.
+/// The position of the parser within the chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chunk {
-    /// In the digits of a size.
+    /// In the digits of a chunk's size.
     Size { size: u64, digits: u8 },
-    /// After the digits, before the end of that line.
+    /// After the digits of the size, before the end of that line.
     Extension { size: u64 },
-    /// In the data, with this many bytes to arrive.
+    /// In the data of a chunk, of which this many bytes are still to arrive.
     Data(u64),
-    /// After the data, before the end of that line.
+    /// After the data of a chunk, before the line end that follows it.
     DataEnd { cr: bool },
-    /// In the lines after the last chunk; the value is true while the current line is empty.
+    /// In the trailer lines after the last chunk; `empty` is true while the current line is empty.
     Trailer { empty: bool },
 }
 
 /// The result of processing some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fed {
-    /// Bytes that belong to the response; the bytes after them do not.
+    /// Number of the bytes that belong to the response.
     pub taken: usize,
     /// Whether the body is complete now.
     pub ended: bool,
 }
 
 impl Body {
-    /// Creates an empty body.
+    /// Creates an empty body, which is already complete.
     pub(crate) fn empty() -> Body {
         Body::of(Framing::Ended)
     }
@@ -74,7 +75,7 @@ impl Body {
         Body { framing, aside: 0 }
     }
 
-    /// Whether only the end of the connection ends it.
+    /// Whether only the end of the connection ends the body.
     pub(crate) fn ends_with_connection(&self) -> bool {
         self.framing == Framing::UntilClose
     }
@@ -84,8 +85,8 @@ impl Body {
         self.framing == Framing::Ended
     }
 
-    /// Processes the next bytes on the wire and passes every piece of data to `on_data`; stops if
-    /// `on_data` returns an error.
+    /// Processes the next received bytes and passes every piece of data to `on_data`; stops if `on_data`
+    /// returns an error.
     pub(crate) fn feed<E: From<Malformed>>(
         &mut self,
         bytes: &[u8],
@@ -130,9 +131,9 @@ impl Body {
 }
 
 impl Chunk {
-    /// Processes the whole line between two pieces of data in the form that nearly all servers use: the
-    /// line end after a piece and the digits of the next piece's size. Returns `None` if the line must
-    /// be processed byte by byte.
+    /// Processes everything between the data of two chunks at once, if it has the form that nearly all
+    /// servers use: a line end, the digits of the next chunk's size, and another line end. Returns `None`
+    /// if it must be processed byte by byte.
     fn line(self, bytes: &[u8]) -> Option<(Chunk, &[u8])> {
         let bytes = match self {
             Chunk::DataEnd { cr: false } => bytes.strip_prefix(b"\r\n")?,
@@ -148,8 +149,8 @@ impl Chunk {
         (digits > 0 && size > 0).then_some((Chunk::Data(size), rest))
     }
 
-    /// Processes one byte that is not data. Returns `None` if the body is complete. Also returns whether
-    /// the byte is part of an extension or a trailer.
+    /// Processes one byte that is not data. Returns the next position, which is `None` if the body is
+    /// complete, and whether the byte is part of an extension or a trailer.
     fn take(self, byte: u8) -> Result<(Option<Chunk>, bool), Malformed> {
         Ok(match self {
             Chunk::Size { size, digits } => (Some(Chunk::size(size, digits, byte)?), false),

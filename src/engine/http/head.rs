@@ -1,4 +1,4 @@
-//! The head of a response: its status, how the body ends, and whether the connection is reused.
+//! Parses the head of a response: its status, how the body ends, and whether the connection may be reused.
 
 use std::mem::MaybeUninit;
 
@@ -7,33 +7,34 @@ use httparse::{ParserConfig, Response, Status};
 use super::{Body, Malformed};
 use crate::engine::told::Told;
 
-/// Largest accepted head, in bytes: a server may send anything.
+/// Size of the largest accepted head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 /// Maximum number of header fields.
 const MAX_FIELDS: usize = 128;
 
-/// The head of a final response.
+/// The head of a final (not interim) response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The status.
+    /// The status code.
     pub status: u16,
     /// The body, of which nothing has been read yet.
     pub body: Body,
     /// Whether the connection may carry another request after this response.
     pub keep_alive: bool,
-    /// Bytes of the head, including interim responses (1xx) before it.
+    /// Size of the head and of the interim responses (1xx) before it, in bytes.
     pub length: usize,
-    /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
+    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none or specifies
+    /// it as a date.
     pub retry_after: Option<u64>,
-    /// The server's times for the request, and the server's id of the request.
+    /// The times and the request id that the server reported.
     pub told: Told,
 }
 
-/// The header fields that describe the body.
+/// The header fields of a response that are used here.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
-    /// Whether the last transfer coding is `chunked`, if there is one.
+    /// Whether the last transfer coding is `chunked`; `None` without a transfer coding.
     coding: Option<bool>,
     close: bool,
     keep_alive: bool,
@@ -42,8 +43,8 @@ struct Fields {
 }
 
 impl Head {
-    /// Parses the head at the start of `bytes`; `None` while it is incomplete. Interim responses
-    /// are skipped.
+    /// Parses the head at the start of `bytes` and skips interim responses. Returns `None` while the head
+    /// is incomplete.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         let mut before = 0;
         loop {
@@ -84,15 +85,15 @@ fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
         (_, Some(false), _) | (_, None, None) => Body::until_close(),
         (_, None, Some(length)) => Body::of_length(length),
     };
-    // The length is stated in two ways, or in a way that HTTP/1.0 does not have. The server itself may
-    // be wrong about where the response ends.
+    // True if the length is stated in two ways, or in a way that does not exist in HTTP/1.0. The server
+    // itself may then be wrong about where the response ends, so the connection is not reused.
     let doubtful = fields.coding.is_some() && (fields.length.is_some() || old);
     let persists = if old { fields.keep_alive } else { !fields.close };
     let keep_alive = persists && !doubtful && !body.ends_with_connection();
     Ok(Some(Head { status, body, keep_alive, length, retry_after: fields.retry_after, told: fields.told }))
 }
 
-/// Parses the fields; the pause that the server requests is read only if `turns_away` is set.
+/// Parses the header fields. The pause that the server requests is read only if `turns_away` is set.
 fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malformed> {
     let mut fields = Fields::default();
     for header in headers {
@@ -119,7 +120,7 @@ fn fields(headers: &[httparse::Header], turns_away: bool) -> Result<Fields, Malf
     Ok(fields)
 }
 
-/// Parses a length, which some gateways repeat: `5, 5`.
+/// Parses the value of `content-length`. Some gateways repeat the length: `5, 5`.
 fn length(value: &[u8]) -> Result<u64, Malformed> {
     let parse = |item: Vec<u8>| {
         let digits = item.iter().all(u8::is_ascii_digit);
@@ -132,7 +133,7 @@ fn length(value: &[u8]) -> Result<u64, Malformed> {
     first.filter(|_| same).ok_or_else(unreadable)
 }
 
-/// Returns the items of a list, in lower case.
+/// Returns the items of a comma-separated list, in lower case.
 fn items(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     value.split(|byte| *byte == b',').map(|item| item.trim_ascii().to_ascii_lowercase())
 }

@@ -22,12 +22,13 @@ use crate::rows::Outcome;
 pub(crate) struct Exchange {
     // Fields are dropped in this order: the stream before its slot.
     answer: Answer,
-    /// Sends the part of the body that the server's windows have not let through yet.
+    /// Sends the rest of the body. Kept because the server's flow-control windows may not have let all of
+    /// it through yet.
     _body: SendStream<Bytes>,
     track: Rc<Track>,
     ledger: Rc<Ledger>,
     stream: u32,
-    /// The stamps of this request, like the stamps of a request with its own connection.
+    /// The stamps of this request, which has the same kind of stamps as a request with its own connection.
     stamps: Rc<Stamps>,
     lease: Lease,
 }
@@ -40,22 +41,23 @@ enum Answer {
 /// The head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
-    /// The pause that a 429 or 503 requests, in seconds; `None` if it is given as a date.
+    /// The pause that a 429 or 503 response requests, in seconds; `None` if it requests none or specifies
+    /// it as a date.
     pub(crate) retry_after: Option<u64>,
-    /// The server's times for the request, and the server's id of the request.
+    /// The times and the request id that the server reported.
     pub(crate) told: Told,
 }
 
 impl Exchange {
-    /// Passes a request to the task of its connection, which writes the request the next time it
-    /// runs.
+    /// Passes a request to the task that drives the connection, which writes the request the next time the
+    /// task runs.
     pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
         let (mut send, ledger) = lease.open()?;
         stamps.arm();
         let refused = |error: h2::Error| failed(&error, ledger.is_settled());
         let (answer, mut sending) = send.send_request(head, body.is_empty()).map_err(refused)?;
         let stream = answer.stream_id().as_u32();
-        // Everything runs on one thread, so nothing is written before this task waits.
+        // The connection's task runs on the same thread, so it writes nothing before this task waits.
         let track = ledger.follow(stream);
         let given = if body.is_empty() { Ok(()) } else { sending.send_data(body, true) };
         let refused = given.map_err(refused);
@@ -115,8 +117,8 @@ impl Exchange {
         if let Some(read) = self.track.next() {
             self.stamps.saw(read);
         }
-        // The server must never wait for us. This call cannot fail because the bytes have just
-        // arrived.
+        // Returns the capacity at once, so that the server never waits for the client. The call cannot
+        // fail, because the bytes have just arrived.
         let _ = body.flow_control().release_capacity(data.len());
         if !data.is_empty() {
             on_data(&data)?;
@@ -124,12 +126,12 @@ impl Exchange {
         Poll::Ready(Ok(Progress::More))
     }
 
-    /// Returns the failure of this request, stamped with the event that ended it.
+    /// Returns the failure of this request, and stamps it with the frame that ended the stream, if any.
     fn failed(&self, error: &h2::Error) -> Failure {
         if let Some(read) = self.track.end() {
             self.stamps.saw(read);
         }
-        // A stream's error does not explain why its connection ended; the connection keeps the
+        // The error of a stream does not explain why its connection ended, but the connection keeps the
         // reason.
         match error.is_io() || error.is_go_away() {
             true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
@@ -144,7 +146,7 @@ impl Drop for Exchange {
     }
 }
 
-/// Returns the seconds in a `Retry-After`.
+/// Returns the seconds in a `Retry-After` field; `None` if it is missing or contains a date.
 fn retry_after(fields: &HeaderMap) -> Option<u64> {
     fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Converts errors of HTTP/2 into failures of requests.
+//! Converts HTTP/2 errors into failures of requests.
 
 use h2::Reason;
 
@@ -6,8 +6,8 @@ use crate::engine::connection::broken;
 use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 
-/// Converts an error of HTTP/2 into the failure of a request. `is_settled` is true if the server's
-/// settings have arrived, so the server does support HTTP/2.
+/// Converts an HTTP/2 error into the failure of a request. `is_settled` is true if the server's settings
+/// have arrived, which shows that the server supports HTTP/2.
 pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     if let Some(error) = error.get_io() {
         return broken(error);
@@ -30,7 +30,7 @@ pub(super) fn failed(error: &h2::Error, is_settled: bool) -> Failure {
     }
 }
 
-/// Returns the name of an error code in RFC 9113.
+/// Returns the name of an error code in RFC 9113, or its number if the RFC does not define it.
 fn code(reason: Reason) -> String {
     let number = u32::from(reason);
     if number <= u32::from(Reason::HTTP_1_1_REQUIRED) { format!("{reason:?}") } else { format!("code {number:#x}") }

@@ -1,10 +1,10 @@
 //! Finds where the frames of HTTP/2 begin and end in a sequence of bytes, split anywhere (RFC 9113, section
-//! 4). Pure. It reads only the heads of frames, so that data can be stamped frame by frame as it passes;
-//! the `h2` crate reads the same bytes.
+//! 4). It parses only the heads of frames, so that data can be stamped frame by frame as it passes; the
+//! `h2` crate parses the same bytes completely. The module uses no sockets and no clocks.
 
-/// Bytes of a frame's head.
+/// Size of a frame's head, in bytes.
 const HEAD: usize = 9;
-/// The first bytes of a client's connection.
+/// Size of the preface, with which a client begins a connection, in bytes.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
 /// The kinds of frames that matter here.
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
-    /// 0 for the connection itself.
+    /// The number of the frame's stream; 0 for the connection itself.
     pub(super) stream: u32,
     flags: u8,
     /// Size of the payload in bytes.
@@ -57,14 +57,14 @@ impl Frame {
         matches!(self.kind, Kind::Data | Kind::Headers) && self.flags & Frame::END_STREAM != 0
     }
 
-    /// Whether a reader of the stream sees this frame: an empty frame that does not end the stream is not
-    /// visible.
+    /// Whether a reader of the stream gets this frame as data. `h2` does not return an empty frame, unless
+    /// it ends the stream.
     pub(super) fn is_shown(&self) -> bool {
         self.kind == Kind::Data && (self.length > self.padding || self.ends_stream())
     }
 
-    /// Whether this frame contains the other side's settings, rather than an acknowledgment of
-    /// ours.
+    /// Whether this frame contains the sender's settings; otherwise it may be an acknowledgment of the
+    /// other side's settings.
     pub(super) fn tells_settings(&self) -> bool {
         self.kind == Kind::Settings && self.flags & Frame::ACK == 0
     }
@@ -74,19 +74,20 @@ impl Frame {
     }
 }
 
-/// The position within the frames.
+/// The position of the parser in a sequence of frames.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// Bytes still missing before the first frame.
+    /// Number of bytes of the preface that are still missing before the first frame.
     preface: usize,
     head: [u8; HEAD],
-    /// Bytes of the head that have arrived.
+    /// Number of bytes of `head` that have arrived.
     of_head: usize,
-    /// The frame whose payload is being read, and the number of its bytes that are still missing.
+    /// The frame whose payload is being read, and how many bytes of the payload are still missing; `None`
+    /// between frames.
     under_way: Option<(Frame, usize)>,
 }
 
-/// An event of a frame.
+/// The beginning or the end of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// The head of the frame is complete.

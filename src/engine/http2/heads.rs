@@ -1,4 +1,4 @@
-//! The heads of requests. They are created once, and each request is sent with its own number.
+//! The heads of requests. They are created once; only the number and the length differ between requests.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
@@ -6,7 +6,8 @@ use crate::engine::pattern::{Field, fields};
 use crate::engine::target::Target;
 use crate::expand::{RunSpec, Shaping};
 
-/// Everything in a request except its number and its body. It holds the key, so it is never printed.
+/// Everything in a request except its number and its body. The heads contain the API key, so they must
+/// never be printed.
 pub(crate) struct Heads {
     /// One head for each class; a run that is not a mix has one head.
     heads: Vec<Head>,
@@ -19,7 +20,8 @@ struct Head {
 }
 
 impl Heads {
-    /// Creates the heads of `spec` to `target`; `id_prefix` begins the id of each request.
+    /// Creates the heads of requests to `target` as `spec` defines them. The id of each request begins with
+    /// `id_prefix`.
     pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Heads {
         let classes = spec.mix.iter().map(|class| &class.shaping);
         let of_run = spec.mix.is_empty().then_some(&spec.shaping);
@@ -36,10 +38,10 @@ impl Heads {
         *request.uri_mut() = uri.clone();
         *request.headers_mut() = fields.clone();
         request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        // Digits after a valid prefix of a header value form a valid value.
+        // This always succeeds, because a valid header value remains valid when digits are appended.
         if let Ok(mut id) = HeaderValue::try_from(format!("{}-{number}", self.id_prefix)) {
-            // The value occurs only once, so in the compressor's table it would only displace
-            // repeated values.
+            // Each id occurs only once. In the header compressor's table it would only displace values that
+            // repeat, so it is marked as sensitive, which keeps it out of the table.
             id.set_sensitive(true);
             request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
         }
@@ -55,7 +57,7 @@ impl Head {
         let uri = format!("{scheme}://{}{}{path}", target.authority, target.base).parse().expect(checked);
         let mut map = HeaderMap::new();
         for Field { name, value, is_secret } in fields(shaping, target) {
-            // An invalid request field is also omitted over HTTP/1.1.
+            // Invalid header fields are omitted, as over HTTP/1.1.
             if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 value.set_sensitive(is_secret);
                 map.append(name, value);

@@ -1,8 +1,8 @@
-//! Records when the frames of one connection passed its socket, separately for each stream.
+//! Records when the frames of one connection passed through its socket, separately for each stream.
 //!
-//! Bytes reach a request through the `h2` crate and another task. Their arrival is recorded here, where
-//! they pass, and a request takes the record of each frame together with the frame. The stamp of a frame
-//! is therefore that of the read which brought its last byte, even if the request gets its turn much
+//! Bytes reach a request through the `h2` crate and another task. Their arrival is recorded here, as they
+//! are read from the socket, and a request takes the record of each frame together with the frame. A frame
+//! therefore has the stamp of the read that contained its last byte, even if the request's task runs much
 //! later.
 
 use std::cell::{Cell, RefCell};
@@ -16,26 +16,26 @@ use crate::engine::io::{Read, Stamps, is_silent};
 
 /// The frames that were sent or received on one connection.
 pub(crate) struct Ledger {
-    /// The last stamps of the connection's socket.
+    /// The stamps of the connection's socket.
     stamps: Rc<Stamps>,
     incoming: RefCell<Frames>,
     outgoing: RefCell<Frames>,
-    /// Streams that have a request, by number.
+    /// The records of the streams that have a request, by stream number.
     streams: RefCell<HashMap<u32, Rc<Track>>>,
     /// Whether the server's settings have arrived.
     settled: Cell<bool>,
     /// Whether the server accepts no further requests on this connection.
     leaving: Cell<bool>,
-    /// The socket, as long as it is open.
+    /// The socket's file descriptor; `None` after the socket was closed.
     socket: Cell<Option<RawFd>>,
 }
 
-/// The frames of one stream that its request has not taken yet.
+/// The stamps of one stream's frames, as far as its request has not taken them yet.
 #[derive(Default)]
 pub(super) struct Track {
     /// When the request's head was written, in nanoseconds since the run's start.
     sent: Cell<Option<u64>>,
-    /// The task that waits until the head is written.
+    /// The task that waits until the request's head is written, if any.
     waits: Cell<Option<Waker>>,
     head: Cell<Option<Read>>,
     /// The stamps of the data frames that the request has not seen yet.
@@ -44,8 +44,8 @@ pub(super) struct Track {
 }
 
 impl Ledger {
-    /// Creates a ledger for `socket`, on which nothing has been sent or received yet; `stamps`
-    /// stamps the reads.
+    /// Creates a ledger for `socket`, on which nothing has been sent or received yet; `stamps` contains the
+    /// times of its reads.
     pub(super) fn new(stamps: Rc<Stamps>, socket: RawFd) -> Rc<Ledger> {
         Rc::new(Ledger {
             stamps,
@@ -58,12 +58,13 @@ impl Ledger {
         })
     }
 
-    /// Returns the last stamps of the connection's socket.
+    /// Returns the stamps of the connection's socket.
     pub(super) fn stamps(&self) -> &Stamps {
         &self.stamps
     }
 
-    /// Whether the server's settings have arrived: it supports HTTP/2, and its limit on streams is known.
+    /// Whether the server's settings have arrived. If so, the server supports HTTP/2, and its limit on
+    /// streams is known.
     pub(super) fn is_settled(&self) -> bool {
         self.settled.get()
     }
@@ -73,7 +74,8 @@ impl Ledger {
         self.leaving.get()
     }
 
-    /// Whether nothing unread has arrived, neither data nor a close. The socket itself is checked.
+    /// Whether nothing unread has arrived, neither data nor a close. This checks the socket itself, not the
+    /// runtime's readiness state.
     pub(super) fn is_silent(&self) -> bool {
         self.socket.get().is_some_and(is_silent)
     }
@@ -83,19 +85,19 @@ impl Ledger {
         self.socket.set(None);
     }
 
-    /// Starts recording a new stream.
+    /// Starts to record the frames of a new stream.
     pub(super) fn follow(&self, stream: u32) -> Rc<Track> {
         let track = Rc::new(Track::default());
         self.streams.borrow_mut().insert(stream, Rc::clone(&track));
         track
     }
 
-    /// Stops recording a stream.
+    /// Stops recording the frames of a stream.
     pub(super) fn forget(&self, stream: u32) {
         self.streams.borrow_mut().remove(&stream);
     }
 
-    /// Records bytes that were just read.
+    /// Records the frames in bytes that were just read.
     pub(super) fn came(&self, bytes: &[u8]) {
         let read = self.stamps.last();
         self.incoming.borrow_mut().take(bytes, |event| {
@@ -118,7 +120,8 @@ impl Ledger {
         }
     }
 
-    /// Records bytes taken by a write whose call began at `at`.
+    /// Records the frames in bytes that were written; the call of the write began at `at`, in nanoseconds
+    /// since the run's start.
     pub(super) fn went(&self, bytes: &[u8], at: u64) {
         self.outgoing.borrow_mut().take(bytes, |event| {
             if let Event::Begun(Frame { kind: Kind::Headers, stream, .. }) = event
@@ -136,11 +139,12 @@ impl Ledger {
 
 impl Track {
     fn received(&self, frame: Frame, read: Read) {
-        // The clocks for a stamp and for a write are read by different processors, so make sure
-        // that a response comes after its request.
+        // The time of a read and the time of a write may come from different processors, so make sure that
+        // no response is stamped earlier than its request.
         let read = Read { at: read.at.max(self.sent.get().unwrap_or(0)), ..read };
         let is_head = matches!(frame.kind, Kind::Headers | Kind::Continuation);
-        // Only trailers can follow data. Interim responses come before the head, so the last one counts.
+        // Header frames after data are trailers, not a head. Interim responses arrive before the final
+        // head, so a later head replaces an earlier one.
         if is_head && self.end.get().is_none() && self.data.borrow().is_empty() {
             self.head.set(Some(read));
         }
@@ -161,17 +165,18 @@ impl Track {
         self.sent.get()
     }
 
-    /// Returns when the head of the response arrived.
+    /// Returns the read with which the head of the response arrived; `None` if it has not arrived.
     pub(super) fn head(&self) -> Option<Read> {
         self.head.get()
     }
 
-    /// Returns the arrival time of the data frame that is being returned now.
+    /// Takes the read with which the next data frame arrived. Called once for each data frame that the
+    /// request receives.
     pub(super) fn next(&self) -> Option<Read> {
         self.data.borrow_mut().pop_front()
     }
 
-    /// Returns when the end of the response arrived.
+    /// Returns the read with which the end of the response arrived; `None` if it has not arrived.
     pub(super) fn end(&self) -> Option<Read> {
         self.end.get()
     }

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection: how it is opened, the task that drives it, and the slots on it.
+//! One HTTP/2 connection: how it is opened, the task that drives it, and the slots that its requests take.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -22,23 +22,23 @@ use crate::engine::tally::Failure;
 use crate::rows::Outcome;
 use crate::units::Nanos;
 
-/// The flow-control window for the server. It is so large that the server never waits for the client. Each
-/// frame is taken as soon as it arrives.
+/// The flow-control window that the server gets, in bytes. It is so large that the server never waits for
+/// the client, which takes each frame as soon as it arrives.
 const WINDOW: u32 = 1 << 30;
-/// Largest accepted head, as over HTTP/1.1.
+/// Size of the largest accepted head, in bytes, as over HTTP/1.1.
 const MAX_HEAD: u32 = 64 << 10;
-/// Cancelled streams whose last frames may still arrive. The client responds to a frame of a
-/// forgotten stream with a reset.
+/// Maximum number of cancelled streams that are remembered, because their last frames may still arrive. The
+/// client responds to a frame of a forgotten stream with a reset.
 const MOST_GIVEN_UP: usize = 4096;
 /// How long cancelled streams are remembered.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
 /// One connection.
 pub(crate) struct Session {
-    /// Maximum number of requests in flight on this connection, as the plan specifies.
+    /// Maximum number of requests in flight on this connection, as specified in the plan.
     wanted: u32,
     clock: Clock,
-    /// When the connection was requested, in nanoseconds since the run's start.
+    /// When opening the connection began, in nanoseconds since the run's start.
     began: u64,
     state: RefCell<State>,
     /// Signals a change of state: the connection is open, the server's settings have arrived, or
@@ -63,14 +63,14 @@ struct Open {
     send: SendRequest<Bytes>,
     ledger: Rc<Ledger>,
     opening: Opening,
-    /// When the connection was opened, in nanoseconds since the run's start.
+    /// When the connection was open, in nanoseconds since the run's start.
     at: u64,
 }
 
-/// How a request got its connection, if the request had to wait for one.
+/// The wait of a request for a connection that was being opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waited {
-    /// Name lookup, TCP handshake, TLS handshake, as far as they fell into the request's wait.
+    /// The parts of the name lookup, the TCP handshake and the TLS handshake that the request waited for.
     pub(crate) opening: Opening,
 }
 
@@ -78,14 +78,16 @@ pub(crate) struct Waited {
 pub(crate) struct Lease {
     session: Rc<Session>,
     goes: bool,
-    /// The connection is closed when the slot is released.
+    /// Whether the connection is closed when the slot is released.
     is_for_once: bool,
-    /// The steps that the request waited for; `None` if the connection existed.
+    /// How long the request waited for each step of opening the connection; `None` if the connection was
+    /// already open.
     pub(crate) waited: Option<Waited>,
 }
 
 impl Session {
-    /// Starts opening a connection, within `limit`. Must be called within the runtime.
+    /// Starts to open a connection for at most `wanted` requests at a time; opening may take at most
+    /// `limit`. Must be called within the runtime.
     pub(super) fn start(connector: &Connector, wanted: u32, limit: Nanos) -> Rc<Session> {
         let clock = connector.clock();
         let session = Rc::new(Session {
@@ -121,7 +123,8 @@ impl Session {
         self.changed.notify_waiters();
     }
 
-    /// Drives an open connection until it is over; returns the failure that later requests on it get.
+    /// Drives an open connection until it is over. Returns the failure of every request that tries to use
+    /// it afterwards.
     async fn drive(&self, connection: Connection<Watched, Bytes>, ledger: &Ledger) -> Failure {
         let mut connection = pin!(connection);
         let mut is_settled = false;
@@ -144,8 +147,8 @@ impl Session {
         }
     }
 
-    /// Whether the connection is over or accepts no further requests, so that it must not be used
-    /// again.
+    /// Whether the connection must not be used for new requests, because it is over or the server accepts
+    /// no more.
     pub(super) fn is_over(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => false,
@@ -154,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Whether the connection is being opened, or the server's settings have not arrived.
+    /// Whether the connection is still being opened, or is open but the server's settings have not arrived.
     pub(super) fn is_unsettled(&self) -> bool {
         match &*self.state.borrow() {
             State::Opening => true,
@@ -182,13 +185,13 @@ impl Session {
         !self.is_over() && !self.is_unsettled() && self.taken.get() < self.limit()
     }
 
-    /// Whether a request may wait for the connection.
+    /// Whether another request may wait for the connection, which is not ready for it yet.
     pub(super) fn may_be_joined(&self) -> bool {
         self.is_unsettled() && self.taken.get() < self.wanted
     }
 
-    /// Whether something arrived on the connection while no request was in flight and its task has
-    /// not seen it yet; this may be the end of the connection.
+    /// Whether unread data has arrived on the connection while no request is in flight; the data may be the
+    /// end of the connection.
     pub(super) fn has_news(&self) -> bool {
         self.taken.get() == 0
             && matches!(&*self.state.borrow(), State::Open(Open { ledger, .. }) if !ledger.is_silent())
@@ -211,32 +214,32 @@ impl Session {
         }
     }
 
-    /// Closes the connection if the server accepts no further requests on it and none is in flight,
-    /// because a server may be waiting for that.
+    /// Closes the connection if the server accepts no further requests on it and no request is in flight. A
+    /// server that shuts down may be waiting for the connection to close.
     fn close_where_left(&self) {
         if self.taken.get() == 0 && matches!(&*self.state.borrow(), State::Open(open) if open.ledger.is_leaving()) {
             self.close();
         }
     }
 
-    /// Closes the connection when its last request has ended.
+    /// Marks the connection as over. It is closed as soon as its last request has ended.
     pub(super) fn close(&self) {
-        // Drops the sender; dropping the last one ends the connection.
+        // This drops the session's sender. The connection ends when the last sender is dropped.
         *self.state.borrow_mut() = State::Over(Failure::new(Outcome::Reset, "the client has closed the connection"));
     }
 
-    /// Returns a slot on the connection for a request that is sent now.
+    /// Takes a slot on the connection for a request that is sent now.
     pub(super) fn lease(self: &Rc<Self>) -> Lease {
         self.place().go()
     }
 
-    /// Returns a slot on the connection.
+    /// Takes a slot on the connection, for a request that is not sent yet.
     fn place(self: &Rc<Self>) -> Lease {
         self.taken.set(self.taken.get() + 1);
         Lease { session: Rc::clone(self), goes: false, is_for_once: false, waited: None }
     }
 
-    /// Returns a slot on a new connection, whose first request is sent as soon as it is open. If
+    /// Takes a slot on a new connection for its first request, and waits until the connection is open. If
     /// `is_for_once` is set, the connection is closed when the slot is released.
     pub(super) async fn first(self: &Rc<Self>, is_for_once: bool) -> Result<Lease, Failure> {
         let mut lease = self.place().go();
@@ -249,8 +252,9 @@ impl Session {
         }
     }
 
-    /// Returns a slot on a connection that is being opened; `None` if the server allows fewer requests.
-    /// Waits until the server's settings have arrived, at most `limit`.
+    /// Takes a slot on a connection that is being opened, and waits until the server's settings have
+    /// arrived, at most `limit`. Returns `None` if the server does not allow another concurrent request on
+    /// this connection.
     pub(super) async fn join(self: &Rc<Self>, limit: Nanos, authority: &str) -> Result<Option<Lease>, Failure> {
         let (place, joined) = (self.place(), self.clock.now());
         let settled = self.until(|session| !session.is_unsettled());
@@ -266,21 +270,22 @@ impl Session {
         Ok(goes.then(|| place.go().after(waited)))
     }
 
-    /// Waits until the server's settings have arrived, or the connection is over.
+    /// Waits until the server's settings have arrived or the connection is over.
     pub(super) async fn settle(&self) {
         self.until(|session| !session.is_unsettled()).await;
     }
 
     async fn until(&self, is_so: impl Fn(&Session) -> bool) {
         while !is_so(self) {
-            // Everything runs on one thread, so nothing changes between the check and the wait.
+            // All tasks of a connection run on one thread, so nothing changes between the check and the
+            // wait.
             self.changed.notified().await;
         }
     }
 }
 
 impl Open {
-    /// Returns the parts of the connection's opening that fell into the wait of a request that arrived at
+    /// Returns how long a request waited for each step of opening the connection; the request arrived at
     /// `joined` and may be sent at `now`. The wait for the server's settings counts as part of the TCP
     /// handshake, because a row has no other field for it.
     fn shared_with(&self, joined: u64, began: u64, now: u64) -> Opening {
@@ -306,7 +311,8 @@ impl Lease {
         self
     }
 
-    /// Returns what is needed to send a request; an error if the connection is over.
+    /// Returns the sender for a request and the connection's ledger; an error if the connection is not
+    /// open.
     pub(super) fn open(&self) -> Result<(SendRequest<Bytes>, Rc<Ledger>), Failure> {
         match &*self.session.state.borrow() {
             State::Open(Open { send, ledger, .. }) => Ok((send.clone(), Rc::clone(ledger))),
@@ -330,7 +336,7 @@ impl Drop for Lease {
     }
 }
 
-/// Opens a connection and starts HTTP/2 on it. Returns before the server has responded.
+/// Opens a connection and starts HTTP/2 on it. Does not wait for the server's settings.
 async fn open(
     connector: &Connector,
 ) -> io::Result<(SendRequest<Bytes>, Connection<Watched, Bytes>, Rc<Ledger>, Opening)> {
@@ -345,7 +351,7 @@ async fn open(
         .max_header_list_size(MAX_HEAD)
         .max_concurrent_reset_streams(MOST_GIVEN_UP)
         .reset_stream_duration(GIVEN_UP_FOR)
-        // A connection must not end only because the server still sends frames for cancelled
+        // Without this setting, a connection would end if the server sent too many frames for cancelled
         // requests.
         .max_local_error_reset_streams(None);
     let (send, connection) = builder.handshake(watched).await.map_err(io::Error::other)?;

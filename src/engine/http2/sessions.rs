@@ -1,12 +1,13 @@
 //! The HTTP/2 connections of one run to one target. `connections` means the same as over HTTP/1.1 (see
 //! `pool`), with several requests per connection: `warm` opens one connection ahead for every N slots of
-//! the load, where N is the number of streams per connection; with `cold`, the first request that finds
-//! no room opens one; `per_request` sends one request on each connection, and closes it.
+//! the load, where N is the number of streams per connection; with `cold`, a request that finds no room
+//! opens one; `per_request` sends one request on each connection and then closes it.
 //!
 //! A request takes the first connection with room. If none has room and one is being opened, the request
 //! waits for that connection, provided that the plan's number of streams leaves a slot for it; otherwise it
-//! opens another. On a connection whose server has not sent its settings, only the request that opened it
-//! is sent: the server's limit is unknown until then, and the server would refuse streams beyond it.
+//! opens another. Until the server's settings have arrived, only the request that opened the connection is
+//! sent on it. Before that the server's limit on streams is unknown, and the server would refuse streams
+//! beyond the limit.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,15 +24,15 @@ use crate::units::Nanos;
 
 use super::session::{Lease, Session};
 
-/// How often the task of an idle connection gets a turn to process what has arrived before the
-/// connection is used anyway. The data may be a ping as well as a close.
+/// If unread data has arrived on an idle connection: how many times its task gets a turn to process the
+/// data before the connection is used anyway. The data may be a close, or only a ping.
 const LOOKS: u32 = 3;
 
 /// The connections of one run to one target.
 pub(crate) struct Sessions {
     connector: Connector,
     open: RefCell<Vec<Rc<Session>>>,
-    /// Maximum number of requests on one connection, as the plan specifies.
+    /// Maximum number of concurrent requests on one connection, as specified in the plan.
     streams: u32,
     keeps: bool,
     /// Time limit for opening a connection.
@@ -41,16 +42,16 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Creates an empty set of connections, for a run like `spec`.
+    /// Creates an empty set of connections for a run of `spec`.
     pub(crate) fn new(spec: &RunSpec, Http2 { streams }: Http2, connector: Connector) -> Sessions {
         let keeps = spec.connections != Connections::PerRequest;
         let (open, timers) = (RefCell::default(), RefCell::default());
         Sessions { connector, open, streams, keeps, limit: spec.timeouts.connect, timers }
     }
 
-    /// Opens connections with room for `places` requests, several at a time. Stops at the first
-    /// that cannot be opened. This is not the failure of a request: requests without a connection
-    /// will try again and report the failure.
+    /// Opens connections with room for `places` concurrent requests, several connections at a time. Stops
+    /// at the first connection that cannot be opened. This is not an error, because requests without a
+    /// connection will try again and report the failure.
     pub(crate) async fn open_ahead(&self, places: u32) {
         let mut on_each = self.streams;
         loop {
@@ -73,14 +74,14 @@ impl Sessions {
         }
     }
 
-    /// Sets the run's clock, which has started: from here on it stamps all connections, including those
-    /// that were opened ahead.
+    /// Sets the run's clock, which has started. From now on it is used for the stamps of all connections,
+    /// including those that were opened ahead.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.connector.begin(clock);
         self.open.get_mut().iter().for_each(|session| session.begin(clock));
     }
 
-    /// Returns a slot for a request that is sent now.
+    /// Takes a slot for a request that is sent now, on an existing or a new connection.
     pub(crate) async fn lease(&self) -> Result<Lease, Failure> {
         let kept = if self.keeps { self.kept().await? } else { None };
         match kept {
@@ -89,7 +90,7 @@ impl Sessions {
         }
     }
 
-    /// Returns a slot on a connection that exists or is being opened; `None` if another must be opened.
+    /// Takes a slot on a connection that exists or is being opened; `None` if another must be opened.
     async fn kept(&self) -> Result<Option<Lease>, Failure> {
         let mut looks = 0;
         loop {
@@ -109,8 +110,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the first connection that satisfies the condition, and removes connections that are
-    /// over.
+    /// Removes connections that are over, and returns the first of the others that satisfies the condition.
     fn find(&self, is_so: impl Fn(&Session) -> bool) -> Option<Rc<Session>> {
         let mut open = self.open.borrow_mut();
         open.retain(|session| !session.is_over());
@@ -125,7 +125,7 @@ impl Sessions {
         session
     }
 
-    /// Returns a timer of an earlier request.
+    /// Takes the timer of an earlier request for reuse, if there is one.
     pub(crate) fn timer(&self) -> Option<Timer> {
         self.timers.borrow_mut().pop()
     }
