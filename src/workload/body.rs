@@ -1,5 +1,5 @@
-//! The bytes of a request's body in the form of its protocol. They consist of parts shared by all
-//! requests of a run, and the texts of one request.
+//! Writes the bodies of requests in the form of their protocol. A body consists of parts that all requests
+//! of a run share and the texts of one request.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use super::counting::Counting;
 use super::exchange::Exchange;
 use super::tokenizer::{Message as Counted, TokenizerError};
 
-/// The properties of a body other than its texts; the same for all requests of a run.
+/// The properties of a body other than its texts, which are the same for all requests of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
     /// The model id on the server.
     pub model: String,
-    /// The API of the body.
+    /// The API for which the body is written.
     pub api: Api,
     /// Whether the response is streamed token by token; if so, `usage` is also requested.
     pub stream: bool,
     /// Whether `ignore_eos: true` is sent.
     pub ignore_eos: bool,
-    /// Whether prompts are turns of a conversation. If so, the speakers are named with the completions
-    /// API, from the first turn on.
+    /// Whether prompts are turns of a conversation. If so, texts for the completions API name the speakers,
+    /// from the first turn on.
     pub conversation: bool,
-    /// Sampling parameters and the like.
+    /// The plan's request fields, such as sampling parameters.
     pub fields: RequestFields,
-    /// Other fields, by name; none of the fields above.
+    /// Additional fields of the body, by name, none of which is written because of the fields above.
     pub extra: BTreeMap<String, Json>,
 }
 
@@ -36,13 +36,13 @@ pub struct RequestShape {
 pub struct BodyWriter {
     shape: RequestShape,
     protocol: &'static dyn Protocol,
-    /// The common part of all bodies, created once.
+    /// The sampling parameters of all bodies, encoded once.
     sampling: Vec<Field>,
     extra: Vec<Field>,
 }
 
 impl BodyWriter {
-    /// Creates a writer for bodies with these properties.
+    /// Creates a writer of bodies with these properties.
     pub fn new(shape: RequestShape) -> BodyWriter {
         let sampling = shape.fields.sampling.sent().map(|(name, value)| Field::new(name, &value)).collect();
         let extra = shape.extra.iter().map(|(name, value)| Field::new(name, value)).collect();
@@ -75,7 +75,7 @@ impl BodyWriter {
     }
 }
 
-/// Returns the text of a prompt after its history.
+/// Returns the texts of a prompt and of the history before it.
 fn said<'a>(is_conversation: bool, history: &'a [Exchange], prompt: &'a Prompt) -> Said<'a> {
     Said {
         system: prompt.system.as_deref(),
@@ -87,7 +87,7 @@ fn said<'a>(is_conversation: bool, history: &'a [Exchange], prompt: &'a Prompt) 
     }
 }
 
-/// Returns the number of tokens that the model receives for a prompt after its history, including
+/// Returns the number of tokens that the model receives for a prompt and the history before it, including
 /// all text that the server adds around them.
 pub(super) fn tokens(
     counting: &Counting,

@@ -1,4 +1,4 @@
-//! A conversation. The user's messages are known beforehand; the history contains either the server's
+//! A conversation. The user's messages are known in advance; the history contains either the server's
 //! actual responses or scripted ones.
 
 use std::sync::Arc;
@@ -17,31 +17,31 @@ pub struct Conversation {
     number: u64,
     turn: u32,
     history: Vec<Exchange>,
-    /// Tokens of the history.
+    /// Number of tokens of the history.
     tokens: u32,
-    /// How many leading tokens of the history the server has seen, because it has received or
-    /// written them.
+    /// How many leading tokens of the history the server has seen, because it has received or generated
+    /// them.
     seen: u32,
-    /// The user's next message; its token counts include the history.
+    /// The user's next message, whose token counts include the history; `None` after the last turn.
     next: Option<Prompt>,
-    /// The trail of everything before the next message, for comparison with other beginnings. It is
-    /// created once and then appended to.
+    /// The trail of everything before the next message, which is compared with the beginnings of other
+    /// requests. It is created when it is first needed, and then extended with every turn.
     trail: Option<Trail>,
 }
 
 impl Conversation {
-    /// Creates conversation `number` (from 0) of `generator`'s run, before its first turn.
+    /// Creates conversation `number` (counted from 0) of `generator`'s run, before its first turn.
     pub fn new(generator: &Generator, number: u64) -> Conversation {
         let next = Some(generator.turn(number, 0));
         Conversation { number, turn: 0, history: Vec::new(), tokens: 0, seen: 0, next, trail: None }
     }
 
-    /// Returns its number, from 0.
+    /// Returns the conversation's number, counted from 0.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns the index of the next turn, from 0.
+    /// Returns the index of the next turn, counted from 0.
     pub fn turn(&self) -> u32 {
         self.turn
     }
@@ -58,9 +58,9 @@ impl Conversation {
         self.next.as_ref()
     }
 
-    /// Returns the trail of the next prompt with its history, if all of it must be compared with other
-    /// requests; `salt` is the same for all turns of the conversation. The part of the trail before
-    /// the prompt is kept and appended to.
+    /// Returns the trail of the next prompt and its history if all of it must be compared with other
+    /// requests; otherwise `None`. `salt` must be the same for all turns of the conversation. The trail of
+    /// the history is kept and extended with every turn.
     pub(crate) fn whole_trail(&mut self, salt: u32) -> Option<Arc<Trail>> {
         let Prompt { common, system, system_tokens, user, intended_prompt_tokens, .. } = self.next.as_ref()?;
         if !matches!(common, Common::All | Common::Same) {
@@ -81,12 +81,12 @@ impl Conversation {
         Some(Arc::new(whole))
     }
 
-    /// Ends a turn: `answer` is the server's response, with `counted` tokens if the server reported
+    /// Ends a turn with the server's response `answer`, which has `counted` tokens if the server reported
     /// their number.
     pub fn answered(&mut self, generator: &Generator, answer: String, counted: Option<u32>) {
         let tokens = counted.unwrap_or_else(|| estimate(&answer));
         self.goes_on(generator, answer, tokens);
-        // The server has its own response in its cache.
+        // The server has also seen its own response.
         self.seen = self.tokens;
         self.prepare(generator);
     }
@@ -112,7 +112,7 @@ impl Conversation {
         self.turn += 1;
     }
 
-    /// Creates the next prompt, and makes room for it within the context.
+    /// Creates the next prompt, and drops old turns if the context limit requires it.
     fn prepare(&mut self, generator: &Generator) {
         if self.turn >= generator.turns(self.number) {
             return;
@@ -134,8 +134,8 @@ impl Conversation {
         self.next = Some(prompt);
     }
 
-    /// Drops the oldest turns until the history has at most `room` tokens. The remaining turns are
-    /// then at a different position in the prompt from where the server has seen them.
+    /// Drops the oldest turns until the history has at most `room` tokens. The remaining turns then follow
+    /// other text than before, so the server has not seen any of the history at its new position.
     fn cut_to(&mut self, room: u32) {
         let mut dropped = 0;
         while self.tokens > room && dropped < self.history.len() {

@@ -1,4 +1,4 @@
-//! How the tokens of a run's prompts are counted.
+//! Settings for counting the tokens of a run's prompts.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::protocol::Framing;
 
 use super::tokenizer::Tokenizer;
 
-/// The tokenizer that counts, and the framing that it counts around texts.
+/// The tokenizer, and the framing that is counted with the texts.
 #[derive(Debug, Clone)]
 pub struct Counting {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// How the server counts a prompt; the count of a chat includes the chat template.
+    /// The text that the server adds to a prompt and that is counted, too: the chat template, or none.
     pub framing: Framing,
 }

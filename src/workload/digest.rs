@@ -1,4 +1,4 @@
-//! One digest over everything that determines the texts of a run, and the keys derived from it.
+//! Computes one digest over everything that determines the texts of a run, and derives keys from it.
 
 use sha2::{Digest, Sha256};
 
@@ -59,7 +59,8 @@ pub(super) fn digest(content: &Content, Seed(seed): Seed, repeat: u32) -> [u8; 3
     hash.finalize().into()
 }
 
-/// Derives a separate key for each `role`, that is, each kind of texts and draws.
+/// Derives the key for a `role`. Each kind of text and each kind of random draw has its own role, and
+/// therefore its own key.
 pub(super) fn derived(digest: &[u8; 32], role: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(digest).chain_update(role).finalize().into()
 }

@@ -1,4 +1,4 @@
-//! Texts with an exact number of tokens according to a model's tokenizer.
+//! Writes texts with an exact number of tokens, as counted by a model's tokenizer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,54 +16,56 @@ use super::tokenizer::draft::{Fitted, Parts, Whole};
 use super::tokens::{CHARS_PER_TOKEN, estimate};
 use super::vocabulary::Topic;
 
-/// Creates the texts of one run.
+/// Writes the texts of one run.
 #[derive(Clone)]
 pub(super) struct Exact {
     counting: Counting,
     conversation: bool,
-    /// Number of tokens around a single text, a prompt, and a prompt with a lead, not counting the
-    /// texts themselves.
+    /// Number of tokens that are added around a single text (`bare`), around a prompt (`frame`), and around
+    /// a prompt with a lead (`lead_frame`). The tokens of the texts themselves are not included.
     bare: i64,
     frame: i64,
     lead_frame: i64,
-    /// Number of tokens of the shortest prompt, without a lead and with a lead; the lead's own
-    /// tokens are not counted.
+    /// Number of tokens of the shortest possible prompt, without a lead (`shortest`) and with a lead
+    /// (`shortest_led`, which does not include the lead's own tokens).
     shortest: u32,
     shortest_led: u32,
-    /// Number of tokens around a text that follows another one.
+    /// Number of tokens that are added around a text that follows another text.
     behind: i64,
-    /// Texts that prompts share piece by piece.
+    /// Cache of the pieces of text that prompts share.
     pieces: RefCell<Pieces>,
 }
 
-/// Maximum size of cached pieces, in bytes; beyond this, pieces are written again when needed.
+/// Maximum size of the cached pieces, in bytes. When it is exceeded, the cache is cleared, and pieces are
+/// written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Pieces by their name and length, in bounded memory.
+/// A cache of pieces, by name and number of tokens, with a size limit.
 #[derive(Debug, Clone, Default)]
 struct Pieces {
     texts: HashMap<(u64, u32), Arc<str>>,
     bytes: usize,
 }
 
-/// The content before a user's text.
+/// Everything in a prompt other than the user's text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     /// The system message.
     pub lead: Option<&'a Arc<str>>,
     /// The tokens of the system message itself.
     pub(crate) lead_tokens: u32,
-    /// A text that replaces the prompt's first nonce.
+    /// A nonce that replaces the prompt's first nonce.
     pub own_nonce: Option<&'a str>,
     /// The previous turns.
     pub history: &'a [Exchange],
 }
 
 impl Exact {
-    /// Fails if the tokenizer or its template fails.
+    /// Creates the writer, and measures the tokens that are added around texts. Fails if the tokenizer or
+    /// its chat template fails.
     pub(crate) fn new(counting: Counting, conversation: bool) -> Result<Exact, TokenizerError> {
         const LEAD: &str = "Answer in plain words.";
-        // The last digit of the nonce is the last part to be dropped.
+        // The shortest text: a single digit of the nonce is the last part that remains if there is no room.
         const LEAST: &str = "0";
         let (bare, frame, lead_frame, behind, shortest, shortest_led) = (0, 0, 0, 0, 0, 0);
         let pieces = RefCell::default();
@@ -73,8 +75,8 @@ impl Exact {
         let behind = tokenizer.frame(&|text| exact.behind(text))?;
         let around = |lead| Around { lead, lead_tokens: 0, own_nonce: None, history: &[] };
         let frame = tokenizer.frame(&|text| exact.whole(text, around(None)))?;
-        // If a chat template does not support system messages, its error shows that; such a model
-        // needs no lead.
+        // An error means that the chat template does not support system messages. The values without a lead
+        // are then used, because such a model gets no lead.
         let lead = Arc::from(LEAD);
         let lead_frame = tokenizer.frame(&|text| exact.whole(text, around(Some(&lead))));
         let lead_tokens = tokenizer.bare_tokens(LEAD)?;
@@ -85,14 +87,14 @@ impl Exact {
         Ok(Exact { bare, frame, lead_frame, shortest, shortest_led, behind, ..exact })
     }
 
-    /// Returns the number of tokens of the shortest possible prompt: everything around a text, plus
-    /// one digit. With a lead, the number is in addition to the lead's own tokens, and exact to one
-    /// token.
+    /// Returns the number of tokens of the shortest possible prompt: everything around a text, plus one
+    /// digit. With a lead, the number does not include the lead's own tokens, and is exact to one token.
     pub(crate) fn shortest(&self, is_led: bool) -> u32 {
         if is_led { self.shortest_led } else { self.shortest }
     }
 
-    /// Writes a single text of `wanted` tokens, and returns it with its actual number of tokens.
+    /// Writes a single text of the requested number of tokens, with nothing around it. Returns the text and
+    /// its actual number of tokens.
     pub(crate) fn alone(
         &self,
         dice: &mut Dice,
@@ -104,13 +106,14 @@ impl Exact {
         self.fitted(dice, topic, nonce, wanted, (&whole, self.bare))
     }
 
-    /// Returns the number of tokens of a single text; the estimate if the tokenizer rejects it.
+    /// Returns the number of tokens of a single text, or the estimate if the tokenizer rejects the text.
     pub(crate) fn count(&self, text: &str) -> u32 {
         self.counting.tokenizer.bare_tokens(text).unwrap_or_else(|_| estimate(text))
     }
 
-    /// Writes a user's text such that the prompt has `wanted` tokens more than its lead, and returns it
-    /// with the actual number. The count includes all text that the server adds around both.
+    /// Writes a user's text so that the prompt has `wanted` tokens in addition to those of its lead. The
+    /// number includes all text that the server adds around lead and text. Returns the text and the actual
+    /// number.
     pub(crate) fn first(
         &self,
         dice: &mut Dice,
@@ -126,8 +129,9 @@ impl Exact {
         (text, tokens.saturating_sub(around.lead_tokens))
     }
 
-    /// Does the same after a history: the whole prompt has `wanted` tokens, including those of the
-    /// history and the lead. `None` if there is no room for a text.
+    /// Writes a user's text that follows a history, so that the whole prompt has `wanted` tokens, including
+    /// those of the history and the lead. Returns the text and the actual number of tokens; `None` if there
+    /// is no room for a text.
     pub(crate) fn later(
         &self,
         dice: &mut Dice,
@@ -141,10 +145,11 @@ impl Exact {
         Some(fitted).filter(|(text, _)| !text.is_empty())
     }
 
-    /// Writes a user's text from consecutive pieces, and returns it with the actual number of tokens of the
-    /// prompt, which is `wanted` if possible. A piece has a name and a number of tokens, counted after
-    /// another piece; `write` provides its words. Prose from `own` follows the pieces. Equal sequences of
-    /// pieces have the same tokens, except for the last words of a text.
+    /// Writes a user's text from consecutive pieces, followed by prose from `own`, so that the whole prompt
+    /// has `wanted` tokens if possible. Returns the text and the actual number of tokens of the prompt.
+    /// Each piece has a name, from which `write` creates its words, and `size` tokens, counted as they
+    /// follow another piece. Equal sequences of pieces have the same tokens, except for the last words of a
+    /// text.
     pub(crate) fn pieced(
         &self,
         (nonce, wanted, around): (Option<Nonce>, u32, Around),
@@ -156,8 +161,8 @@ impl Exact {
         let tokenizer = &self.counting.tokenizer;
         let heads = nonce.map_or_else(Vec::new, Nonce::shorter_and_shorter);
         let head = u32::try_from(heads.first().map_or(0, |head| tokenizer.cost(head))).unwrap_or(0);
-        // The nonce is part of the first piece. All pieces are created before the text, because the
-        // text locks the table of words.
+        // The tokens of the nonce are part of the first piece. All pieces are created before the text,
+        // because fitting the text locks the table of words.
         let tokens = |at: usize| size.saturating_sub(if at == 0 { head } else { 0 });
         let most = wanted.div_ceil(size.max(1)) as usize + 1;
         let pieces = pieces.take(most).enumerate().map(|(at, name)| self.piece((name, tokens(at)), write));
@@ -177,7 +182,7 @@ impl Exact {
         tokenizer.fit(&whole, self.frame, wanted, parts).ok().map(|Fitted { text, tokens }| (text, tokens))
     }
 
-    /// Returns a text of this many tokens after another one.
+    /// Returns the piece named `name`, which has `tokens` tokens when it follows another text.
     fn piece(&self, (name, tokens): (u64, u32), write: &dyn Fn(u64) -> Dice) -> Arc<str> {
         if let Some(known) = self.pieces.borrow().texts.get(&(name, tokens)) {
             return Arc::clone(known);
@@ -196,8 +201,7 @@ impl Exact {
         text
     }
 
-    /// Returns the number of tokens of a text after another one, not counting the tokens of the
-    /// other.
+    /// Returns the number of tokens that a text adds when it follows another text.
     fn behind(&self, text: &str) -> Result<u32, TokenizerError> {
         const BEFORE: &str = "note.";
         let tokenizer = &self.counting.tokenizer;
@@ -205,9 +209,9 @@ impl Exact {
         Ok(both.saturating_sub(tokenizer.bare_tokens(BEFORE)?))
     }
 
-    /// Fits a text to a length. If a template or tokenizer accepted the samples but rejects this
-    /// text, which no real one does, the result is a text of estimated length; the server's count
-    /// then shows that the length is wrong.
+    /// Writes a text with which the whole has `tokens` tokens. If a chat template or tokenizer accepted the
+    /// samples but rejects this text, which no real one does, the result is a text of estimated length; the
+    /// server's count then shows that the length is wrong.
     fn fitted(
         &self,
         dice: &mut Dice,
@@ -241,7 +245,7 @@ impl Exact {
         self.counting.tokenizer.bare_tokens(text).ok()
     }
 
-    /// Returns the number of tokens of a prompt with this text of the user.
+    /// Returns the number of tokens of a whole prompt with this user's text.
     pub(crate) fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
         let own_nonce = around.own_nonce.map(str::to_owned);
         let prompt = Prompt { system: around.lead.cloned(), user: text.to_owned(), own_nonce, ..Prompt::default() };

@@ -1,4 +1,4 @@
-//! Request k of a scenario, as a pure function of seed, scenario, repeat and k.
+//! Generates request k of a scenario. The result depends only on seed, scenario, repeat and k.
 
 mod data;
 mod drawn;
@@ -36,13 +36,13 @@ use lead::Lead;
 
 /// Writes the prompts of one run.
 ///
-/// A nonce opens the first message of each prompt. If no two requests share text, each request has its
-/// own nonce, or each conversation in conversation scenarios; otherwise there is one nonce for the whole
-/// attempt. A shared text at the beginning of prompts has one nonce for the attempt (or for its group),
-/// whatever nonces the user's messages have. If a conversation's oldest turns may be dropped and nothing
-/// precedes them, any turn may end up at the front of a prompt, so each turn has a nonce. In a cold
-/// scenario each request opens with its own nonce, whatever its texts share. If the key is common to all,
-/// every prompt opens with the same nonce, exactly once.
+/// The first message of each prompt begins with a nonce. If no two requests share text, each request has
+/// its own nonce (in conversation scenarios, each conversation has one); otherwise there is one nonce for
+/// the whole attempt. A shared text at the beginning of prompts has one nonce for the attempt (or for its
+/// group), whatever nonces the user's messages have. If a conversation's oldest turns may be dropped and
+/// nothing precedes them, any turn may end up at the front of a prompt, so each turn has a nonce. In a cold
+/// scenario, each request begins with its own nonce, even if its texts are shared. If one nonce is common
+/// to all requests of the run, every prompt begins with it, and it occurs nowhere else.
 #[derive(Clone)]
 pub struct Generator {
     content: Content,
@@ -52,27 +52,26 @@ pub struct Generator {
     think: Option<Pauses>,
     nonce: Option<NonceKey>,
     system: Option<System>,
-    /// Draws the lengths, if requests differ in length.
+    /// Draws the lengths; `None` if all requests have the same length.
     sampler: Option<Sampler>,
-    /// The trace, if one determines the lengths and shared parts of prompts.
+    /// The trace that determines the lengths and shared parts of prompts; `None` without a trace.
     replayed: Option<Replayed>,
-    /// The data set, if one provides the users' messages.
+    /// The data set that provides the users' messages; `None` without a data set.
     drawn: Option<Drawn>,
     groups: Option<Groups>,
-    /// The categories, if a profile determines which text prompts share.
+    /// The categories of requests, if a profile determines which text prompts share; otherwise `None`.
     categories: Option<Categories>,
     group_texts: RefCell<Texts>,
     turn_counts: Option<TurnCounts>,
-    /// The user's text and its number of tokens, if it is the same in all requests.
+    /// The user's text and its number of tokens if it is the same in all requests; otherwise `None`.
     same: Option<(String, u32)>,
-    /// Size of the nonce that opens all items alike, in bytes; 0 if items have different nonces, or
-    /// none.
+    /// Size of the nonce with which all items begin, in bytes; 0 if items have different nonces or none.
     same_nonce: usize,
     /// Whether another class of the run sends the same texts.
     has_twin: bool,
-    /// The content of one request.
+    /// What each request contains: a prompt, or several texts.
     says_what: Says,
-    /// Creates texts of exact length, if the model's tokenizer is known.
+    /// Writes texts of exact length; `None` if the model's tokenizer is unknown.
     exact: Option<Exact>,
 }
 
@@ -91,14 +90,14 @@ impl std::fmt::Debug for Generator {
 }
 
 impl Generator {
-    /// Creates the generator of a run; without a nonce key prompts are sent verbatim.
+    /// Creates the generator of a run. Without a nonce key, prompts have no nonce.
     pub fn new(content: &Content, seed: Seed, repeat: u32, nonce: Option<NonceKey>) -> Generator {
         Generator::made(content, (seed, repeat), nonce, None)
     }
 
-    /// Creates the generator of a run whose prompts have exactly the requested number of tokens, as
-    /// counted by `counting`. The number covers the user's text and everything before it, including
-    /// all text that the server adds around them.
+    /// Creates the generator of a run whose prompts have exactly the requested number of tokens, as counted
+    /// by `counting`. The number includes the user's text, everything before it, and all text that the
+    /// server adds around them. `of` contains the seed and the repeat.
     pub fn counted(
         content: &Content,
         of: (Seed, u32),
@@ -169,7 +168,7 @@ impl Generator {
         })
     }
 
-    /// Writes a single text of the given length, and returns it with its actual number of tokens.
+    /// Writes a single text of the requested length. Returns the text and its actual number of tokens.
     fn alone(
         &self,
         dice: &mut Dice,
@@ -183,13 +182,14 @@ impl Generator {
         }
     }
 
-    /// Returns request `k` from 0. In a conversation scenario this is the first turn of conversation `k`.
+    /// Returns request `k`, counted from 0. In a conversation scenario, this is the first turn of
+    /// conversation `k`.
     pub fn request(&self, k: u64) -> Prompt {
         self.turn(k, 0)
     }
 
-    /// Returns the user's message in turn `turn` (from 0) of conversation `conversation`, without
-    /// the history.
+    /// Returns the prompt of turn `turn` (counted from 0) of conversation `conversation`, without the
+    /// history.
     pub fn turn(&self, conversation: u64, turn: u32) -> Prompt {
         let mut prompt = self.with_more(self.says(conversation, turn), conversation);
         if self.has_twin && prompt.own_nonce.is_none() {
@@ -198,8 +198,8 @@ impl Generator {
         prompt
     }
 
-    /// Records that another class of the run sends the same texts, so texts that are unique to this
-    /// class by construction are not unique in the run.
+    /// Records that another class of the run sends the same texts. Texts that are unique within this class
+    /// by construction are then not unique in the run.
     pub(crate) fn has_twin(&mut self) {
         self.has_twin = true;
     }
@@ -233,16 +233,16 @@ impl Generator {
             own_nonce,
             intended_prompt_tokens: tokens + lead.tokens,
             system_tokens: lead.tokens,
-            // From the second turn of a conversation on, the server has already seen the
-            // conversation's own opening.
+            // From the second turn of a conversation on, the server has already seen the lead of this
+            // conversation.
             seen_tokens: if turn > 0 && !is_cold { lead.tokens } else { 0 },
             common,
             output_tokens: self.lengths(conversation, turn).output_tokens,
         }
     }
 
-    /// Returns the response to turn `turn` of conversation `conversation` if histories are
-    /// scripted, with its number of tokens.
+    /// Returns the scripted response to turn `turn` of conversation `conversation`, and its number of
+    /// tokens.
     pub fn answer(&self, conversation: u64, turn: u32) -> (String, u32) {
         if let Some(drawn) = &self.drawn {
             return self.answered(drawn, conversation, turn);
@@ -252,13 +252,13 @@ impl Generator {
         self.alone(&mut dice, topic, None, (self.lengths(conversation, turn).output_tokens, Ending::Nothing))
     }
 
-    /// Returns how long the user thinks before turn `turn`, from 1, of conversation `conversation`,
-    /// in nanoseconds.
+    /// Returns how long the user thinks before turn `turn` (1 or later) of conversation `conversation`, in
+    /// nanoseconds.
     pub fn think(&self, conversation: u64, turn: u32) -> u64 {
         self.think.as_ref().map_or(0, |pauses| pauses.at(conversation, turn))
     }
 
-    /// Returns how conversations continue.
+    /// Returns the scenario's settings of conversations.
     pub fn talk(&self) -> &Talk {
         &self.content.talk
     }
@@ -273,8 +273,8 @@ impl Generator {
             user,
             own_nonce,
             intended_prompt_tokens,
-            // A text without blocks is unique to the request; a text with blocks may begin like any
-            // other.
+            // A text without blocks is unique to the request. A text with blocks may begin like any other
+            // text.
             common: match replayed.request(k).blocks.is_empty() {
                 _ if is_cold => Common::Nothing,
                 true => self.front(0),
@@ -285,8 +285,8 @@ impl Generator {
         }
     }
 
-    /// Returns how much other items may share with an item that has `bytes` in common with them, followed
-    /// by a unique text. If the nonces of items are not distinct, the result includes the nonce.
+    /// Returns how much an item shares with other items, if its first `bytes` bytes are common to them and
+    /// a unique text follows. If all items have the same nonce, the nonce is common, too.
     fn front(&self, bytes: usize) -> Common {
         match bytes.max(self.same_nonce) {
             0 => Common::Nothing,
@@ -294,7 +294,8 @@ impl Generator {
         }
     }
 
-    /// Returns the nonce of a request that must not share text with any other request.
+    /// Returns the nonce with which a request begins that must not share text with any other request;
+    /// `None` if requests have no nonce.
     fn own_nonce(&self, item: u64, turn: u32) -> Option<String> {
         let nonce = Nonce::new(self.nonce?, Scope::Request(item, turn));
         let mut text = String::with_capacity(32);
@@ -302,8 +303,9 @@ impl Generator {
         Some(text)
     }
 
-    /// Returns the length of turn `turn` of item `item` (a request or a conversation, from 0), not
-    /// counting the history and everything before the user's first message. Does not create the text.
+    /// Returns the length of turn `turn` of item `item` (a request or a conversation, counted from 0). The
+    /// length does not include the history or anything before the user's first message. The text is not
+    /// created.
     pub fn lengths(&self, item: u64, turn: u32) -> Lengths {
         let lengths = self.whole_lengths(item, turn);
         let shared = if turn == 0 { self.shared_tokens(item, lengths) } else { 0 };
@@ -311,30 +313,31 @@ impl Generator {
         Lengths { prompt_tokens: lengths.prompt_tokens - shared, output_tokens }
     }
 
-    /// Returns the largest number of tokens in a prompt, without the history.
+    /// Returns the largest number of tokens that a prompt may have, without the history.
     pub(crate) fn most_prompt_tokens(&self) -> u32 {
         // The lengths of records in a data set include their system message.
         let lead = if self.drawn.is_some() { 0 } else { self.least_lead() };
         self.content.prompt_tokens.saturating_add(lead)
     }
 
-    /// Returns the number of tokens of the shortest possible prompt, not counting everything before the
-    /// user's first message. With exact lengths, a chat template leaves no room for less.
+    /// Returns the number of tokens of the shortest possible prompt, without the text before the user's
+    /// first message. `None` if there is no minimum. With exact lengths, there is one, because the chat
+    /// template itself takes tokens.
     pub fn shortest_prompt(&self) -> Option<u32> {
         // A text of a data set has a fixed length.
         let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
         Some(exact.shortest(self.has_lead()))
     }
 
-    /// Returns the smallest and the largest number of tokens that the scenario requests, not counting
-    /// everything before the user's first message.
+    /// Returns the smallest and the largest number of prompt tokens that the scenario requests, without the
+    /// text before the user's first message.
     pub(crate) fn prompt_range(&self) -> Range {
         let one = Range::one(self.content.prompt_tokens);
         self.content.lengths.as_ref().map_or(one, |lengths| lengths.prompt_range())
     }
 
-    /// Returns the SHA-256 over everything that determines the texts, without the nonce, as 64 hex
-    /// digits: equal for runs whose requests have equal texts.
+    /// Returns the SHA-256 over everything that determines the texts, without the nonce, as 64 hex digits.
+    /// The digest is equal for runs whose requests have equal texts.
     pub fn digest(&self) -> String {
         let Talk { think: _, history, sessions: _, context_limit, context_cut } = self.content.talk;
         let mut digest = self.digest;
@@ -347,14 +350,14 @@ impl Generator {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns the topic of item `item`, which all turns of a conversation and their responses
-    /// share.
+    /// Returns the topic of item `item`. All turns of a conversation and their responses have the same
+    /// topic.
     fn topic(&self, item: u64) -> &'static Topic {
         self.system.as_ref().map_or_else(|| Dice::new(&self.user_key, item, 0).topic(), |system| system.topic)
     }
 
-    /// Returns the user's text and its number of tokens. With exact lengths, the number includes
-    /// everything around the text that is not in `lead`.
+    /// Returns the user's text and its number of tokens. With exact lengths, the number includes everything
+    /// that is added around the text, except `lead`.
     fn user(&self, (item, turn): (u64, u32), lead: &Lead, own_nonce: Option<&str>) -> (String, u32) {
         let mut dice = Dice::new(&self.user_key, item, turn);
         let topic = match &self.system {
@@ -362,7 +365,7 @@ impl Generator {
             None if turn > 0 => self.topic(item),
             None => dice.topic(),
         };
-        // Several texts are counted separately.
+        // If a request contains several texts, each is counted separately.
         let is_first = turn == 0 || self.says_what != Says::Prompt;
         let is_led = is_first && lead.text.is_some();
         let nonce = self.user_scope(item, turn, is_led).and_then(|scope| Some(Nonce::new(self.nonce?, scope)));
@@ -380,7 +383,8 @@ impl Generator {
         }
     }
 
-    /// Whether later turns of a conversation may be at the front of a prompt.
+    /// Whether later turns of a conversation may be at the front of a prompt, because older turns may be
+    /// dropped.
     fn may_open_a_prompt(&self, item: u64) -> bool {
         let Talk { context_limit, context_cut, .. } = self.content.talk;
         let is_bare = self.system.is_none() && self.groups.is_none();
@@ -388,8 +392,8 @@ impl Generator {
         context_limit.is_some() && context_cut == ContextCut::OldestTurns && is_bare && read == 0
     }
 
-    /// Returns the scope of the nonce of a user's message; `None` if the message has none. `is_led`
-    /// is true if something precedes the message.
+    /// Returns the scope of the nonce of a user's message; `None` if the message has none. `is_led` is true
+    /// if a lead precedes the message.
     fn user_scope(&self, item: u64, turn: u32, is_led: bool) -> Option<Scope> {
         match self.content.reuse {
             // A nonce that is common to all requests occurs only at the front of a prompt.
@@ -404,8 +408,8 @@ impl Generator {
     }
 }
 
-/// Returns the bytes of the nonce that `key` gives to all items alike; 0 if items have different
-/// nonces.
+/// Returns the size of the nonce if `key` gives the same nonce to all items, in bytes; 0 if items have
+/// different nonces.
 fn same_nonce(key: NonceKey) -> usize {
     let [first, second] = [0, 1].map(|item| {
         let mut text = String::new();

@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Seed;
 
-/// The classes of a mix's requests. Each is drawn independently, as a pure function of (seed, repeat,
-/// number of the request).
+/// Assigns a class to each request of a mix. The class of each request is drawn independently, and depends
+/// only on seed, repeat and the request's number.
 #[derive(Debug, Clone)]
 pub(crate) struct Mix {
     key: [u8; 32],
-    /// The end of each class on the scale from 0 to the sum of the weights.
+    /// The cumulative weights: the end of each class on a scale from 0 to the sum of the weights.
     ends: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Mix {
         Mix { key: hash.finalize().into(), ends: ends.collect() }
     }
 
-    /// Returns the class of request `k`, from 0.
+    /// Returns the class of request `k`, counted from 0.
     pub(crate) fn class(&self, k: u64) -> usize {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(k);
@@ -40,25 +40,26 @@ impl Mix {
     }
 }
 
-/// Iterates over the requests of a run: the class of each, and the number of earlier requests of its class.
+/// Iterates over the requests of a run. For each, it returns the class and the number of earlier requests
+/// of that class.
 #[derive(Debug, Clone)]
 pub(crate) struct Lineup {
     mix: Option<Mix>,
     next: u64,
     of_class: Vec<u64>,
-    /// One request in every `stride` is returned.
+    /// One in `stride` requests is returned.
     stride: u32,
 }
 
 impl Lineup {
-    /// Starts at the first request; without a mix, all requests are of class 0.
+    /// Creates the iterator at the first request. Without a mix, all requests are of class 0.
     pub(crate) fn new(mix: Option<Mix>) -> Lineup {
         let classes = mix.as_ref().map_or(1, |mix| mix.ends.len());
         Lineup { mix, next: 0, of_class: vec![0; classes], stride: 1 }
     }
 
-    /// Limits the iterator to one in every `stride` requests, beginning with number `first`; the lineup
-    /// must not have been advanced.
+    /// Limits the iterator to one in `stride` requests, beginning with number `first`. The iterator must
+    /// not have been advanced.
     pub(crate) fn every(mut self, first: u32, stride: u32) -> Lineup {
         for _ in 0..first {
             self.one();
@@ -87,7 +88,7 @@ impl Lineup {
 impl Iterator for Lineup {
     type Item = (usize, u64);
 
-    /// The sequence of requests is endless.
+    /// Returns the next item. The sequence is endless.
     fn next(&mut self) -> Option<(usize, u64)> {
         Some(self.step())
     }

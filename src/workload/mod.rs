@@ -1,11 +1,10 @@
-//! The content of requests, which is determined by scenario, seed and request number.
+//! Creates the content of requests, which is determined by scenario, seed and request number.
 //!
-//! A [`Generator`] writes the text of request k as a pure function of (seed, scenario, repeat, k). Two
-//! endpoints, and all load points of one endpoint, receive the same text. Only the nonce that opens a
-//! prompt differs between runs, so that no run finds a cache that another one warmed. A [`Conversation`]
-//! grows with the server's own responses. A [`BodyWriter`] converts the texts to bytes. The time at which a
-//! request is sent is outside the scope of this module. With a [`Tokenizer`], prompts have exactly the
-//! requested number of tokens.
+//! A [`Generator`] writes the text of request k, which depends only on seed, scenario, repeat and k. All
+//! endpoints and all loads receive the same text. Only the nonce at the beginning of a prompt differs
+//! between runs, so that no run benefits from a cache that another run has warmed. A [`Conversation`] grows
+//! with the server's own responses. A [`BodyWriter`] converts the texts to bytes. When requests are sent is
+//! determined elsewhere. With a [`Tokenizer`], prompts have exactly the requested number of tokens.
 
 pub mod body;
 mod conversation;

@@ -1,33 +1,35 @@
-//! The few tokens that open a prompt and that no other run has used.
+//! Nonces: a few tokens at the beginning of a prompt that no other run has used.
 
 use sha2::{Digest, Sha256};
 
 use crate::plan::NonceMode;
 use crate::units::NonceSeed;
 
-/// Number of three-digit groups in a nonce, which allows a thousand billion nonces.
+/// Number of three-digit groups in a nonce. Four groups allow a trillion different nonces.
 const GROUPS: usize = 4;
 
 /// Characters of a nonce as it appears in a prompt: `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
-/// Length of a nonce in quarters of a token, see [`super::tokens`]: each group is two tokens; the rest counts
-/// as prose.
+/// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group is two tokens;
+/// the rest is counted like prose.
 const WEIGHT: u32 = 6 + GROUPS as u32 * 2 * super::tokens::CHARS_PER_TOKEN;
 
-/// Tokens of a nonce, by the estimate; the same for every nonce and included in the prompt's length.
+/// Estimated number of tokens of a nonce. It is the same for every nonce, and is included in the prompt's
+/// length.
 ///
 /// Tokenizers that split numbers into groups of three digits or into single digits also need the same
-/// number of tokens for every nonce, but this number differs from the estimate (12 in cl100k_base and
-/// o200k_base). Tokenizers from GPT-2's time, which merge frequent numbers, do not.
+/// number of tokens for every nonce, although that number differs from the estimate (12 in cl100k_base and
+/// o200k_base). With tokenizers from GPT-2's time, which merge frequent numbers, the number of tokens
+/// differs between nonces.
 #[cfg(test)]
 pub(crate) const NONCE_TOKENS: u32 = WEIGHT.div_ceil(super::tokens::CHARS_PER_TOKEN);
 
-/// The key from which an attempt's nonces are derived.
+/// The key from which the nonces of an attempt are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NonceKey {
     key: [u8; 32],
-    /// Whether all prompts open with the same nonce, whatever text they share.
+    /// Whether all prompts begin with the same nonce, whatever text they share.
     is_one_for_all: bool,
 }
 
@@ -41,8 +43,8 @@ impl NonceKey {
     /// Returns the key of the requests of one class of a mix, or of all requests of a run that is not a
     /// mix, for `mode`; `None` if they have no nonce.
     ///
-    /// Two classes may use the same request numbers. Their nonces still differ, unless one nonce is
-    /// common to all.
+    /// Classes may use the same request numbers. Their nonces still differ, unless one nonce is common to
+    /// all requests of the run.
     pub fn under(self, mode: NonceMode, class: Option<u32>) -> Option<NonceKey> {
         match (mode, class) {
             (NonceMode::Off, _) => None,
@@ -60,26 +62,26 @@ impl NonceKey {
         NonceKey { key: hash.finalize().into(), ..self }
     }
 
-    /// Whether all prompts open with the same nonce, whatever text they share.
+    /// Whether all prompts begin with the same nonce, whatever text they share.
     pub(super) fn is_one_for_all(self) -> bool {
         self.is_one_for_all
     }
 }
 
-/// The scope of one nonce.
+/// The requests that use the same nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The whole attempt.
+    /// All requests of the attempt.
     Attempt,
     /// The request or conversation with this number.
     Item(u64),
     /// One turn of the conversation.
     Request(u64, u32),
-    /// The prompts that share this text.
+    /// The prompts that share the text of the group with this number.
     Group(u32),
 }
 
-/// A nonce at the front of a text.
+/// A nonce, as it appears at the front of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nonce {
     /// The digit groups, each below 1 000.
@@ -120,8 +122,8 @@ impl Nonce {
         out.push(' ');
     }
 
-    /// Returns the nonce, and shorter forms for when there is no room for all its groups. The longest form
-    /// comes first and a single digit last; none has a trailing space.
+    /// Returns the nonce and its shorter forms, for texts without room for the whole nonce. The longest
+    /// form comes first and a single digit last. None has a trailing space.
     pub(super) fn shorter_and_shorter(self) -> Vec<String> {
         let text = |groups| {
             let mut text = String::with_capacity(LENGTH);
@@ -145,12 +147,14 @@ impl Nonce {
     }
 }
 
-/// Returns the number and the weight of the characters that `nonce` adds at the front of a text.
+/// Returns the size in bytes and the estimated length in quarters of a token that `nonce` adds at the front
+/// of a text.
 pub(super) fn size(nonce: Option<Nonce>) -> (usize, u32) {
     if nonce.is_some() { (LENGTH, WEIGHT) } else { (0, 0) }
 }
 
-/// Returns the bytes of the nonce that opens `text` and of the space after it, if there is one.
+/// Returns the size of the nonce with which `text` begins, including the space after it, in bytes; `None`
+/// if `text` does not begin with a nonce.
 pub(super) fn length(text: &[u8]) -> Option<usize> {
     (text.starts_with(b"[ref ") && text.get(LENGTH - 2..LENGTH) == Some(b"] ")).then_some(LENGTH)
 }

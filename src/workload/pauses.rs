@@ -1,4 +1,4 @@
-//! Think times: how long the user of a conversation pauses before a turn, as a pure function of seed,
+//! Think times: how long the user of a conversation pauses before a turn. They depend only on seed,
 //! conversation and turn.
 
 use sha2::{Digest, Sha256};
@@ -8,18 +8,18 @@ use crate::plan::Think;
 use crate::plan::model::talk::{Exponential, Lognormal, Uniform};
 use crate::units::Nanos;
 
-/// Upper limit of a pause: a week, in nanoseconds, however long the tail of a distribution is.
+/// Upper limit of a pause, in nanoseconds: one week, however long the tail of the distribution is.
 const LONGEST: f64 = 7.0 * 24.0 * 3600.0 * 1e9;
 
-/// The pauses of one run.
+/// Draws the think times of one run.
 #[derive(Debug, Clone)]
 pub(super) struct Pauses {
     key: [u8; 32],
     law: Law,
 }
 
-/// A distribution prepared for drawing by its inverse, within the share that remains after truncation.
-/// Times are in nanoseconds.
+/// A distribution prepared for drawing with the inverse of its distribution function, within its truncation
+/// limits. Times are in nanoseconds.
 #[derive(Debug, Clone)]
 enum Law {
     Constant(u64),
@@ -27,12 +27,13 @@ enum Law {
         min: f64,
         max: f64,
     },
-    /// The mean of the distribution, and the shares between the truncation limits.
+    /// `shares` contains the values of the untruncated distribution function at the truncation limits.
     Exponential {
         mean: f64,
         shares: [f64; 2],
     },
-    /// The normal distribution of the logarithm, and the shares between the truncation limits.
+    /// The normal distribution of the logarithm; `shares` contains its distribution function at the
+    /// logarithms of the truncation limits.
     Lognormal {
         logarithm: Normal,
         shares: [f64; 2],
@@ -40,7 +41,7 @@ enum Law {
 }
 
 impl Pauses {
-    /// Creates the pauses of `think`, drawn with `key`.
+    /// Prepares draws from the distribution `think` with `key`.
     pub(super) fn new(think: &Think, key: [u8; 32]) -> Pauses {
         Pauses { key, law: Law::new(think) }
     }
@@ -82,7 +83,7 @@ impl Law {
         }
     }
 
-    /// Returns the time at the quantile `u`, above 0 and below 1, in nanoseconds.
+    /// Returns the time at the quantile `u` (above 0 and below 1), in nanoseconds.
     fn at(&self, u: f64) -> u64 {
         let between = |[low, high]: [f64; 2]| low + (high - low) * u;
         let time = match self {

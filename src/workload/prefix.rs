@@ -1,4 +1,4 @@
-//! Assigns a shared opening text to each request.
+//! Assigns requests to groups that begin with the same text.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -8,25 +8,26 @@ use crate::plan::{Prefix, PrefixOrder};
 
 use super::prose::Dice;
 
-/// Bytes of shared texts that are cached; texts beyond this limit are written again when needed.
+/// Maximum size of the cached shared texts, in bytes. Texts that were removed because of this limit are
+/// written again when needed.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// The shared texts of a run, and which item opens with which of them. An item is a request or a
+/// The groups of a run, each with a shared text, to which items are assigned. An item is a request or a
 /// conversation.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
     prefix: Prefix,
     key: [u8; 32],
-    /// Cumulative shares of the groups, for orders with unequal shares.
+    /// Cumulative weights of the groups, for orders in which groups have unequal shares; otherwise empty.
     cumulative: Vec<f64>,
 }
 
-/// The opening of an item.
+/// The text with which an item begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     /// The text of a group.
     Shared {
-        /// The group, from 0.
+        /// The index of the group, counted from 0.
         group: u32,
     },
     /// The item's own text.
@@ -50,17 +51,17 @@ impl Groups {
         self.prefix.tokens
     }
 
-    /// Returns the opening of `item`.
+    /// Returns the text with which `item` begins.
     pub(super) fn opening(&self, item: u64) -> Opening {
         self.group(item).map_or(Opening::Own, |group| Opening::Shared { group })
     }
 
-    /// Whether each text has left the server's cache by the time it is repeated.
+    /// Whether a text is assumed to have left the server's cache when it is repeated.
     pub(super) fn are_tiles(&self) -> bool {
         self.prefix.order == PrefixOrder::Tile
     }
 
-    /// Returns the group of `item`, if it has one: a pure function of key and item.
+    /// Returns the group of `item`; `None` if it has none. The result depends only on key and item.
     fn group(&self, item: u64) -> Option<u32> {
         let mut dice = Dice::new(&self.key, item, 0);
         if dice.unit() >= self.prefix.share.to_f64() {
@@ -78,7 +79,7 @@ impl Groups {
     }
 }
 
-/// Texts by group, in bounded memory.
+/// A cache of the groups' texts, with a size limit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Texts {
     texts: HashMap<u32, (Arc<str>, u32)>,
@@ -87,7 +88,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Returns the text of `group` and its tokens, written by `write` if it is not cached.
+    /// Returns the text of `group` and its number of tokens. If the text is not cached, `write` creates it.
     pub(super) fn get(&mut self, group: u32, write: impl FnOnce() -> (String, u32)) -> (Arc<str>, u32) {
         if let Entry::Occupied(entry) = self.texts.entry(group) {
             return entry.get().clone();

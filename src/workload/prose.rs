@@ -1,22 +1,22 @@
-//! Readable English prose of a given length, from a seeded grammar.
+//! Writes readable English prose of a given length, from a seeded grammar.
 //!
-//! Prompts use real text rather than repeated words, because tokenizers, prefix caches and
-//! speculative decoding all behave differently on repetition. Everything is appended to one String;
-//! a text needs no other allocation.
+//! Prompts consist of real text rather than repeated words, because tokenizers, prefix caches and
+//! speculative decoding all behave differently on repetitive text. A text is appended to one String,
+//! without other allocations.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::vocabulary::{Topic, VOCABULARY, Vocabulary};
 
-/// Random choices from a specific generator, so that a new release of a library does not change
-/// texts.
+/// Makes random choices with a specific random number generator, so that a new release of a library does
+/// not change texts.
 #[derive(Clone)]
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// Creates the choices for part `part` of item `item` with `key`. They are independent for
-    /// different parts.
+    /// Creates a source of random choices for part `part` of item `item`, with `key`. Choices for different
+    /// items and parts are independent.
     pub(super) fn new(key: &[u8; 32], item: u64, part: u32) -> Dice {
         let mut rng = ChaCha8Rng::from_seed(*key);
         rng.set_stream(item);
@@ -24,13 +24,13 @@ impl Dice {
         Dice(rng)
     }
 
-    /// Returns a number below `bound`. The bias is at most `bound / 2^32`, which does not matter for
+    /// Returns a random number below `bound`. The bias is at most `bound / 2^32`, which does not matter for
     /// words.
     fn below(&mut self, bound: usize) -> usize {
         ((u64::from(self.0.next_u32()) * bound as u64) >> 32) as usize
     }
 
-    /// Returns a number from 0 to below 1, from 53 random bits.
+    /// Returns a random number from 0 to below 1, from 53 random bits.
     pub(super) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -39,13 +39,13 @@ impl Dice {
         &list[self.below(list.len())]
     }
 
-    /// Returns one of `list`, but not the one at `last`.
+    /// Returns a random entry of `list` other than the one at `last`, and sets `last` to its index.
     fn other(&mut self, list: &'static [String], last: &mut usize) -> &'static str {
         *last = (*last + 1 + self.below(list.len() - 1)) % list.len();
         &list[*last]
     }
 
-    /// Draws the topic of a text at random.
+    /// Returns a random topic.
     pub(super) fn topic(&mut self) -> &'static Topic {
         let topics = &VOCABULARY.topics;
         &topics[self.below(topics.len())]
@@ -70,7 +70,7 @@ enum Part {
 
 use Part::{Actor, Aim, Is, Link, Manner, Place, Quality, Span, Thing, Time, Verb};
 
-/// The shapes of sentences. Each begins with a word of at most seven letters, see `cut`.
+/// The shapes of sentences. Each begins with a word of at most seven letters (see `cut`).
 #[rustfmt::skip]
 const SHAPES: &[&[Part]] = &[
     &[Time, Is(", "), Actor, Is(" "), Verb, Is(" "), Thing, Is(" "), Place, Is(".")],
@@ -94,7 +94,7 @@ struct Writer<'a> {
     out: &'a mut String,
     dice: &'a mut Dice,
     topic: &'static Topic,
-    /// The last actor, verb, thing and shape: none of them occurs twice in a row.
+    /// The indexes of the last actor, verb, thing and shape, because none of them may occur twice in a row.
     last: [usize; 4],
 }
 
@@ -135,7 +135,7 @@ impl Writer<'_> {
             for _ in 0..4 + self.dice.below(4) {
                 self.sentence();
                 if self.out.len() >= end {
-                    // The character after the last word tells `cut` that the word ends there.
+                    // Shows `cut` that the last word ends here.
                     self.out.push(' ');
                     return;
                 }
@@ -147,7 +147,7 @@ impl Writer<'_> {
     }
 }
 
-/// Endless prose, for callers that truncate it themselves.
+/// A source of endless prose, for callers that truncate it themselves.
 pub(super) struct Endless<'a> {
     dice: &'a mut Dice,
     topic: &'static Topic,
@@ -172,7 +172,7 @@ impl<'a> Endless<'a> {
 pub(super) enum Ending {
     /// The text ends with a question or a task for the reader.
     Question,
-    /// Like a system prompt, the text ends by stating its purpose and how to answer.
+    /// The text is like a system prompt: it begins with its purpose and ends with how to answer.
     Rule,
     /// The text has no special ending, like an answer.
     Nothing,
@@ -180,11 +180,11 @@ pub(super) enum Ending {
 
 const OPENING: &str = "You answer questions about the notes below. ";
 const RULE: &str = "Answer in a few plain sentences.";
-/// The longest distance between two places where a text can be truncated.
+/// Upper limit of the distance between two places where a text can be truncated, in characters.
 const STEP: usize = 16;
 
-/// Appends a text about `topic` to `out` of `budget` characters; its length is at most seven fewer
-/// or four more.
+/// Appends a text about `topic` to `out`. The text has `budget` characters, or up to seven fewer or four
+/// more.
 pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, budget: usize, ending: Ending) {
     let end = out.len() + budget;
     let (opening, ending) = ends(dice, topic, budget, ending);
@@ -201,8 +201,8 @@ pub(super) fn write(out: &mut String, dice: &mut Dice, topic: &'static Topic, bu
     }
 }
 
-/// Returns the beginning of a text of `budget` characters, followed by a space, and the ending of
-/// the text.
+/// Returns the fixed beginning (with a trailing space) and ending of a text of `budget` characters; either
+/// may be empty.
 pub(super) fn ends(
     dice: &mut Dice,
     topic: &'static Topic,
@@ -216,7 +216,7 @@ pub(super) fn ends(
     }
 }
 
-/// Passes every possible beginning and ending of a text to `take`.
+/// Passes every possible fixed beginning and ending of texts to `take`.
 pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     let Vocabulary { short_questions, topics, .. } = &*VOCABULARY;
     let questions = topics.iter().flat_map(|topic| &topic.questions).chain(short_questions);
@@ -224,8 +224,8 @@ pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
     [OPENING, RULE].into_iter().for_each(take);
 }
 
-/// Returns a question of the topic if most of the text is left for prose; otherwise a short question, or
-/// none.
+/// Returns a question about the topic if it leaves most of the text for prose; otherwise a short question,
+/// or an empty text.
 fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static str {
     let own = dice.pick(&topic.questions);
     if own.len() * 3 <= budget {
@@ -236,12 +236,12 @@ fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static s
     if fitting == 0 { "" } else { &short[dice.below(fitting)] }
 }
 
-/// Truncates the text written after `from` at the word boundary closest to `room` characters; a
-/// truncated sentence ends in dots.
+/// Truncates the text written after `from` to about `room` characters, at a word boundary. A truncated
+/// sentence ends in dots.
 ///
-/// Words have at most nine letters and sentences begin with short ones, so two boundaries are at most
-/// twelve characters apart, including dots. By aiming a little low, the result has at most seven
-/// characters too few or four too many, which is within one token.
+/// Words have at most nine letters, and sentences begin with short words, so two boundaries are at most
+/// twelve characters apart, including dots. The function aims slightly below `room`, so that the result has
+/// at most seven characters too few or four too many. Four characters are one token.
 fn cut(out: &mut String, from: usize, room: usize) {
     let aim = (2 * room).saturating_sub(3);
     let bytes = out.as_bytes();

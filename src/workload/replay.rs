@@ -1,10 +1,10 @@
-//! Prompts of a trace, with the lengths and shared parts that it specifies.
+//! Creates the prompts of a trace, with the lengths and shared parts that the trace specifies.
 //!
-//! A prompt consists of its blocks, each with the text of its name, and a unique text for the part without
-//! a block. Equal names mean equal text, byte for byte; the last block of a prompt is truncated where the
-//! prompt ends. The nonce precedes the first block. It is the same for all requests of the attempt that
-//! have blocks, so that they can share blocks. For requests without blocks it is unique, unless one nonce
-//! is common to all.
+//! A prompt consists of its blocks, followed by a unique text for the part without blocks. Blocks with the
+//! same name have the same text, byte for byte; the last block of a prompt is truncated where the prompt
+//! ends. The nonce precedes the first block. All requests of the attempt that have blocks have the same
+//! nonce, so that they can share blocks. Each request without blocks has its own nonce, unless one nonce is
+//! common to all requests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::nonce::{self, Nonce, NonceKey, Scope};
 use super::prose::{self, Dice, Ending};
 use super::tokens::CHARS_PER_TOKEN;
 
-/// The requests of a trace as prompts.
+/// Creates the prompts for the requests of a trace.
 #[derive(Debug, Clone)]
 pub(super) struct Replayed {
     requests: Arc<[TraceRequest]>,
@@ -28,8 +28,8 @@ impl Replayed {
         Replayed { requests: Arc::clone(&replay.requests.0), block_key, own_key }
     }
 
-    /// Returns request `k` from 0. `k` may exceed the trace if the trace is repeated, or if
-    /// contents are prepared ahead.
+    /// Returns request `k`, counted from 0. `k` may exceed the length of the trace if the trace is
+    /// repeated, or if contents are prepared ahead.
     pub(super) fn request(&self, k: u64) -> &TraceRequest {
         &self.requests[self.at(k)]
     }
@@ -43,17 +43,17 @@ impl Replayed {
         if self.request(k).blocks.is_empty() { Scope::Item(k) } else { Scope::Attempt }
     }
 
-    /// Returns the source of a block's words.
+    /// Returns the random choices for the text of a block.
     pub(super) fn block(&self, block: u64) -> Dice {
         Dice::new(&self.block_key, block, 0)
     }
 
-    /// Returns the source of the words of request `k` outside of blocks.
+    /// Returns the random choices for the text of request `k` outside of blocks.
     pub(super) fn own(&self, k: u64) -> Dice {
         Dice::new(&self.own_key, k, 0)
     }
 
-    /// Returns the text of request `k` and its tokens, by the estimate.
+    /// Returns the text of request `k` and its estimated number of tokens.
     pub(super) fn prompt(&self, k: u64, nonce: Option<NonceKey>) -> (String, u32) {
         let request = self.request(k);
         let nonce = nonce.map(|key| Nonce::new(key, self.scope(k)));
@@ -76,12 +76,12 @@ impl Replayed {
     }
 }
 
-/// Characters written beyond the requested length, so that the text can be truncated exactly,
-/// because prose ends within a few characters of its budget.
+/// Number of characters that are written beyond the requested length. Prose may be a few characters shorter
+/// than requested, and is then truncated to the exact length.
 const OVER: usize = 64;
 
-/// Appends exactly the first `length` characters of a prose of `whole`; the last character is a line
-/// break.
+/// Writes prose of about `whole` characters, and appends its first `length` characters, where the last one
+/// is replaced by a line break.
 fn append(out: &mut String, mut dice: Dice, (length, whole): (u32, u32)) {
     if length == 0 {
         return;

@@ -1,24 +1,24 @@
-//! The number of texts in a request.
+//! What a request contains: one prompt, or several texts.
 
-/// The content of one request.
+/// What one request contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Says {
     /// One prompt; the response consists of tokens.
     #[default]
     Prompt,
-    /// This many texts, each of which becomes a vector.
+    /// This many texts; the response contains a vector for each.
     Inputs(u32),
-    /// A query and documents, each of which gets a score.
+    /// A query and documents; the response contains a score for each document.
     Documents {
         /// Number of documents.
         count: u32,
-        /// Tokens of the query.
+        /// Number of tokens of the query.
         query_tokens: u32,
     },
 }
 
 impl Says {
-    /// Returns the number of requested vectors or scores; 0 if the request asks for tokens.
+    /// Returns the number of requested vectors or scores; 0 if the response consists of tokens.
     pub fn values(self) -> usize {
         match self {
             Says::Prompt => 0,

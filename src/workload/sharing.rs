@@ -1,11 +1,11 @@
-//! The text that prompts of a profile share: the category of a request, its group, and how much the
-//! request shares.
+//! Determines the text that prompts share according to a profile: the category of each request, its group,
+//! and how much text it shares.
 //!
-//! The requests of the categories are evenly mixed: among the first n requests, each category has its share
-//! of n to within one request for each category before it. So a short run shares as much as a long one. A
-//! category has at most [`BESIDE`] concurrent groups. When a group has had all of its requests, another one
-//! takes its place. All of this is computed from the number of a request: nothing is drawn at random, and
-//! nothing depends on earlier requests.
+//! The requests of the categories are evenly mixed. Among the first n requests, each category has its share
+//! of n, to within one request for each category before it. A short run therefore shares as much as a long
+//! one. A category has at most [`BESIDE`] concurrent groups. When all requests of a group have been sent,
+//! another group takes its place. Everything is computed from the number of a request; nothing is drawn at
+//! random, and nothing depends on earlier requests.
 
 use crate::plan::model::lengths::{Joint, Lengths, Rows};
 use crate::plan::model::profiled::{Sharing, TurnCount, coupled};
@@ -14,16 +14,17 @@ use super::lengths::{Sampler, Table};
 use super::prompt::Lengths as Drawn;
 use super::prose::Dice;
 
-/// Concurrent groups of a category, which take turns.
+/// Maximum number of concurrent groups of a category, whose requests alternate.
 const BESIDE: u64 = 8;
 
 /// The categories of a run's requests. An item is a request or a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct Categories {
     rows: Rows<Sharing>,
-    /// The share of each category among the requests that are left by the previous categories.
+    /// For each category, its share of the requests that do not belong to the previous categories.
     shares: Vec<f64>,
-    /// The lengths of first prompts of each category, if lengths and categories are one table.
+    /// For each category, the sampler of the lengths of first prompts, if lengths and categories are one
+    /// table; otherwise empty.
     samplers: Vec<Sampler>,
 }
 
@@ -37,8 +38,8 @@ pub(super) struct Member {
 }
 
 impl Categories {
-    /// Creates the categories of `rows`; `key` is used to draw the lengths within each category, if
-    /// `lengths` is a joint table of lengths and categories.
+    /// Creates the categories of `rows`; if `lengths` is a joint table, the lengths within each category
+    /// are drawn with `key`.
     pub(super) fn new(rows: &Rows<Sharing>, lengths: Option<&Lengths>, key: [u8; 32]) -> Categories {
         let mut left: f64 = rows.rows().iter().map(|row| row.requests as f64).sum();
         let share = |row: &Sharing| {
@@ -63,15 +64,15 @@ impl Categories {
         let size = requests as f64 / groups as f64;
         let lanes = BESIDE.min(groups).max(1);
         let (lane, number) = (number % lanes, number / lanes);
-        // Group g of a lane has the requests from ⌈g × size⌉ on.
+        // The requests of group g of a lane begin with number ⌈g × size⌉.
         let group = (number as f64 / size) as u64;
         let group = if first_of(group + 1, size) <= number { group + 1 } else { group };
         let name = (group * lanes + lane) * self.rows.rows().len() as u64 + category as u64;
-        // More groups than a u32 can number would take a run of years.
+        // A run would take years to have more groups than a u32 can number.
         Member { category, group: name as u32 }
     }
 
-    /// Returns the category of `item`, and the number of its earlier items.
+    /// Returns the category of `item`, and the number of earlier items in that category.
     fn category(&self, item: u64) -> (usize, u64) {
         let mut number = item;
         for (category, share) in self.shares.iter().enumerate() {
@@ -91,24 +92,24 @@ impl Categories {
         self.rows.rows()[self.member(item).category].shared_of(prompt)
     }
 
-    /// Returns the length of the longest shared text of a group in this category.
+    /// Returns the length of the longest text that a group in this category shares, in tokens.
     pub(super) fn most_tokens(&self, category: usize) -> u32 {
         self.rows.rows()[category].shared_of(u32::MAX)
     }
 
-    /// Returns the lengths of `item`'s first prompt, including the shared text; `None` if they do not
+    /// Returns the lengths of `item`'s first request, including the shared text; `None` if they do not
     /// depend on the category.
     pub(super) fn lengths(&self, item: u64) -> Option<Drawn> {
         Some(self.samplers.get(self.member(item).category)?.draw(item, 0))
     }
 }
 
-/// Returns the first request of group `group` of a lane.
+/// Returns the number of the first request of group `group` within its lane.
 fn first_of(group: u64, size: f64) -> u64 {
     (group as f64 * size).ceil() as u64
 }
 
-/// Draws the turns of a run's conversations.
+/// Draws the number of turns of each conversation of a run.
 #[derive(Debug, Clone)]
 pub(super) struct TurnCounts {
     table: Table<TurnCount>,
@@ -120,7 +121,7 @@ impl TurnCounts {
         TurnCounts { table: Table::new(rows, rows.rows().to_vec()), key }
     }
 
-    /// Returns the number of turns of conversation `item`: a pure function of key and item.
+    /// Returns the number of turns of conversation `item`, which depends only on key and item.
     pub(super) fn at(&self, item: u64) -> u32 {
         let mut dice = Dice::new(&self.key, item, 0);
         let (row, inside) = self.table.at(dice.unit());

@@ -1,4 +1,4 @@
-//! The number of tokens of a text, estimated without a tokenizer.
+//! Estimates the number of tokens of a text without a tokenizer.
 //!
 //! The rule is the usual one for English prose, four characters per token (OpenAI's help page "What are
 //! tokens and how to count them?"), with one correction: the tokenizers of GPT-4, Llama 3 and similar
@@ -25,7 +25,7 @@ pub(super) fn weight(text: &str) -> u32 {
     weigher.weight()
 }
 
-/// Weighs a text piece by piece; the text may be split anywhere.
+/// Computes the length of a text piece by piece; the text may be split anywhere.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Weigher {
     weight: u32,
@@ -34,7 +34,7 @@ pub(super) struct Weigher {
 }
 
 impl Weigher {
-    /// Takes the next bytes of a text in UTF-8. Only the first byte of a character counts.
+    /// Adds the next bytes of a text in UTF-8. Only the first byte of each character is counted.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if byte.is_ascii_digit() {

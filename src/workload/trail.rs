@@ -1,24 +1,26 @@
-//! The beginning of a prompt, in a form that can be compared: its messages in order, split into chunks
-//! that are hashed one by one.
+//! Trails: the beginnings of prompts, in a form that can be compared. A trail contains the messages of a
+//! prompt in order, split into chunks that are hashed one by one.
 //!
-//! Chunks grow with their distance from the front, so that the point where two prompts diverge is known to
-//! within a fixed share of what they have in common, and the chunks of a long prompt take a twelfth of its
-//! size. Every message ends a chunk, so whole messages, and a nonce in front of them, are compared exactly
+//! Chunks grow with their distance from the front. The point where two prompts diverge is therefore known
+//! to within a fixed fraction of their common part, and the trail of a long prompt takes a twelfth of the
+//! prompt's size. Every message ends a chunk, so whole messages, and a nonce in front of them, are compared
 //! to the byte. Two prompts with equal beginnings are split in the same places as far as they are equal.
 
 use super::nonce;
 use super::prompt::{Common, Prompt};
 use super::tokens::Weigher;
 
-/// Bytes of the first chunk. Prompts that have less than this in common count as having nothing in common,
-/// because nonces open with the same few characters, and servers do not cache blocks that are so short.
+/// Size of the first chunk, in bytes. Prompts that share less than this are treated as sharing nothing,
+/// because all nonces begin with the same few characters, and servers do not cache such short blocks.
 const FIRST: usize = 32;
-/// Bytes of the shortest chunk after the first one, about two tokens.
+/// Size of the shortest chunk after the first one, in bytes; about two tokens.
 const SHORTEST: usize = 8;
-/// A chunk has at most this fraction of the bytes before it, if that is more than the minimum.
+/// The size of a chunk is the number of bytes before it divided by this value, if that is more than the
+/// minimum.
 const PART: usize = 128;
 
-/// The role of a message. The role has its own chunk, like the marks of a chat template.
+/// The role of a message. It is a separate chunk in front of the message, like the markers of a chat
+/// template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The system message.
@@ -29,8 +31,8 @@ pub enum Role {
     Assistant = 0x71c3_88d5,
 }
 
-/// The part of a prompt that others may share, as chunks with the number of the prompt's tokens up to the
-/// end of each chunk.
+/// The part of a prompt that others may share: its chunks, and for each chunk the number of tokens up to
+/// its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trail {
     chunks: Vec<u32>,
@@ -40,7 +42,7 @@ pub(crate) struct Trail {
 }
 
 impl Trail {
-    /// Creates an empty trail; different values of `salt` distinguish trails.
+    /// Creates an empty trail. Trails with different values of `salt` have nothing in common.
     pub(crate) fn new(salt: u32) -> Trail {
         Trail { chunks: vec![salt], tokens: vec![0], bytes: 0 }
     }
@@ -63,7 +65,7 @@ impl Trail {
         trail
     }
 
-    /// Returns the chunks of the trail, starting with the first message.
+    /// Returns the chunks of the trail. The first one is the salt.
     pub(crate) fn chunks(&self) -> &[u32] {
         &self.chunks
     }
@@ -78,13 +80,14 @@ impl Trail {
         8 * self.chunks.len()
     }
 
-    /// Appends a message of this many tokens.
+    /// Appends a message that has `tokens` tokens.
     pub(crate) fn say(&mut self, role: Role, text: &str, tokens: u32) {
         self.begin(role, text, text.len(), tokens);
     }
 
-    /// Appends the first `length` bytes of a message that has `tokens` tokens as a whole. Within a
-    /// message, its tokens are distributed as by the estimate; at its end, all of them are included.
+    /// Appends the first `length` bytes of a message whose whole text has `tokens` tokens. Within a
+    /// message, the tokens are distributed in proportion to the estimate; at its end, all of them are
+    /// included.
     fn begin(&mut self, role: Role, text: &str, length: usize, tokens: u32) {
         let before = self.tokens.last().copied().unwrap_or(0);
         self.push(role as u32, before);
@@ -121,8 +124,9 @@ impl Trail {
     }
 }
 
-/// Returns a hash of 32 bits. The previous chunks are known to be equal, so two different chunks are
-/// taken for equal once in four billion cases, and the error is then limited to one chunk.
+/// Returns a 32-bit hash of a chunk. Chunks are compared only if all previous chunks are equal. Two
+/// different chunks have the same hash once in four billion cases, and the error is then limited to one
+/// chunk.
 fn hash(chunk: &[u8]) -> u32 {
     const FACTORS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
     let mix = |state: u64, word: u64| {

@@ -1,10 +1,11 @@
-//! The vocabulary of the prose, from `vocabulary.toml`: six topics, and the words that fit all of them.
+//! Reads the vocabulary of the prose from `vocabulary.toml`: six topics, and the words that fit all of
+//! them.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The words from which texts are made.
+/// The words and phrases from which texts are written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
@@ -18,27 +19,27 @@ pub(super) struct Vocabulary {
     pub(super) topics: Vec<Topic>,
 }
 
-/// The topic of one text.
+/// The words and phrases of one topic.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Topic {
-    /// The actors.
+    /// People who do something.
     pub(crate) actors: Vec<String>,
-    /// The verbs for things.
+    /// Verbs whose object is a thing.
     pub(crate) verbs: Vec<String>,
-    /// The objects.
+    /// Things to which something is done.
     pub things: Vec<String>,
-    /// The places.
+    /// Places where something happens.
     pub places: Vec<String>,
-    /// The state of a thing.
+    /// States of a thing.
     pub(crate) qualities: Vec<String>,
-    /// The purpose, which follows `to`.
+    /// Purposes, which follow `to`.
     pub(crate) aims: Vec<String>,
-    /// The question to the reader at the end.
+    /// Questions to the reader at the end of a text.
     pub questions: Vec<String>,
 }
 
-/// The vocabulary.
+/// The vocabulary, which is parsed when it is first used.
 pub(super) static VOCABULARY: LazyLock<Vocabulary> =
     LazyLock::new(|| toml::from_str(include_str!("vocabulary.toml")).expect("a test reads vocabulary.toml"));
 

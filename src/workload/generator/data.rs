@@ -1,7 +1,7 @@
-//! Prompts of a data set: the users' messages, verbatim.
+//! Creates prompts from a data set, with the users' messages verbatim.
 //!
 //! The nonce is at the front of the first message, so that a repeated record shares no text with its
-//! previous use, unless one nonce is common to all.
+//! previous use, unless one nonce is common to all requests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::Generator;
 use super::drawn::Drawn;
 
 impl Generator {
-    /// Returns the user's message in turn `turn` of record `item`.
+    /// Returns the prompt of turn `turn` of the record that item `item` uses.
     pub(super) fn said(&self, drawn: &Drawn, item: u64, turn: u32) -> Prompt {
         let dialogue = drawn.record(item);
         let system: Option<Arc<str>> = self.system_of_data(dialogue, item).map(Into::into);
@@ -40,8 +40,8 @@ impl Generator {
         }
     }
 
-    /// Whether this record would open differently as another item. If so, no two items have any
-    /// text in common.
+    /// Whether the record would begin differently if another item used it, because of the nonce. If so, no
+    /// two items have a common beginning.
     fn opens_alone(&self, dialogue: &Dialogue, item: u64) -> bool {
         let other = item.wrapping_add(1);
         self.nonce.is_some()
@@ -51,29 +51,28 @@ impl Generator {
             }
     }
 
-    /// Returns the response to turn `turn` of record `item`, with its number of tokens.
+    /// Returns the recorded response to turn `turn` of item `item`, and its number of tokens.
     pub(super) fn answered(&self, drawn: &Drawn, item: u64, turn: u32) -> (String, u32) {
         let asked = drawn.record(item).asked.get(turn as usize);
         let answer = asked.and_then(|asked| asked.answer.as_deref()).unwrap_or_default();
         (answer.to_owned(), self.alone_tokens(answer))
     }
 
-    /// Returns the length of turn `turn` of record `item`, not counting its system message and
-    /// history.
+    /// Returns the length of turn `turn` of item `item`, without its system message and history.
     pub(super) fn lengths_of_data(&self, drawn: &Drawn, item: u64, turn: u32) -> Lengths {
         let dialogue = drawn.record(item);
         let prompt_tokens = self.alone_tokens(&self.user_of_data(dialogue, item, turn));
         Lengths { prompt_tokens, output_tokens: self.output_of_data(drawn, dialogue, turn) }
     }
 
-    /// Returns the number of tokens of the system message of record `item`.
+    /// Returns the number of tokens of the system message of item `item`; 0 without a system message.
     pub(super) fn lead_of_data(&self, drawn: &Drawn, item: u64) -> u32 {
         let system = self.system_of_data(drawn.record(item), item);
         system.map_or(0, |system| self.alone_tokens(&system))
     }
 
-    /// Returns the number of tokens of a single text, counted by the model's tokenizer if there is
-    /// one, otherwise estimated.
+    /// Returns the number of tokens of a single text, as counted by the model's tokenizer or, without one,
+    /// estimated.
     fn alone_tokens(&self, text: &str) -> u32 {
         self.exact.as_ref().and_then(|exact| exact.bare(text)).unwrap_or_else(|| estimate(text))
     }
@@ -91,7 +90,7 @@ impl Generator {
         self.opened((scope, text))
     }
 
-    /// Returns a text after its nonce, if it has one.
+    /// Returns a text, preceded by its nonce if it has one.
     fn opened(&self, (scope, text): (Option<Scope>, &str)) -> String {
         let mut out = String::with_capacity(text.len() + 32);
         if let Some((scope, key)) = scope.zip(self.nonce) {
@@ -101,8 +100,8 @@ impl Generator {
         out
     }
 
-    /// Returns the number of requested tokens: the scenario's, or that of the recorded response, as
-    /// declared or as counted.
+    /// Returns the number of output tokens to request: the scenario's number, or else the length of the
+    /// recorded response, as declared, counted or estimated.
     fn output_of_data(&self, drawn: &Drawn, dialogue: &Dialogue, turn: u32) -> u32 {
         let asked = dialogue.asked.get(turn as usize);
         let counted = || {

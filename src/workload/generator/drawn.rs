@@ -1,5 +1,5 @@
-//! Assigns a record of a data set to item k: a pure function of the run's key and k. All records are
-//! used before any is repeated.
+//! Assigns a record of a data set to each item. The record of item k depends only on the run's key and k.
+//! All records are used before any is repeated.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use crate::dataset::sample;
 use crate::plan::{Corpus, DataOrder, DataSource, Dialogue};
 use crate::units::Seed;
 
-/// Number of cached orders: conversations of several passes may be in progress at once.
+/// Number of passes whose order of records is cached. More than one is needed because conversations of
+/// several passes may be in progress at the same time.
 const ORDERS: usize = 4;
 
 /// The records of a data set in the order in which a run sends them.
@@ -17,9 +18,9 @@ pub(super) struct Drawn {
     source: Arc<DataSource>,
     order: DataOrder,
     seed: Seed,
-    /// The number of requested tokens, if the scenario specifies them.
+    /// The number of requested output tokens; `None` if the scenario does not specify it.
     pub(super) output_tokens: Option<u32>,
-    /// The orders of the most recently used passes, by pass.
+    /// The order of records in the most recently created passes, with the number of each pass.
     orders: RefCell<Vec<(u64, Arc<[u32]>)>>,
 }
 
@@ -30,7 +31,7 @@ impl Drawn {
         Drawn { source: Arc::clone(source), order, seed, output_tokens, orders }
     }
 
-    /// Returns the record of item `item`.
+    /// Returns the record that item `item` uses.
     pub(super) fn record(&self, item: u64) -> &Dialogue {
         let count = self.source.dialogues.len() as u64;
         let (pass, at) = (item / count, (item % count) as usize);
@@ -55,7 +56,7 @@ impl Drawn {
         order
     }
 
-    /// Returns the number of questions of item `item`.
+    /// Returns the number of user messages in the record of item `item`.
     pub(super) fn turns(&self, item: u64) -> u32 {
         u32::try_from(self.record(item).asked.len()).unwrap_or(u32::MAX)
     }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 /// Everything before the user's first message.
 pub(super) struct Lead {
-    /// The text; `None` if it is empty.
+    /// The text; `None` if nothing precedes the user's first message.
     pub(super) text: Option<Arc<str>>,
-    /// The number of its tokens.
+    /// The number of tokens of the text.
     pub(super) tokens: u32,
-    /// Number of its leading bytes with which other items may also open.
+    /// Number of leading bytes of the text with which other items may also begin.
     pub(super) common: usize,
 }
 
 impl Lead {
-    /// Appends another text, which other items may or may not share.
+    /// Appends another text; `is_common` is true if other items may share it.
     pub(super) fn and(&mut self, (text, tokens): (Arc<str>, u32), is_common: bool) {
         self.tokens += tokens;
         let text = match self.text.take() {
@@ -26,7 +26,7 @@ impl Lead {
         self.text = Some(text);
     }
 
-    /// Whether other items may share all of it.
+    /// Whether other items may share the whole text.
     pub(super) fn is_common(&self) -> bool {
         self.text.as_ref().is_none_or(|text| self.common == text.len())
     }

@@ -1,5 +1,5 @@
-//! The opening of an item before the user's message, which consists of a system message and a text that
-//! requests share; and the lengths of items with their opening.
+//! Creates the text before an item's first user message, which consists of the system message and a text
+//! that requests share. Also returns the lengths of items and of this text.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::Generator;
 use super::lead::Lead;
 
 impl Generator {
-    /// Returns the opening of an item before the user's message: the system message, and a text that it
-    /// shares with its group.
+    /// Returns everything before an item's first user message: the system message, and the text that the
+    /// item shares with its group.
     pub(super) fn lead(&self, item: u64) -> Lead {
         let system = self.system.as_ref();
         let mut lead = Lead {
@@ -35,8 +35,8 @@ impl Generator {
     }
 
     /// Returns the text of the item's group, or the item's own text, with its number of tokens, and whether
-    /// other items share it. The texts of a tile are gone from the server's cache when they are repeated,
-    /// so a tile declares no reuse, and they count as the item's own.
+    /// other items share the text. With the order `tile`, a text is no longer in the server's cache when it
+    /// is repeated, so it is not treated as shared.
     fn opening(&self, groups: &Groups, item: u64) -> ((Arc<str>, u32), bool) {
         let tokens = groups.tokens();
         match groups.opening(item) {
@@ -51,8 +51,8 @@ impl Generator {
         }
     }
 
-    /// Returns the text that the item has in common with others according to a profile, truncated to
-    /// the shared length.
+    /// Returns the text that the item shares with others according to a profile, truncated to the shared
+    /// length; `None` if it shares none.
     fn common(&self, item: u64) -> Option<(Arc<str>, u32)> {
         let categories = self.categories.as_ref()?;
         let wanted = self.shared_tokens(item, self.whole_lengths(item, 0));
@@ -73,7 +73,7 @@ impl Generator {
         Some((cut.into(), tokens))
     }
 
-    /// Returns a text of this many tokens, preceded by the nonce if no system message precedes the
+    /// Returns a text of `tokens` tokens. It begins with the nonce, unless a system message precedes the
     /// text.
     fn opening_text(&self, role: &[u8], item: u64, scope: Scope, tokens: u32) -> (String, u32) {
         let nonce = if self.system.is_none() { self.nonce } else { None };
@@ -83,8 +83,8 @@ impl Generator {
         self.alone(&mut dice, topic, nonce, (tokens, Ending::Rule))
     }
 
-    /// Returns the length of turn `turn` of `item`, including the text that it has in common with
-    /// others according to a profile.
+    /// Returns the length of turn `turn` of `item`, including the text that it shares with others according
+    /// to a profile.
     pub(super) fn whole_lengths(&self, item: u64, turn: u32) -> Lengths {
         let of_category = self.categories.as_ref().filter(|_| turn == 0).and_then(|one| one.lengths(item));
         if let Some(lengths) = of_category {
@@ -104,29 +104,29 @@ impl Generator {
         Lengths { prompt_tokens, output_tokens }
     }
 
-    /// Returns how many tokens the first prompt of `item` has in common with others according to a
-    /// profile. The number is 0 if there would be no room left for the item's own text.
+    /// Returns how many tokens the first prompt of `item` shares with others according to a profile. The
+    /// number is reduced to leave room for the item's own text, and is 0 if too few tokens remain.
     pub(super) fn shared_tokens(&self, item: u64, lengths: Lengths) -> u32 {
         let tokens = self.categories.as_ref().map_or(0, |categories| categories.tokens(item, lengths.prompt_tokens));
-        // A chat template leaves no room for a shorter text of the item's own.
+        // With a chat template, the item's own part of the prompt cannot be shorter than this.
         let own = self.shortest_prompt().unwrap_or(0);
         let tokens = tokens.min(lengths.prompt_tokens.saturating_sub(own));
         if tokens < LEAST_COMMON { 0 } else { tokens }
     }
 
-    /// Whether anything may precede the user's first message.
+    /// Whether any text may precede the user's first message.
     pub(super) fn has_lead(&self) -> bool {
         self.system.is_some() || self.groups.is_some() || self.categories.is_some()
     }
 
-    /// Returns the smallest number of tokens before the user's first message, because with a profile
-    /// not all requests have a common beginning.
+    /// Returns the smallest number of tokens before the user's first message. The shared text of a profile
+    /// is not included, because not all requests have one.
     pub(crate) fn least_lead(&self) -> u32 {
         self.system.as_ref().map_or(0, |system| system.tokens) + self.groups.as_ref().map_or(0, Groups::tokens)
     }
 
-    /// Returns the number of tokens before the user's first message in item `item`: system message
-    /// and shared text.
+    /// Returns the number of tokens before the user's first message in item `item`, that is, of the system
+    /// message and the shared text.
     pub(crate) fn lead_tokens(&self, item: u64) -> u32 {
         if let Some(drawn) = &self.drawn {
             return self.lead_of_data(drawn, item);
@@ -146,5 +146,6 @@ impl Generator {
     }
 }
 
-/// Beginnings shorter than a nonce do not distinguish two groups.
+/// Minimum length of a shared text, in tokens. Beginnings that are shorter than a nonce do not distinguish
+/// two groups.
 const LEAST_COMMON: u32 = 16;

@@ -1,12 +1,12 @@
-//! Requests with several texts: texts to embed, or a query and the documents to score for it. Each is
-//! written like a separate prompt of full length, after the same lead and the same nonce.
+//! Creates requests with several texts: texts to embed, or a query and the documents to score for it. Each
+//! text is written like a separate prompt of full length, after the same lead and the same nonce.
 
 use super::super::prompt::Prompt;
 use super::super::says::Says;
 use super::Generator;
 
 impl Generator {
-    /// From here on, makes each request contain several texts.
+    /// Sets what each request contains, which may be several texts.
     pub(crate) fn says_several(&mut self, texts: Says) {
         self.says_what = texts;
         if self.same.is_some() {
@@ -14,7 +14,7 @@ impl Generator {
         }
     }
 
-    /// Adds to the prompt the further texts of the request, and counts their tokens.
+    /// Adds the other texts of the request to the prompt, and counts their tokens.
     ///
     /// The model reads each document together with the query, so the query is counted once for each
     /// document.

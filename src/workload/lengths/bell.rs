@@ -1,11 +1,11 @@
-//! The normal distribution from which normal and lognormal lengths are drawn.
+//! The truncated normal distribution from which normal and lognormal lengths are drawn.
 
 use crate::plan::model::lengths::Range;
 
 use super::normal;
 
-/// A normal distribution truncated to a range. Values are drawn by the inverse of the distribution
-/// within the share that remains.
+/// A normal distribution truncated to a range. Values are drawn with the inverse of its distribution
+/// function.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bell {
     /// Mean before truncation.
@@ -16,26 +16,26 @@ pub(crate) struct Bell {
     pub ends: [f64; 2],
     /// The truncation limits in tokens.
     within: Range,
-    /// The share below the lower limit and the share that remains, both measured from the limit
-    /// that is closer to its tail.
+    /// The share of the untruncated distribution below the lower limit (above the upper limit if `mirrored`
+    /// is set).
     low: f64,
     left: f64,
     mirrored: bool,
 }
 
 impl Bell {
-    /// Creates the distribution with this mean and deviation, truncated to `within`; `scale` maps tokens to
-    /// the distribution's axis.
+    /// Creates the distribution with this mean and standard deviation, truncated to `within`; `scale` maps
+    /// a number of tokens to the distribution's axis (the logarithm for lognormal lengths).
     pub(super) fn new(mean: f64, sd: f64, within: Range, scale: impl Fn(u32) -> f64) -> Bell {
         let ends = [within.min, within.max].map(|tokens| (scale(tokens) - mean) / sd);
-        // In the upper tail, shares are close to 1, where floats are coarse; the mirrored shares are
-        // close to 0.
+        // In the upper tail, shares are close to 1, where floats are coarse. There, the mirrored
+        // distribution is used, whose shares are close to 0.
         let mirrored = ends[0] > 0.0;
         let low = if mirrored { normal::below(-ends[1]) } else { normal::below(ends[0]) };
         Bell { mean, sd, ends, within, low, left: normal::between(ends[0], ends[1]), mirrored }
     }
 
-    /// Returns the share that remains after truncation.
+    /// Returns the share of the untruncated distribution that remains after truncation.
     pub(crate) fn left(&self) -> f64 {
         self.left
     }
@@ -48,9 +48,9 @@ impl Bell {
         self.mean + self.sd * if self.mirrored { -z } else { z }
     }
 
-    /// Returns the nearest whole token within the limits.
+    /// Returns the nearest whole number of tokens within the limits.
     pub(super) fn rounded(&self, tokens: f64) -> u32 {
-        // The conversion of a float saturates: it causes neither NaN nor overflow.
+        // Converting a float to an integer saturates, so it neither overflows nor fails for NaN.
         (libm::floor(tokens + 0.5) as u32).clamp(self.within.min, self.within.max)
     }
 }

@@ -1,26 +1,27 @@
-//! A distribution prepared for drawing: it maps a number between 0 and 1 to a count of tokens. The same
-//! number always gives the same count, and larger numbers never give smaller counts.
+//! A distribution prepared for drawing. It maps a number between 0 and 1 to a number of tokens. Equal
+//! numbers give equal lengths, and larger numbers never give smaller lengths.
 
 use crate::plan::model::lengths::{Distribution, Range, Row, Rows};
 
 use super::bell::Bell;
 use super::moments::Moments;
 
-/// A distribution of one count of tokens.
+/// A distribution of a number of tokens.
 #[derive(Debug, Clone)]
 pub(crate) enum Law {
-    /// Any number in a range, with equal probability.
+    /// All numbers in a range, with equal probability.
     Uniform(Range),
     /// A truncated normal distribution.
     Normal(Bell),
     /// A truncated lognormal distribution.
     Lognormal(Bell),
-    /// A row of a table by its weight, then any number in the row's range.
+    /// A row of a table, with a probability according to its weight, then all numbers in the row's range
+    /// with equal probability.
     Table(Table),
 }
 
 impl Law {
-    /// Prepares `distribution`.
+    /// Prepares `distribution` for drawing.
     pub(crate) fn new(distribution: &Distribution) -> Law {
         match distribution {
             Distribution::Constant(tokens) => Law::Uniform(Range::one(*tokens)),
@@ -43,7 +44,7 @@ impl Law {
         }
     }
 
-    /// Returns the count at the quantile `u`, above 0 and below 1, rounded to the nearest whole
+    /// Returns the number of tokens at the quantile `u` (above 0 and below 1), rounded to the nearest whole
     /// token.
     pub(crate) fn at(&self, u: f64) -> u32 {
         match self {
@@ -57,7 +58,7 @@ impl Law {
         }
     }
 
-    /// Returns mean and standard deviation by the closed forms, before rounding.
+    /// Returns mean and standard deviation before rounding, computed with closed-form formulas.
     pub(crate) fn moments(&self) -> Moments {
         match self {
             Law::Uniform(range) => Moments::of_range(*range),
@@ -68,18 +69,18 @@ impl Law {
     }
 }
 
-/// Returns the logarithm of a count; minus infinity for 0.
+/// Returns the logarithm of a number of tokens; minus infinity for 0.
 fn log(tokens: u32) -> f64 {
     libm::log(f64::from(tokens))
 }
 
-/// Returns the number in `range` at the quantile `u`.
+/// Returns the number at the quantile `u` if all numbers in `range` have equal probability.
 pub(crate) fn of_range(range: Range, u: f64) -> u32 {
     let count = f64::from(range.max - range.min) + 1.0;
     (range.min + (u * count) as u32).min(range.max)
 }
 
-/// Rows by weight.
+/// A table of rows, from which rows are drawn according to their weights.
 #[derive(Debug, Clone)]
 pub(crate) struct Table<T = Range> {
     rows: Vec<T>,
@@ -88,7 +89,7 @@ pub(crate) struct Table<T = Range> {
 }
 
 impl<T: Copy> Table<T> {
-    /// Creates a table with `values` for the rows of `rows`.
+    /// Creates a table with the weights of `rows`, in which `values` contains the value of each row.
     pub(crate) fn new<R: Row>(rows: &Rows<R>, values: Vec<T>) -> Table<T> {
         let mut sum = 0.0;
         let mut upto: Vec<f64> = Vec::with_capacity(values.len());
@@ -100,7 +101,8 @@ impl<T: Copy> Table<T> {
         Table { rows: values, upto }
     }
 
-    /// Returns the row at the quantile `u`, and the position of `u` within the row, from 0 to 1.
+    /// Returns the value of the row at the quantile `u`, and the position of `u` within the row, from 0 to
+    /// below 1.
     pub(crate) fn at(&self, u: f64) -> (T, f64) {
         let row = self.upto.partition_point(|upto| *upto <= u).min(self.rows.len() - 1);
         let before = if row == 0 { 0.0 } else { self.upto[row - 1] };
@@ -108,7 +110,7 @@ impl<T: Copy> Table<T> {
         (self.rows[row], inside.clamp(0.0, 1.0 - f64::EPSILON))
     }
 
-    /// Returns each row with its share.
+    /// Returns the share and the value of each row.
     pub(crate) fn shares(&self) -> impl Iterator<Item = (f64, T)> {
         let before = std::iter::once(0.0).chain(self.upto.iter().copied());
         let shares = self.upto.iter().zip(before).map(|(upto, before)| upto - before);

@@ -1,11 +1,12 @@
 //! Lengths of prompts and responses that differ from request to request.
 //!
-//! The number of tokens of request k is a pure function of the run's key and k: a block of ChaCha8 gives
-//! three numbers between 0 and 1, and the inverse of each distribution maps one to a count. Every draw uses
-//! exactly one number, whatever the distribution. No draw is repeated, and no draw depends on another one.
+//! The lengths of request k depend only on the run's key and k. A block of ChaCha8 gives three numbers
+//! between 0 and 1, and the inverse of a distribution maps such a number to a number of tokens. Every draw
+//! uses exactly one of the three numbers, whatever the distribution. No draw is repeated, and no draw
+//! depends on another one.
 //!
-//! A distribution truncated to a range is conditional on this range: values outside never occur, and
-//! values inside keep their proportions. Counts are rounded to the nearest whole token.
+//! If a distribution is truncated to a range, values outside never occur, and the probabilities of the
+//! values inside keep their proportions. Lengths are rounded to the nearest whole token.
 
 mod bell;
 mod law;
@@ -34,7 +35,7 @@ pub(crate) struct Sampler {
     pair: Pair,
 }
 
-/// Lengths prepared for drawing.
+/// The distributions of the prompt's and the response's length, separate or joint.
 #[derive(Debug, Clone)]
 enum Pair {
     Each { prompt: Law, output: Law },
@@ -61,13 +62,13 @@ impl Pair {
 }
 
 impl Sampler {
-    /// Creates draws from `lengths` with `key`. Runs with the same key have the same lengths.
+    /// Creates a sampler of `lengths` with `key`. Runs with the same key have the same lengths.
     pub(crate) fn new(lengths: &Lengths, key: [u8; 32]) -> Sampler {
         Sampler { key, pair: Pair::new(lengths) }
     }
 
-    /// Returns the lengths of turn `turn` of item `item`, both from 0. A request outside of conversations
-    /// is turn 0 of the item with the request's number.
+    /// Returns the lengths of turn `turn` of item `item`, both counted from 0. A request outside of
+    /// conversations is turn 0 of the item with the request's number.
     pub(crate) fn draw(&self, item: u64, turn: u32) -> Drawn {
         let [row, prompt, output] = self.numbers(item, turn);
         match &self.pair {
@@ -82,8 +83,7 @@ impl Sampler {
         }
     }
 
-    /// Returns three numbers above 0 and below 1, from the block of 16 words that belongs to this
-    /// turn alone.
+    /// Returns three numbers above 0 and below 1, from a block of 16 words that no other turn uses.
     fn numbers(&self, item: u64, turn: u32) -> [f64; 3] {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(item);
@@ -93,22 +93,23 @@ impl Sampler {
     }
 }
 
-/// Returns mean and standard deviation of prompt and response of `lengths`, by closed forms.
+/// Returns mean and standard deviation of the prompt's length and of the response's length, computed with
+/// closed-form formulas.
 pub fn moments(lengths: &Lengths) -> [Moments; 2] {
     Pair::new(lengths).moments()
 }
 
-/// Average number of tokens of a request, not counting a conversation's history, nor the system prompt
-/// unless that is part of the lengths.
+/// Average numbers of tokens of a request. They do not include a conversation's history. They include the
+/// system prompt only if the scenario's lengths include it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
-    /// Tokens of the user's text.
+    /// Average number of tokens of the user's text.
     pub prompt: f64,
-    /// Requested tokens.
+    /// Average number of requested output tokens.
     pub output: f64,
 }
 
-/// Returns the averages of a request of `content`.
+/// Returns the average numbers of tokens of a request of `content`.
 pub fn expected(content: &Content) -> Expected {
     if let Some(trace) = &content.trace {
         let [prompt, output] = trace.mean_tokens();

@@ -1,12 +1,12 @@
-//! Mean and standard deviation of lengths, by closed forms: used for estimates and as the reference for
-//! draws in tests.
+//! Computes mean and standard deviation of lengths with closed-form formulas, for estimates and as the
+//! reference for draws in tests.
 
 use crate::plan::model::lengths::Range;
 
 use super::bell::Bell;
 use super::normal::{between, density};
 
-/// Mean and standard deviation of a count of tokens, after truncation and before rounding.
+/// Mean and standard deviation of a number of tokens, after truncation and before rounding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// Mean, in tokens.
@@ -20,15 +20,15 @@ impl Moments {
         Moments { mean, sd: libm::sqrt((second - mean * mean).max(0.0)) }
     }
 
-    /// The whole numbers of a range, with equal probability.
+    /// Returns the moments of the whole numbers in a range, all with equal probability.
     pub(super) fn of_range(range: Range) -> Moments {
         let count = f64::from(range.max - range.min) + 1.0;
         let mean = (f64::from(range.min) + f64::from(range.max)) / 2.0;
         Moments { mean, sd: libm::sqrt((count * count - 1.0) / 12.0) }
     }
 
-    /// A truncated normal distribution: N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate
-    /// Distributions", volume 1, section 13.10.1.
+    /// Returns the moments of a truncated normal distribution (N. L. Johnson, S. Kotz, N. Balakrishnan,
+    /// "Continuous Univariate Distributions", volume 1, section 13.10.1).
     pub(super) fn of_normal(bell: &Bell) -> Moments {
         let [a, b] = bell.ends;
         let (left, at_a, at_b) = (bell.left(), density(a), density(b));
@@ -37,9 +37,9 @@ impl Moments {
         Moments { mean: bell.mean + bell.sd * shift, sd: bell.sd * libm::sqrt(spread.max(0.0)) }
     }
 
-    /// A truncated lognormal distribution. Its k-th moment is that of the untruncated distribution,
-    /// times the share that truncation leaves of the underlying normal distribution shifted up by k
-    /// deviations, divided by the share that it leaves of the unshifted one.
+    /// Returns the moments of a truncated lognormal distribution. The k-th moment is the k-th moment of the
+    /// untruncated distribution times a / b. Here b is the share of the underlying normal distribution that
+    /// remains after truncation, and a is the same share if the mean is increased by k variances.
     pub(super) fn of_lognormal(bell: &Bell) -> Moments {
         let moment = |k: f64| {
             let whole = libm::exp(k * bell.mean + k * k * bell.sd * bell.sd / 2.0);
@@ -49,7 +49,7 @@ impl Moments {
         Moments::new(moment(1.0), moment(2.0))
     }
 
-    /// Several distributions, each with its weight.
+    /// Returns the moments of a mixture of distributions, each with its share.
     pub(super) fn mixed(parts: impl Iterator<Item = (f64, Moments)>) -> Moments {
         let (mean, second) = parts.fold((0.0, 0.0), |(mean, second), (share, one)| {
             (mean + share * one.mean, second + share * (one.sd * one.sd + one.mean * one.mean))

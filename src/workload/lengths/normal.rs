@@ -1,11 +1,11 @@
-//! The standard normal distribution.
+//! Functions of the standard normal distribution.
 //!
-//! Uses `libm` rather than the platform's own functions: a length is part of what a run sends, so it must
-//! be the same on every machine to the last bit.
+//! They use `libm` rather than the platform's own functions, because lengths determine what a run sends,
+//! and must be the same on every machine to the last bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// Returns the density at `z`.
+/// Returns the probability density at `z`.
 pub(crate) fn density(z: f64) -> f64 {
     if z.is_infinite() { 0.0 } else { libm::exp(-z * z / 2.0) / libm::sqrt(2.0 * PI) }
 }
@@ -20,9 +20,9 @@ pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
-/// Returns the quantile of the probability `p`, above 0 and below 1, by algorithm AS 241, PPND16 (M. J.
-/// Wichura, "The Percentage Points of the Normal Distribution", Applied Statistics 37, 1988), exact to
-/// about 16 digits.
+/// Returns the value below which a value lies with probability `p` (above 0 and below 1). Uses algorithm AS
+/// 241, PPND16 (M. J. Wichura, "The Percentage Points of the Normal Distribution", Applied Statistics 37,
+/// 1988), exact to about 16 digits.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -1,4 +1,5 @@
-//! `tokenizer_config.json`: the special tokens by name, the tokens around a text, and the chat template.
+//! Reads `tokenizer_config.json`: the special tokens by name, the tokens around a text, and the chat
+//! template.
 
 use serde::Deserialize;
 
@@ -19,7 +20,7 @@ pub(super) struct Config {
     chat_template: Option<Templates>,
 }
 
-/// A special token: its text, or a table that contains it.
+/// A special token, given as its text or as a table that contains the text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Token {
@@ -61,9 +62,9 @@ impl Config {
         all.into_iter().filter_map(|(name, token)| Some((name, token.as_ref()?.text())))
     }
 
-    /// Returns the number of tokens around a text, if the file specifies whether a first and a last token
-    /// are added. In that case Hugging Face's library (version 5) ignores the specification in
-    /// `tokenizer.json`.
+    /// Returns the number of special tokens that are added around a text; `None` if the file does not
+    /// specify whether a first and a last token are added. If it does, Hugging Face's library (version 5)
+    /// ignores the specification in `tokenizer.json`.
     pub(crate) fn around(&self) -> Option<usize> {
         if self.add_bos_token.is_none() && self.add_eos_token.is_none() {
             return None;
@@ -72,7 +73,7 @@ impl Config {
         Some(added(self.add_bos_token, &self.bos_token) + added(self.add_eos_token, &self.eos_token))
     }
 
-    /// Returns the chat template. If there are several, returns the one named `default`.
+    /// Returns the chat template; if there are several, the one named `default`. `None` without a template.
     pub(crate) fn template(&self) -> Result<Option<&str>, TokenizerError> {
         match &self.chat_template {
             None => Ok(None),

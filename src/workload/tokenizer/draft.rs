@@ -1,21 +1,22 @@
-//! Creates a text with a given number of tokens, using the table of word costs: prose that is truncated
-//! where the sum is right, with filler words at its end.
+//! Creates a text with a given number of tokens, using the table of word costs. Prose is truncated where
+//! the sum is right; if no place fits exactly, filler words are added at its end.
 
 use super::error::TokenizerError;
 use super::fillers::FILLERS;
 use super::word_costs::Costs;
 
-/// Maximum number of words that are removed to find a place where the rest can be filled.
+/// Maximum number of words that are removed from the end of the prose to find a place from which filler
+/// words lead to the exact number.
 const BACK: usize = 12;
-/// Maximum number of tokens for which prose is written at once.
+/// Maximum number of tokens for which prose is written in one call.
 const MOST_AT_ONCE: usize = 1 << 20;
-/// The end of a truncated sentence.
+/// The end of a sentence that was truncated.
 const DOTS: &str = "...";
 
-/// The parts of a text.
+/// The parts from which a text is made.
 pub(in super::super) struct Parts<'a, 'p> {
-    /// The opening of the text, without a trailing space; the longest first. A shorter one is used
-    /// if there is no room.
+    /// The possible beginnings of the text, without a trailing space, the longest first. A shorter one is
+    /// used if there is no room for a longer one.
     pub heads: &'a [String],
     /// Appends prose of at least this many characters to the text written so far; words are separated
     /// by single spaces.
@@ -34,7 +35,7 @@ pub(in super::super) struct Fitted {
     pub tokens: u32,
 }
 
-/// Returns the number of tokens of the whole prompt with a text inserted.
+/// A function that returns the number of tokens of the whole prompt with a text inserted.
 pub(in super::super) type Whole<'a> = &'a dyn Fn(&str) -> Result<u32, TokenizerError>;
 
 /// A text in progress: prose that grows as needed, and the costs of its words.
@@ -42,7 +43,7 @@ pub(super) struct Draft<'c, 'a, 'p> {
     costs: Costs<'c>,
     parts: Parts<'a, 'p>,
     prose: String,
-    /// For each word, its end and the number of tokens up to that point.
+    /// For each word, its end in `prose` and the number of tokens up to that point.
     borders: Vec<(usize, i64)>,
 }
 
@@ -52,8 +53,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         Draft { costs, parts, prose: String::new(), borders: Vec::new() }
     }
 
-    /// Returns a text of `budget` tokens according to the table. `variant` selects among the
-    /// possible texts, so that a second attempt gives a different text.
+    /// Returns a text of `budget` tokens according to the table, or the closest shorter one. `variant`
+    /// selects among the possible texts, so that a second attempt gives a different text.
     pub(super) fn text(&mut self, budget: i64, variant: usize) -> String {
         let outers = self.outers();
         for (head, ending) in &outers {
@@ -95,7 +96,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         heads.into_iter().flat_map(|head| [(head, ending), (head, "")]).collect()
     }
 
-    /// Returns prose of exactly `room` tokens according to the table.
+    /// Returns prose of exactly `room` tokens according to the table; `None` if there is none.
     fn body(&mut self, room: i64, variant: usize) -> Option<String> {
         self.grow(room);
         let fitting = self.borders.partition_point(|(_, tokens)| *tokens <= room);
@@ -112,8 +113,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
                 return;
             }
             let before = self.prose.len();
-            // Assumes four characters per token at first. If tokens are longer, more prose is
-            // written, so that there is never far too much.
+            // Assumes four characters per token. If tokens are longer, the loop writes more, so that there
+            // is never far too much prose.
             let more = usize::try_from(room - tokens).unwrap_or(0).min(MOST_AT_ONCE) * 4 + 64;
             (self.parts.prose)(&mut self.prose, more);
             if self.prose.len() == before {
@@ -122,7 +123,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         }
     }
 
-    /// Counts the written words, up to the first that does not fit into `room`.
+    /// Counts the tokens of the written words, up to the first word that does not fit into `room`.
     fn count(&mut self, room: i64) {
         let (from, mut tokens) = self.borders.last().copied().unwrap_or_default();
         let mut start = if from == 0 { 0 } else { from + 1 };
@@ -134,7 +135,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         }
     }
 
-    /// Returns the end of the first `words` words.
+    /// Returns the end of the first `words` words in the prose, in bytes.
     fn end(&self, words: usize) -> usize {
         words.checked_sub(1).map_or(0, |last| self.borders[last].0)
     }
@@ -143,8 +144,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         words.checked_sub(1).map_or(0, |last| self.borders[last].1)
     }
 
-    /// Returns prose of `room` tokens that ends with one of the last few words, and dots if that does not
-    /// end a sentence.
+    /// Returns prose of exactly `room` tokens that ends with one of the last few of the first `words`
+    /// words. Dots follow if this is not the end of a sentence. `None` if no such prose exists.
     fn closed(&mut self, words: usize, room: i64) -> Option<String> {
         for words in (words.saturating_sub(3)..=words).rev() {
             let (start, end) = (self.end(words.saturating_sub(1)), self.end(words));
@@ -164,7 +165,7 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Returns prose of `room` tokens whose last words are fillers.
+    /// Returns prose of exactly `room` tokens whose last words are fillers; `None` if there is none.
     fn filled(&mut self, words: usize, room: i64, variant: usize) -> Option<String> {
         for words in (words.saturating_sub(BACK)..=words).rev() {
             let mut body = self.prose[..self.end(words)].trim_end_matches([',', ':', ';']).to_owned();
@@ -176,7 +177,8 @@ impl<'c, 'a, 'p> Draft<'c, 'a, 'p> {
         None
     }
 
-    /// Appends fillers of `need` tokens; false if there are none. `turn` selects the first one.
+    /// Appends fillers that have exactly `need` tokens together. Returns false if there is no such
+    /// combination. `turn` selects the first filler.
     fn fill(&mut self, body: &mut String, need: i64, turn: usize) -> bool {
         let from = body.len();
         for last in 0..FILLERS.len() {
@@ -209,7 +211,7 @@ pub(super) fn joined(parts: [&str; 3]) -> String {
     parts.join(" ")
 }
 
-/// Appends a word.
+/// Appends a word, after a space if the text is not empty.
 fn push(text: &mut String, word: &str) {
     if !text.is_empty() {
         text.push(' ');

@@ -1,20 +1,21 @@
-//! A text that makes a prompt exactly as long as requested.
+//! Creates a text that makes a prompt exactly as long as requested.
 //!
 //! The cost of each word is taken from a table, the text is truncated where the sum is right, and the whole
-//! prompt is encoded to verify the length. If the length is wrong, the end moves by the difference and the
-//! prompt is encoded again. If that fails too, `patch` continues the search. Token ids are never made up
-//! and decoded, because such texts do not encode to the same ids again.
+//! prompt is encoded to verify the length. If the length is wrong, the text is made longer or shorter by
+//! the difference, and the prompt is encoded again. If this does not succeed, `patch` continues the search.
+//! Texts are never created by decoding random token ids, because such texts do not encode to the same ids
+//! again.
 
 use super::draft::{Draft, Fitted, Parts, Whole};
 use super::error::TokenizerError;
 use super::learned::counted;
 use super::{Tokenizer, patch};
 
-/// How often a whole prompt is encoded before the closest length is accepted.
+/// How often a whole prompt is encoded before `patch` continues the search.
 const MOST_TRIES: usize = 16;
 impl Tokenizer {
-    /// Returns the number of tokens around a text, which is that of the whole prompt minus that of the
-    /// text in it.
+    /// Returns the number of tokens that `whole` adds around a text: the number of tokens of the whole
+    /// prompt minus that of the text.
     pub(in super::super) fn frame(&self, whole: Whole) -> Result<i64, TokenizerError> {
         const SAMPLE: &str = "The notes of that day say it in plain words. Why?";
         let tokens = whole(SAMPLE)?;
@@ -26,9 +27,9 @@ impl Tokenizer {
         self.words.costs(&self.source).text(text)
     }
 
-    /// Returns a text of `parts` with which `whole` has `target` tokens, or the closest one that
-    /// was found. `frame` is the result of [`Tokenizer::frame`] for the same surroundings. A pure
-    /// function of its arguments.
+    /// Returns a text of `parts` with which `whole` has `target` tokens, or the closest one that was found.
+    /// `frame` is the result of [`Tokenizer::frame`] for the same `whole`. The result depends only on the
+    /// arguments.
     pub(in super::super) fn fit(
         &self,
         whole: Whole,
@@ -37,10 +38,12 @@ impl Tokenizer {
         parts: Parts<'_, '_>,
     ) -> Result<Fitted, TokenizerError> {
         let mut draft = Draft::new(self.words.costs(&self.source), parts);
-        // A tokenizer learned from a server is only a table, so the whole prompt cannot be encoded.
+        // A tokenizer that was learned from a server is only a table, so the whole prompt cannot be
+        // encoded.
         let is_learned = self.is_learned();
         let mut best: Option<Fitted> = None;
-        // The error of the table, as shown by the encodings of the whole prompt.
+        // The number of tokens to request according to the table, corrected by the errors of the table that
+        // encoding the whole prompt has shown.
         let mut budget = i64::from(target) - frame;
         let mut tried: Vec<i64> = Vec::new();
         for _ in 0..MOST_TRIES {

@@ -1,10 +1,11 @@
-//! A tokenizer without files: the cost of every word of our prompts, as counted by a server that
-//! has the tokenizer.
+//! A tokenizer without files. It consists of the cost of every word that occurs in prompts, as counted by a
+//! server that has the model's tokenizer.
 //!
-//! A lesson lists the words and how to request their counts. One round of requests before a run yields a
-//! table, which is used to fit prompts without further requests. Nearly every tokenizer splits at spaces,
-//! so the sum over the words of a prompt is nearly always its count. The whole prompt is never encoded
-//! here; errors of the table show in the server's own count of each request.
+//! A lesson contains the words and the texts with which a server counts them. One round of requests before
+//! a run yields a table, with which prompts are fitted without further requests. Nearly every tokenizer
+//! splits at spaces, so the sum over the words of a prompt is nearly always the prompt's number of tokens.
+//! The whole prompt is never encoded here; errors of the table become visible in the server's own count of
+//! each request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,47 +19,48 @@ use super::message::Message;
 /// The texts before and after a word whose cost is measured.
 pub(super) const BEFORE: &str = "note";
 pub(super) const AFTER: &str = " note";
-/// Number of characters of prose about each topic whose words are learned. Twice as many would add hardly
-/// any words.
+/// Number of characters of prose that are written about each topic to collect its words. Twice as many
+/// would add hardly any words.
 const PROSE: usize = 60_000;
 /// A sample text in the form of a prompt, to measure the tokens that are added around a prompt.
 const SAMPLE: &str = "[ref 482 773 194 205] The notes of that day say it in plain words. Why?";
-/// A system message for the same purpose.
+/// A sample system message, to measure the tokens that are added around a prompt with a system message.
 const LEAD: &str = "Answer in plain words.";
-/// Words whose costs show the cost of a line break, each with the text on its two sides.
+/// Words that contain a line break, each with the words before and after the line break. Their costs show
+/// the cost of the line break.
 const BREAKS: [(&str, &str, &str); 2] =
     [("note.\n\nThe", "note.", "The"), ("note?\nAssistant:", "note?", "Assistant:")];
-/// The marks that may follow a word of prose; a learned word is counted with each of them.
+/// The punctuation marks that may follow a word of prose. Their costs are measured with the word `STEM`.
 const MARKS: [&str; 7] = ["", "...", ".", ",", ";", ":", "?"];
 const STEM: &str = "note";
-/// The speaker of responses in a transcript.
+/// The name of the assistant in a transcript, which precedes its responses.
 const SPEAKER: &str = "Assistant:";
 
-/// Tokens that a server adds around texts, determined with the texts of [`Lesson`].
+/// A server's counts of sample prompts, which show how many tokens the server adds around texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
-    /// Total number of tokens of [`Lesson::sample`], sent as a text or as a chat of one message.
+    /// Number of prompt tokens if [`Lesson::sample`] is sent as a text or as a chat of one message.
     pub alone: u64,
-    /// The same total after [`Lesson::lead`] as a system message; `None` if system messages are not
-    /// supported.
+    /// Number of prompt tokens if [`Lesson::lead`] precedes the sample as a system message; `None` if
+    /// system messages are not supported.
     pub led: Option<u64>,
-    /// The same total after a turn with the sample itself as the question and [`Lesson::lead`] as
-    /// the response; `None` if this was not counted.
+    /// Number of prompt tokens if a turn precedes the sample, with the sample itself as the question and
+    /// [`Lesson::lead`] as the response; `None` if this was not counted.
     pub again: Option<u64>,
 }
 
-/// The texts whose tokens must be counted.
+/// The words whose tokens a server must count.
 #[derive(Debug, Clone)]
 pub struct Lesson {
     words: Vec<String>,
 }
 
-/// The cost of each word.
+/// The cost of each word, in tokens.
 #[derive(Debug, Clone)]
 pub struct Table(Arc<HashMap<Box<str>, i64>>);
 
 impl Lesson {
-    /// Collects all words that prompts are made of, and the words of `texts`.
+    /// Collects all words that may occur in prompts, including the words of `texts`.
     pub fn new(texts: &[&str]) -> Lesson {
         let mut words: BTreeSet<String> = BTreeSet::new();
         let mut take = |text: &str| words.extend(text.split([' ', '\n']).map(str::to_owned));
@@ -76,7 +78,7 @@ impl Lesson {
             take(&format!("{digits} {digits}] {} {}", &digits[..2], &digits[..1]));
         }
         words.remove("");
-        // A word at which prose is truncated ends in dots.
+        // If prose is truncated after a word, dots follow the word.
         let ends = |word: &&String| word.ends_with(['.', '?', ']']) || word.ends_with(|c: char| c.is_ascii_digit());
         let cut = words.iter().filter(|word| !ends(word));
         let cut: Vec<String> = cut.map(|word| format!("{}...", word.trim_end_matches([',', ':', ';']))).collect();
@@ -92,7 +94,7 @@ impl Lesson {
         std::iter::once(format!("{}{}", BEFORE, AFTER)).chain(words).collect()
     }
 
-    /// Returns the text that is counted together with everything that a server adds around it.
+    /// Returns the sample prompt, which is counted together with everything that a server adds around it.
     pub fn sample(&self) -> &'static str {
         SAMPLE
     }
@@ -111,8 +113,9 @@ impl Lesson {
 }
 
 impl Table {
-    /// Returns the number of tokens of a word and the space before it. Words that the lesson did not
-    /// contain (lines, line breaks) are composed of words that it contained.
+    /// Returns the number of tokens of a word and the space before it. If the lesson did not contain the
+    /// word, for example because the word contains line breaks, the number is computed from words that it
+    /// contained.
     fn word(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
@@ -124,14 +127,14 @@ impl Table {
         lines.fold(self.line(first), |sum, line| sum + between + self.line(line))
     }
 
-    /// Returns the number of tokens of a word within one line. If the lesson contained the word with
-    /// another punctuation mark, the difference of the marks is applied; otherwise the number is
+    /// Returns the number of tokens of a word within one line. If the lesson contained the word only with
+    /// another punctuation mark, the difference between the marks is added; otherwise the number is
     /// estimated.
     fn line(&self, word: &str) -> i64 {
         if let Some(cost) = self.known(word) {
             return cost;
         }
-        // In a transcript a response directly follows its speaker's colon.
+        // In a transcript, a response directly follows the colon after the speaker's name.
         if let Some(said) = word.strip_prefix(SPEAKER).filter(|said| !said.is_empty()) {
             return self.line(SPEAKER) + self.line(said);
         }
@@ -155,13 +158,12 @@ pub(super) struct Learned {
     alone: i64,
     /// Number of tokens around a chat with a system message.
     led: i64,
-    /// Number of tokens that an earlier question and its response add to a prompt, in addition to
-    /// their own tokens.
+    /// Number of tokens that are added around an earlier question and its response.
     again: i64,
 }
 
 impl Learned {
-    /// Creates the counts from the costs in `table`, for prompts with `frames` around them.
+    /// Creates the tokenizer from the costs in `table` and the server's counts of sample prompts.
     pub(crate) fn new(table: &Table, frames: Frames) -> Learned {
         let cost = |text: &str| text.split(' ').map(|word| table.word(word)).sum::<i64>();
         let alone = frames.alone as i64 - cost(SAMPLE);
@@ -174,17 +176,18 @@ impl Learned {
         self.table.word(word)
     }
 
-    /// Returns the number of tokens of a text alone.
+    /// Returns the number of tokens of a text with nothing around it.
     pub(crate) fn bare(&self, text: &str) -> u32 {
         counted(self.cost(text))
     }
 
-    /// Returns the number of tokens of a text as a completions API counts it.
+    /// Returns the number of tokens of a text as a completions API counts it, including those that the
+    /// server adds.
     pub(crate) fn text(&self, text: &str) -> u32 {
         counted(self.cost(text) + self.alone)
     }
 
-    /// Returns the number of tokens of a chat.
+    /// Returns the number of tokens of a chat, including those that the server adds.
     pub(crate) fn chat(&self, messages: &[Message]) -> u32 {
         let has_lead = messages.first().is_some_and(|message| message.role == "system");
         let answers = messages.iter().filter(|message| message.role == "assistant").count();
@@ -197,7 +200,7 @@ impl Learned {
     }
 }
 
-/// Converts a sum to a count of tokens.
+/// Converts a sum of costs to a number of tokens; 0 if the sum is negative.
 pub(super) fn counted(tokens: i64) -> u32 {
     u32::try_from(tokens).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! A model's own tokenizer: the exact number of tokens of a text or a chat, as servers count them.
+//! A model's own tokenizer, which counts the tokens of a text or a chat exactly as servers count them.
 //!
-//! `config` reads the file next to the vocabulary, `template` renders a chat as Hugging Face's library
-//! does, `words` contains the costs of words, `draft` creates texts with them, and `fit` creates a text
-//! of an exact length. If there are no files, `learned` uses the counts of a server.
+//! `config` reads `tokenizer_config.json`, `template` renders a chat as Hugging Face's library does,
+//! `word_costs` contains the costs of words, `draft` creates texts with these costs, and `fit` creates a
+//! text of an exact length. If the model's files are not available, `learned` uses the counts of a server.
 
 mod config;
 pub(super) mod draft;
@@ -33,7 +33,7 @@ pub use error::TokenizerError;
 pub use learned::{Frames, Lesson, Table};
 pub use message::Message;
 
-/// Counts tokens as a model's servers do.
+/// Counts tokens as the servers of a model do.
 pub struct Tokenizer {
     source: Source,
     digest: String,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl Tokenizer {
-    /// Creates the tokenizer that these files describe.
+    /// Creates the tokenizer from a model's files.
     pub fn new(files: &TokenizerFiles) -> Result<Tokenizer, TokenizerError> {
         let mut encoder = Encoder::from_bytes(&files.tokenizer)
             .map_err(|error| TokenizerError::Vocabulary(short(&error.to_string())))?;
@@ -74,7 +74,8 @@ impl Tokenizer {
         Ok(Tokenizer { source, digest: files.digest(), words: WordCosts::default() })
     }
 
-    /// Creates a tokenizer from these word costs, for prompts with `frames` around them.
+    /// Creates a tokenizer from a server's counts: the costs of words in `table`, and the counts of sample
+    /// prompts in `frames`.
     pub fn learned(table: &Table, frames: Frames) -> Tokenizer {
         let source = Source::Learned(Learned::new(table, frames));
         Tokenizer { source, digest: String::new(), words: WordCosts::default() }
@@ -85,7 +86,7 @@ impl Tokenizer {
         matches!(self.source, Source::Learned(_))
     }
 
-    /// Returns the digest of the files, see [`TokenizerFiles::digest`]; empty without files.
+    /// Returns the digest of the files (see [`TokenizerFiles::digest`]); empty without files.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -112,7 +113,7 @@ impl Tokenizer {
     /// unknown.
     pub fn chat_tokens(&self, messages: &[Message]) -> Result<u32, TokenizerError> {
         match &self.source {
-            // The template itself writes the beginning of a prompt.
+            // The template itself writes the special tokens at the beginning of a prompt.
             Source::Files { encoder, template: Some(template), .. } => {
                 encode(encoder, template.render(messages)?, false)
             }
@@ -123,7 +124,7 @@ impl Tokenizer {
         }
     }
 
-    /// Renders a chat with the chat template, if there is one.
+    /// Renders a chat with the chat template; `None` if there is none.
     pub fn rendered(&self, messages: &[Message]) -> Option<Result<String, TokenizerError>> {
         match &self.source {
             Source::Files { template, .. } => template.as_ref().map(|template| template.render(messages)),
@@ -131,7 +132,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the number of tokens of a text alone.
+    /// Returns the number of tokens of a text with nothing around it.
     pub(crate) fn bare_tokens(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.source {
             Source::Files { encoder, .. } => encode(encoder, text, false),
@@ -140,7 +141,7 @@ impl Tokenizer {
     }
 }
 
-/// A count must be the same each time, here and on the server.
+/// Rejects tokenizers with dropout, because a count must be the same each time, here and on the server.
 fn refuse_dropout(encoder: &Encoder) -> Result<(), TokenizerError> {
     match encoder.get_model() {
         ModelWrapper::BPE(model) => match model.dropout {

@@ -1,14 +1,14 @@
-//! The last step to an exact length if the table of words does not reach it. A few words are
-//! removed, then short pieces are appended one after another, and the whole prompt is encoded after
-//! each one.
+//! The last step to an exact length, if the table of word costs does not lead to it. A few words are
+//! removed, then short pieces are appended one after another, and the whole prompt is encoded after each
+//! piece.
 
 use super::draft::{Draft, Fitted, Whole, joined};
 use super::error::TokenizerError;
 
-/// Maximum number of encodings in one search. Few are needed except for tokenizers with hardly any
-/// words in their vocabulary.
+/// Maximum number of times that the whole prompt is encoded in one search. Few are needed, except for
+/// tokenizers with hardly any words in their vocabulary.
 const MOST_TRIES: usize = 600;
-/// Tokens that are removed from the prose before pieces replace them.
+/// Numbers of tokens that are removed from the prose, and replaced by pieces, in successive attempts.
 const SPARES: [i64; 4] = [0, 3, 6, 12];
 /// The pieces that are appended to the prose. Those without a space are for tokenizers that make a
 /// token of every space.
@@ -16,7 +16,7 @@ const PIECES: &[&str] = &[
     " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
     "!", "?",
 ];
-/// Within this distance of the end, the smallest piece is used; further away, the first piece that
+/// If at most this many tokens are missing, the smallest piece is appended; otherwise the first piece that
 /// fits.
 const NEAR: u32 = 4;
 
@@ -28,8 +28,8 @@ struct Search<'a> {
     left: usize,
 }
 
-/// Returns a text of `draft` with which the whole prompt has `target` tokens; if none is found,
-/// `best` or a closer one.
+/// Returns a text of `draft` with which the whole prompt has `target` tokens. If none is found, returns the
+/// closest text, which may be `best`.
 pub(super) fn search(
     draft: &mut Draft<'_, '_, '_>,
     whole: Whole,
@@ -54,8 +54,8 @@ pub(super) fn search(
 }
 
 impl Search<'_> {
-    /// Appends pieces to `body` until the whole prompt has the requested length; false if that is not
-    /// possible.
+    /// Appends pieces to `body` until the whole prompt has the requested length. Returns false if that is
+    /// not possible.
     fn grow(&mut self, head: &str, mut body: String, ending: &str) -> Result<bool, TokenizerError> {
         let Some(mut tokens) = self.tokens([head, &body, ending])? else { return Ok(false) };
         while tokens < self.target {
@@ -79,8 +79,8 @@ impl Search<'_> {
         Ok(tokens == self.target)
     }
 
-    /// Returns the number of tokens of the whole prompt with a text of these parts; `None` after too
-    /// many attempts. Remembers the closest text.
+    /// Returns the number of tokens of the whole prompt with a text of these parts; `None` after too many
+    /// attempts. Also remembers the closest text so far.
     fn tokens(&mut self, parts: [&str; 3]) -> Result<Option<u32>, TokenizerError> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;

@@ -1,24 +1,25 @@
-//! The parts of Python and of Hugging Face's library that chat templates use.
+//! The functions of Python and of Hugging Face's library that chat templates use.
 
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Error, ErrorKind};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-/// A template's own error, such as that roles must alternate.
+/// Raises a template's own error, for example that roles must alternate.
 pub(super) fn raise_exception(message: &str) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, message.to_owned()))
 }
 
-/// Returns a fixed date, because the sent text must not depend on the day. It is the date that
-/// templates fall back to if there is no clock, and it has as many tokens as any other date.
+/// Returns a fixed date, because prompts must not depend on the day. It is the date that templates use if
+/// no clock is available, and it has as many tokens as any other date.
 pub(super) fn strftime_now(format: &str) -> Result<String, Error> {
     let date = jiff::civil::datetime(2024, 7, 26, 12, 0, 0, 0);
     let text = jiff::fmt::strtime::format(format, date);
     text.map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("strftime_now({format:?}): {error}")))
 }
 
-/// Python's `json.dumps(value, ensure_ascii=False)`: a space after each comma and colon.
+/// Formats a value as Python's `json.dumps(value, ensure_ascii=False)` does, with a space after each comma
+/// and colon.
 pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
     let fail = |error: serde_json::Error| Error::new(ErrorKind::InvalidOperation, error.to_string());
     let indent = options.get::<Option<usize>>("indent")?;
@@ -34,7 +35,7 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
     Ok(Value::from_safe_string(String::from_utf8_lossy(&out).into_owned()))
 }
 
-/// JSON on one line, in Python's format.
+/// Formats JSON on one line, in Python's style.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,4 +1,4 @@
-//! The source of a tokenizer's counts.
+//! The sources of a tokenizer's counts.
 
 use tokenizers::{EncodeInput, Tokenizer as Encoder};
 
@@ -15,15 +15,16 @@ pub(super) enum Around {
     Tokens(usize),
 }
 
-/// The source of counts.
+/// The source of a tokenizer's counts.
 pub(super) enum Source {
     /// The model's files.
     Files { encoder: Box<Encoder>, template: Option<Box<ChatTemplate>>, around: Around },
-    /// A server's counts.
+    /// The counts of a server.
     Learned(Learned),
 }
 
-/// Encodes a text, including the additions of `tokenizer.json` if `around` selects them.
+/// Returns the number of tokens of an encoded text. If `around` is set, the special tokens that
+/// `tokenizer.json` adds are included.
 pub(super) fn encode<'t>(
     encoder: &Encoder,
     text: impl Into<EncodeInput<'t>>,

@@ -1,8 +1,9 @@
-//! A chat template, rendered as Hugging Face's library renders it: the text into which a server
-//! converts a list of messages.
+//! Renders chat templates as Hugging Face's library does. A chat template converts a list of messages to
+//! the text that the model receives.
 //!
-//! A template is a program from an untrusted source. It reads no file, has no clock, takes a bounded number
-//! of steps and writes a bounded text. Intermediate texts are bounded only by the number of steps.
+//! A template is a program from an untrusted source. It cannot read files or a clock, and both the number
+//! of its steps and the size of its output are limited. Intermediate texts are limited only by the number
+//! of steps.
 
 use std::io::{self, Write};
 
@@ -16,18 +17,18 @@ use super::python;
 
 /// The name under which the template is registered.
 const NAME: &str = "chat";
-/// Maximum size of a template in bytes. Templates of models with many tools have about 20 000
+/// Maximum size of a template in bytes. Templates of models with extensive tool support have about 20 000
 /// bytes.
 const MOST_SOURCE: usize = 1 << 20;
-/// Maximum number of steps of a template per chat. Templates of real models take a few hundred steps for
-/// each message.
+/// Maximum number of steps that a template may take to render a chat. Templates of real models take a few
+/// hundred steps for each message.
 const STEPS: u64 = 1_000_000;
-/// Maximum number of bytes that a template may add to a chat, and how often it may repeat the chat's own
-/// text.
+/// Limits of a template's output: the bytes that it may add to a chat, and how many times it may output the
+/// chat's own text.
 const MOST_ADDED: usize = 1 << 20;
 const MOST_TIMES: usize = 4;
 
-/// A compiled chat template and its inputs other than the messages.
+/// A compiled chat template, with its inputs other than the messages.
 pub(super) struct ChatTemplate {
     environment: Environment<'static>,
     /// The special tokens by name.
@@ -35,7 +36,7 @@ pub(super) struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Compiles `source`.
+    /// Compiles the template `source`; `config` provides the special tokens.
     pub(crate) fn new(source: String, config: &Config) -> Result<ChatTemplate, TokenizerError> {
         if source.len() > MOST_SOURCE {
             return Err(TokenizerError::Template(format!("it has more than {MOST_SOURCE} bytes")));
@@ -77,7 +78,7 @@ impl ChatTemplate {
     }
 }
 
-/// A text with a length limit.
+/// An output buffer with a size limit.
 struct Limited {
     text: Vec<u8>,
     most: usize,
@@ -97,9 +98,9 @@ impl Write for Limited {
     }
 }
 
-/// Templates for training mark the model's text with `{% generation %}`, a tag of Hugging Face's
-/// library that writes nothing. Here it is replaced by a condition that is always true, which keeps
-/// the whitespace as it is.
+/// Replaces the tag `{% generation %}` by a condition that is always true, which keeps the whitespace as it
+/// is. Templates for training use this tag of Hugging Face's library to mark the model's text; it writes
+/// nothing.
 fn without_marks(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;

@@ -1,6 +1,6 @@
-//! The cost of each word, learned from the tokenizer once. Nearly every tokenizer splits at spaces, so the
-//! sum over the words of a text is nearly always its number of tokens, which is a thousand times cheaper
-//! to compute than encoding the text. `fit` checks the whole prompt.
+//! The number of tokens of each word, measured once with the tokenizer. Nearly every tokenizer splits at
+//! spaces, so the sum over the words of a text is nearly always the text's number of tokens. Computing this
+//! sum is a thousand times cheaper than encoding the text. `fit` checks the whole prompt.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::learned::{AFTER, BEFORE};
 use super::source::Source;
 
-/// Number of words that are cached. The English prose of `words` has a few thousand words, and
-/// nonces contain a thousand different numbers.
+/// Maximum number of cached words. The English prose has a few thousand different words, and nonces contain
+/// a thousand different numbers.
 const MOST: usize = 1 << 16;
 
-/// The words with known costs.
+/// A cache of the words whose costs are known.
 #[derive(Default)]
 pub(super) struct WordCosts(Mutex<HashMap<Box<str>, i64>>);
 
-/// Looks up words, and measures words that are not known yet.
+/// Looks up the costs of words, and measures those of words that are not known yet.
 pub(super) struct Costs<'a> {
     source: &'a Source,
     known: MutexGuard<'a, HashMap<Box<str>, i64>>,
-    /// Buffer for a word and its surroundings.
+    /// Buffer for a word and the texts around it.
     text: String,
 }
 
