@@ -16,46 +16,47 @@ use super::frame::{self, Kind};
 use super::message::{Build, FromWorker, Order, ToWorker};
 use super::start::StartCommand;
 
-/// Maximum number of messages that wait for the coordinator. Beyond this number, the workers' pipes fill
+/// Maximum number of messages that wait for the coordinator. When it is reached, the workers' pipes fill
 /// up, and the workers' own checks then show that their writers fell behind.
 const BACKLOG: usize = 1024;
-/// How often the coordinator checks whether the run must stop.
+/// How often the coordinator checks whether the run must stop while it waits for messages.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a worker may take to exit by itself.
+/// How long a worker may take to exit before it is killed.
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// Number of bytes kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 2_000;
 
-/// What happened to a worker.
+/// An event of a worker.
 pub(super) enum Event {
-    /// The worker has read its order; further messages are written here.
+    /// The worker has received its order; further messages are written to this input.
     Took(ChildStdin),
-    /// The worker sent this message; contains the reading of the monotonic clock when it arrived,
-    /// in nanoseconds.
+    /// The worker sent this message; the number is the time of the coordinator's monotonic clock when the
+    /// message arrived, in nanoseconds.
     Told(FromWorker, u64),
     /// The worker sent records.
     Records(Vec<Record>),
-    /// The worker is gone or sent unreadable data; contains the reason if it is known.
+    /// The worker is gone or sent unreadable data; the text is the reason, if it is known.
     Gone(Option<String>),
 }
 
-/// One worker.
+/// One worker process.
 pub(super) struct Member {
-    /// The name of the worker: `worker 1`.
+    /// The name of the worker, for example `worker 1`.
     pub(super) name: String,
-    /// The start command of the worker, for messages.
+    /// The command that started the worker, as shown in messages.
     shown: String,
-    /// The name of the worker's machine, once it is known.
+    /// The name of the worker's machine; empty until it is known.
     pub(super) host: String,
     child: Child,
     input: Option<ChildStdin>,
     last_words: Arc<Mutex<Vec<u8>>>,
-    /// The time of the worker's last message.
+    /// When the worker's last message arrived.
     pub(super) heard: Instant,
 }
 
 impl Member {
-    /// Returns the end of the worker's standard error; some output may not have arrived yet.
+    /// Returns the end of the worker's standard error. Waits briefly if it is still empty, because the
+    /// output may not have arrived yet.
     fn last_words(&self) -> String {
         let deadline = Instant::now() + Duration::from_millis(100);
         loop {
@@ -68,7 +69,7 @@ impl Member {
     }
 }
 
-/// All workers of a run. They end when this value is dropped.
+/// All workers of a run. Dropping this value ends them.
 pub(super) struct Crew {
     pub(super) members: Vec<Member>,
     events: Receiver<(usize, Event)>,
@@ -78,7 +79,7 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Starts workers with these commands and sends each its share of `order`.
+    /// Starts a worker with each of these commands, and sends it `order` with its share.
     pub(super) fn start(
         commands: &[StartCommand],
         (order, material): (&Order, Vec<u8>),
@@ -118,7 +119,8 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Returns the next event before `deadline`, if any; fails if the run must stop.
+    /// Returns the next event and the index of its worker; `None` if there is none before `deadline`. Fails
+    /// if the run must stop.
     pub(super) fn next(&self, deadline: Instant) -> Result<Option<(usize, Event)>, EngineError> {
         loop {
             if *self.stop.borrow() || self.stop.has_changed().is_err() {
@@ -148,7 +150,7 @@ impl Crew {
         (0..self.members.len()).try_for_each(|index| self.tell(index, message))
     }
 
-    /// Records that a worker has read its order.
+    /// Records that a worker has received its order; `input` is where further messages are written.
     pub(super) fn took(&mut self, index: usize, input: ChildStdin) {
         self.members[index].input = Some(input);
     }
@@ -185,12 +187,13 @@ impl Drop for Crew {
         let ended = serde_json::to_vec(&ToWorker::Stop).unwrap_or_default();
         for member in &mut self.members {
             if let Some(mut input) = member.input.take() {
-                // A worker exits when its input ends.
+                // Errors do not matter: the input is closed afterwards, and a worker exits when its input
+                // ends.
                 let _ = frame::write(&mut input, Kind::Message, &ended);
             }
         }
-        // Threads that send orders end when their worker does; reader threads end when the receiver
-        // is dropped.
+        // The threads that send orders end with their worker. The threads that read messages end when the
+        // receiver is dropped.
         let deadline = Instant::now() + END_WITHIN;
         for member in &mut self.members {
             while self.events.try_recv().is_ok() {}
@@ -204,7 +207,7 @@ impl Drop for Crew {
     }
 }
 
-/// Waits for a process to exit, for at most `within`.
+/// Waits for a process to exit, for at most `within`. Returns `None` if the process is still running.
 fn waited(child: &mut Child, within: Duration) -> Option<std::process::ExitStatus> {
     let deadline = Instant::now() + within;
     loop {
@@ -218,7 +221,8 @@ fn waited(child: &mut Child, within: Duration) -> Option<std::process::ExitStatu
 
 type Sender = (usize, SyncSender<(usize, Event)>);
 
-/// Writes the order of a worker, which may exceed the capacity of a pipe.
+/// Returns a function that sends a worker its order. It runs on its own thread, because an order may exceed
+/// the capacity of a pipe.
 fn hand_over(mut input: ChildStdin, order: Order, material: Arc<Vec<u8>>, (index, sender): Sender) -> impl FnOnce() {
     move || {
         let hello = serde_json::to_vec(&ToWorker::Hello(Build::own()));
@@ -229,15 +233,15 @@ fn hand_over(mut input: ChildStdin, order: Order, material: Arc<Vec<u8>>, (index
             frame::write(input, Kind::Material, &material)?;
             input.flush()
         };
-        // A worker that does not read its order is gone or has another version; its output shows which
-        // of the two.
+        // A worker that does not read its order is gone or has another version. Its output shows which of
+        // these is the case.
         if write(&mut input).is_ok() {
             let _ = sender.send((index, Event::Took(input)));
         }
     }
 }
 
-/// Forwards a worker's messages as events.
+/// Returns a function that forwards a worker's messages as events, until the worker's output ends.
 fn listen(output: ChildStdout, (index, sender): Sender) -> impl FnOnce() {
     move || {
         let mut output = BufReader::new(output);
@@ -265,7 +269,7 @@ fn listen(output: ChildStdout, (index, sender): Sender) -> impl FnOnce() {
     }
 }
 
-/// Keeps the end of a worker's standard error.
+/// Returns a function that reads a worker's standard error and keeps its end.
 fn keep(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) -> impl FnOnce() {
     move || {
         let mut bytes = [0; 512];

@@ -1,6 +1,8 @@
 //! Compares the clock of a worker with the coordinator's.
 
-/// One exchange: when the coordinator sent the ping, the reading of the worker's clock, and when the reply arrived.
+/// One ping and its reply: when the coordinator sent the ping (`asked`), the time of the worker's clock
+/// when the worker replied (`answered`), and when the reply arrived (`arrived`). All times are in
+/// nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exchange {
     pub(super) asked: u64,
@@ -15,11 +17,11 @@ pub(super) struct Estimate {
     pub(super) uncertainty_ns: u64,
 }
 
-/// Number of exchanges before a run, and also after it.
+/// Number of pings to each worker before a run, and again after it.
 pub(super) const PINGS: u32 = 32;
 
-/// Estimates the offset from the fastest exchange (NTP, RFC 5905): the worker replied at some instant between
-/// ping and arrival. `None` if there was no exchange.
+/// Estimates the offset from the fastest exchange, as NTP does (RFC 5905): the worker replied at some
+/// instant between the ping and the reply's arrival. Returns `None` if there was no exchange.
 pub(super) fn estimate(exchanges: &[Exchange]) -> Option<Estimate> {
     let best = exchanges.iter().min_by_key(|one| one.arrived.saturating_sub(one.asked))?;
     let took = best.arrived.saturating_sub(best.asked);

@@ -18,40 +18,42 @@ use super::message::{Build, Failed, FromWorker, Order, ToWorker, Told};
 use super::start::StartCommand;
 use super::under_way::UnderWay;
 
-/// How long a worker may take to send its first message, because a scheduler may take a while to
-/// start it.
+/// How long a worker may take to send its first message. A cluster scheduler may take a while to start the
+/// worker.
 const HELLO_WITHIN: Duration = Duration::from_secs(60);
 /// How long a worker may take to prepare contents and open connections.
 const READY_WITHIN: Duration = Duration::from_secs(600);
 /// How long a worker may take to respond to a ping.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
-/// Time between the last message before the start and the start itself, in nanoseconds.
+/// Minimum time between the message that contains the start (or the end) of the run and that instant, in
+/// nanoseconds.
 const START_LEAD_NS: u64 = 50_000_000;
 
-/// A run whose load several processes send.
+/// A run whose load several worker processes send.
 pub struct Load {
-    /// The order for each worker; the coordinator sets the share.
+    /// The order for every worker, except the worker's share, which the coordinator sets.
     pub order: Order,
-    /// The start command of each worker.
+    /// The command that starts each worker.
     pub starts: Vec<StartCommand>,
     /// The destination of rows.
     pub sink: Box<dyn Sink>,
     /// The destination of time series.
     pub samples: Box<dyn SampleSink>,
-    /// The destination of texts, if they are recorded.
+    /// The destination of texts; `None` if they are not recorded.
     pub texts: Option<Box<dyn TextSink>>,
-    /// Becomes false when the server process that sweepline started has ended.
+    /// Becomes false when the server process that sweepline started has ended; `None` if sweepline did not
+    /// start the server.
     pub alive: Option<Arc<AtomicBool>>,
     /// The function that removes secrets from a worker's messages.
     pub redact: Box<dyn Fn(&str) -> String + Send>,
 }
 
-/// Executes one run with workers, until its end or until `stop` becomes true. Rows go to the load's sink
-/// while it runs. However the run ends, no worker remains.
+/// Executes one run with workers, until its end or until `stop` becomes true. During the run, rows are
+/// written to the load's sink. However the run ends, no worker process remains.
 ///
 /// # Errors
 ///
-/// Same as [`engine::execute`]; the loss of a worker spoils the attempt.
+/// The errors of [`engine::execute`]. In addition, the loss of a worker spoils the attempt.
 pub fn execute(load: Load, progress: &Progress, stop: &watch::Receiver<bool>) -> Result<Finished, EngineError> {
     let Load { order, starts, sink, samples, texts, alive, redact } = load;
     let material = material::encode(&order.spec).map_err(|error| EngineError::Workers(error.to_string()))?;
@@ -63,8 +65,8 @@ pub fn execute(load: Load, progress: &Progress, stop: &watch::Receiver<bool>) ->
     match ended {
         Ok(ended) => finished(run, ended, &order.spec),
         Err(error) => {
-            // The rows that have arrived so far stay with the attempt; the first error is the one
-            // to report.
+            // The rows that have arrived so far are kept with the attempt. Only the first error is
+            // reported.
             let _ = run.close();
             Err(error)
         }
@@ -84,7 +86,8 @@ impl Conductor<'_> {
         progress: &Progress,
         stop: &watch::Receiver<bool>,
     ) -> Result<Ended, EngineError> {
-        // A worker that fails to start does not spoil an attempt because a retry would not help.
+        // If a worker fails to start, the attempt is not treated as spoiled, because a retry would not
+        // help.
         self.greet().map_err(|error| match error {
             EngineError::Spoiled(Spoiled { cause: SpoilCause::WorkerLost, detail, .. }) => EngineError::Workers(detail),
             other => other,
@@ -141,7 +144,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Rejects a worker of another version, because its numbers may have a different meaning.
+    /// Rejects a worker with another version of sweepline, because its data may have a different meaning.
     fn is_like(&self, index: usize, theirs: &Build) -> Result<(), EngineError> {
         let own = Build::own();
         if *theirs == own {
@@ -173,7 +176,7 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Compares each worker's clock with the coordinator's.
+    /// Compares each worker's clock with the coordinator's. Returns an estimate for each worker.
     fn compare_clocks(&mut self) -> Result<Vec<Estimate>, EngineError> {
         (0..self.crew.members.len()).map(|index| self.compare_clock(index)).collect()
     }
@@ -200,7 +203,8 @@ impl Conductor<'_> {
         Ok(estimate(&exchanges).unwrap_or_default())
     }
 
-    /// Sends every worker the start time of the run. Returns the start on this machine's clock.
+    /// Sends every worker the start time of the run. Returns the start on this machine's monotonic clock,
+    /// in nanoseconds.
     fn begin(&mut self, clocks: &[Estimate]) -> Result<u64, EngineError> {
         let slowest = clocks.iter().map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
         let origin = monotonic() + START_LEAD_NS + 4 * slowest;
@@ -239,7 +243,8 @@ impl Conductor<'_> {
         Ok(())
     }
 
-    /// Treats a silent worker as lost, because workers report ten times a second.
+    /// Treats a worker that has been silent for too long as lost, because workers report ten times a
+    /// second.
     fn look_for_silence(&mut self, run: &UnderWay) -> Result<(), EngineError> {
         let patience = Duration::from_nanos(crate::units::patience().0);
         let silent = |(index, member): (usize, &super::child::Member)| {
@@ -254,7 +259,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// Handles events that may arrive at any time.
+    /// Handles events that may arrive at any time: returns errors for lost or failed workers, and ignores
+    /// other events.
     fn ignore(&mut self, index: usize, event: Event) -> Result<(), EngineError> {
         match event {
             Event::Gone(reason) => Err(self.crew.lost(index, reason)),

@@ -4,13 +4,14 @@
 use crate::engine::Share;
 use crate::rows::RequestRow;
 
-/// The requests of a run whose rows have arrived so far.
+/// The requests of a run whose rows have arrived from the workers so far.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
-    /// The scheduled time of each request, by worker and by the request's number within the worker;
-    /// `MISSING` if its row has not arrived.
+    /// The scheduled time of each request in nanoseconds, by worker and by the request's number within the
+    /// worker's share; `MISSING` if the request's row has not arrived.
     scheduled: Vec<Vec<u64>>,
-    /// The times at which requests started and stopped being in flight.
+    /// When requests started (`began`) and stopped (`ended`) being in flight, in nanoseconds since the
+    /// run's start.
     began: Vec<u64>,
     ended: Vec<u64>,
 }
@@ -18,12 +19,13 @@ pub(super) struct Cover {
 const MISSING: u64 = u64::MAX;
 
 impl Cover {
-    /// Creates a cover for this many workers.
+    /// Creates the state for this many workers, without any requests.
     pub(super) fn new(workers: usize) -> Cover {
         Cover { scheduled: vec![Vec::new(); workers], ..Cover::default() }
     }
 
-    /// Adds a row of worker number `worker`.
+    /// Adds a row of worker number `worker` (counted from 0). Fails if the request does not belong to the
+    /// worker, or has been recorded before.
     pub(super) fn take(&mut self, worker: usize, row: &RequestRow) -> Result<(), String> {
         let RequestRow { request, scheduled_ns, .. } = *row;
         let count = self.scheduled.len() as u32;
@@ -43,12 +45,12 @@ impl Cover {
         Ok(())
     }
 
-    /// Returns the number of requests of a worker.
+    /// Returns the number of requests of worker number `worker`.
     pub(super) fn requests(&self, worker: usize) -> u64 {
         self.scheduled[worker].len() as u64
     }
 
-    /// Returns the largest number of requests that were in flight at once.
+    /// Returns the largest number of requests that were in flight at the same time, over all workers.
     pub(super) fn max_in_flight(&mut self) -> u64 {
         self.began.sort_unstable();
         self.ended.sort_unstable();
@@ -62,9 +64,9 @@ impl Cover {
         most as u64
     }
 
-    /// Checks that no request is missing. The numbers within each worker must have no gaps, and if
-    /// `arrivals` are known, the requests must be those that were due before `end`, at their scheduled
-    /// instants.
+    /// Checks that no request is missing. The request numbers of each worker must have no gaps. If
+    /// `arrivals` are known, every request that was due before `end` must be present, at its scheduled
+    /// instant.
     pub(super) fn check(&self, arrivals: Option<impl Iterator<Item = u64>>, end: u64) -> Result<(), String> {
         let count = self.scheduled.len();
         for (worker, known) in self.scheduled.iter().enumerate() {
@@ -83,8 +85,8 @@ impl Cover {
                     return Err(format!("request {request} was scheduled at {scheduled} ns, not at {at} ns"));
                 }
                 None if at < end => return Err(format!("request {request} is missing")),
-                // Another worker may have sent a later request before it received the end of the
-                // run.
+                // Requests due after the end may be present: a worker may have sent one before it received
+                // the end of the run.
                 None if due == all => return Ok(()),
                 None => {}
             }

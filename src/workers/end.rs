@@ -1,4 +1,4 @@
-//! Ends a run: checks its rows against its schedule, and merges the facts.
+//! Ends a run: checks that its rows match its schedule, and merges the workers' facts.
 
 use crate::engine::{self, EngineError, Finished};
 use crate::expand::RunSpec;
@@ -7,13 +7,13 @@ use crate::rows::{ClockOffset, Facts};
 use super::merge::{Told, merge};
 use super::under_way::{UnderWay, not_covered};
 
-/// The coordinator's own data about an ended run.
+/// The coordinator's own data about a run that has ended.
 pub(super) struct Ended {
     /// The start of the run on the coordinator's monotonic clock, in nanoseconds.
     pub(super) origin: u64,
-    /// The clock of each worker.
+    /// The offset of each worker's clock.
     pub(super) clocks: Vec<ClockOffset>,
-    /// Name and machine of each worker.
+    /// The name of each worker and of its machine.
     pub(super) called: Vec<(String, String)>,
 }
 

@@ -1,8 +1,8 @@
-//! Frames: a four-byte length, a one-byte kind, and the content.
+//! Reads and writes frames. A frame consists of a four-byte length, a one-byte kind, and the content.
 
 use std::io::{self, Read, Write};
 
-/// Maximum length of a frame, in bytes.
+/// Maximum length of a frame's content, in bytes.
 const MOST: usize = 1 << 30;
 
 /// What a frame contains.
@@ -10,9 +10,9 @@ const MOST: usize = 1 << 30;
 pub(super) enum Kind {
     /// A message as JSON.
     Message,
-    /// Records.
+    /// Encoded records.
     Records,
-    /// The texts and times to which the spec of a run refers by digest.
+    /// The data sets and traces to which the spec of a run refers by digest, as JSON.
     Material,
 }
 
@@ -20,7 +20,7 @@ impl Kind {
     const ALL: [Kind; 3] = [Kind::Message, Kind::Records, Kind::Material];
 }
 
-/// Writes a frame in one call, so that writers that share a lock never interleave.
+/// Writes a frame with a single call, so that the frames of several writers are not interleaved.
 pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::Result<()> {
     if content.len() > MOST {
         return Err(io::Error::other("a message is longer than 1 GiB"));
@@ -33,8 +33,8 @@ pub(super) fn write(output: &mut impl Write, kind: Kind, content: &[u8]) -> io::
     output.flush()
 }
 
-/// Reads one frame; `None` at the end of the input. Bytes that are not a frame come from a program other than
-/// a worker, for example a remote shell.
+/// Reads one frame; `None` at the end of the input. Fails if the bytes are not a frame: they then come from
+/// another program than a worker, for example a remote shell.
 pub(super) fn read(input: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
     let mut head = [0; 5];
     let mut filled = 0;

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-/// The version that the worker reports.
+/// Sets the version that the worker reports.
 const VERSION: &str = "SWEEPLINE_WORKER_VERSION";
-/// Delay before the worker responds to a ping, in milliseconds.
+/// Sets the delay before the worker responds to a ping, in milliseconds.
 const SLOW_ANSWERS: &str = "SWEEPLINE_WORKER_ANSWERS_AFTER_MS";
-/// How far the worker's clock appears to be ahead, in nanoseconds.
+/// Sets how far the worker's clock appears to be ahead, in nanoseconds.
 const AHEAD: &str = "SWEEPLINE_WORKER_CLOCK_AHEAD_NS";
-/// How late the worker starts, in milliseconds.
+/// Sets how late the worker starts the run, in milliseconds.
 const LATE: &str = "SWEEPLINE_WORKER_STARTS_LATE_MS";
 
 fn set(variable: &str) -> Option<String> {
@@ -30,12 +30,13 @@ pub(super) fn answers_after() -> Duration {
     Duration::from_millis(number(SLOW_ANSWERS))
 }
 
-/// Returns how far the clock reported to the coordinator is ahead, in nanoseconds.
+/// Returns how far the clock that this worker reports to the coordinator is ahead, in nanoseconds.
 pub(super) fn ahead_ns() -> u64 {
     number(AHEAD)
 }
 
-/// Returns how long a worker ignores a start that is due in `left` nanoseconds, so that it starts late.
+/// Returns how long the worker delays a start that is due in `left` nanoseconds, so that it starts late;
+/// zero without the variable.
 pub(super) fn late(left: u64) -> Duration {
     match number(LATE) {
         0 => Duration::ZERO,

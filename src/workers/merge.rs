@@ -1,8 +1,8 @@
-//! Merges the facts of a run's workers into those of the run.
+//! Merges the facts of all workers into the facts of the run.
 
 use crate::rows::{ClockOffset, Facts, Pauses, Standstill, Windows, Worker};
 
-/// One worker at the end of a run.
+/// The data about one worker at the end of a run.
 pub(super) struct Told {
     pub(super) name: String,
     pub(super) host: String,
@@ -12,8 +12,8 @@ pub(super) struct Told {
     pub(super) facts: Facts,
 }
 
-/// Returns the facts of the run that started when the coordinator's monotonic clock read `origin`; `None`
-/// if there are no workers.
+/// Merges the facts of all workers. The run started when the coordinator's monotonic clock read `origin`
+/// nanoseconds. Returns `None` if there are no workers.
 pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<Facts> {
     let first = told.first()?.facts.clone();
     let sum = |of: fn(&Facts) -> u64| told.iter().map(|worker| of(&worker.facts)).sum();
@@ -32,7 +32,7 @@ pub(super) fn merge(told: Vec<Told>, origin: u64, max_in_flight: u64) -> Option<
         client_cpu_ns: cpu,
         client_cores: cores(&told),
         max_in_flight,
-        // The observations of one process do not apply to the others, so each worker has its own.
+        // Observations are stored for each worker, because those of one process do not apply to the others.
         observed: None,
         pauses: told.iter().map(|worker| worker.facts.pauses).collect::<Option<Vec<_>>>().map(worst),
         workers: told.iter().map(worker).collect(),

@@ -13,7 +13,7 @@ use crate::units::NonceSeed;
 /// The version of these messages.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// A program and the messages that it understands.
+/// The version of a program and of its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Build {
     /// The version of sweepline.
@@ -23,23 +23,23 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Returns this program.
+    /// Returns the versions of this program.
     pub(super) fn own() -> Build {
         Build { version: super::hooks::version(), protocol: PROTOCOL }
     }
 }
 
-/// The order of a worker, with everything that it needs to send its share of a run. Secrets are included
-/// as references; the worker reads them from its own environment and files.
+/// The order for a worker, with everything that the worker needs to send its share of a run. Secrets are
+/// included only as references; the worker reads them from its own environment and files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
-    /// The run. Texts and traces to which it refers by digest are sent separately.
+    /// The spec of the run. Data sets and traces to which the spec refers by digest are sent separately.
     pub spec: RunSpec,
     /// The address of the server.
     pub url: String,
-    /// The readiness path of the server, if any.
+    /// The readiness path of the server; `None` if it has none.
     pub ready: Option<String>,
-    /// The reference to the API key.
+    /// The reference to the API key; `None` without a key.
     pub api_key: Option<SecretRef>,
     /// Headers of the endpoint.
     pub headers: Headers,
@@ -51,60 +51,61 @@ pub struct Order {
     pub id_prefix: String,
     /// The random bits of the attempt's nonces.
     pub nonce_seed: NonceSeed,
-    /// The files of the model's tokenizer, if the plan specifies them.
+    /// The files of the model's tokenizer; `None` if the plan does not specify them.
     pub tokenizer: Option<TokenizerTexts>,
-    /// The number of the worker, from 0, and the number of workers.
+    /// The number of the worker, counted from 0, and the number of workers.
     pub share: (u32, u32),
 }
 
 /// The contents of a tokenizer's files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TokenizerTexts {
-    /// `tokenizer.json`.
+    /// The text of `tokenizer.json`.
     pub tokenizer: String,
-    /// `tokenizer_config.json`.
+    /// The text of `tokenizer_config.json`; `None` without this file.
     pub config: Option<String>,
-    /// `chat_template.jinja`.
+    /// The text of `chat_template.jinja`; `None` without this file.
     pub template: Option<String>,
 }
 
-/// A message from the coordinator.
+/// A message from the coordinator to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker {
     /// The first message.
     Hello(Build),
-    /// The run; its material follows.
+    /// The order. The data sets and traces follow as a separate frame.
     Order(Box<Order>),
-    /// Connections may be opened.
+    /// The cue to open connections.
     Open,
-    /// Requests the reading of the worker's clock.
+    /// Requests the time of the worker's clock; contains the number of the ping.
     Ping(u32),
     /// The run's start on the worker's monotonic clock, in nanoseconds.
     Start(u64),
     /// The end of the run, in nanoseconds since its start.
     Finish(u64),
-    /// The run is interrupted.
+    /// The run was interrupted; the worker stops it.
     Stop,
     /// The worker may exit.
     Bye,
 }
 
-/// A message from a worker.
+/// A message from a worker to the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FromWorker {
     /// The first message, with the name of the worker's machine.
     Hello(Build, String),
-    /// The stage that the worker has reached.
+    /// The worker has reached this stage.
     Stage(Told),
-    /// The reading of its monotonic clock, in nanoseconds, when the ping with this number arrived.
+    /// The number of a ping, and the time of the worker's monotonic clock when the ping arrived, in
+    /// nanoseconds.
     Pong(u32, u64),
     /// The worker's live counters.
     Progress(Counters),
-    /// Time series.
+    /// Samples of the worker's time series.
     Samples(Vec<Sample>),
     /// Texts of requests.
     Texts(Vec<TextRow>),
-    /// The worker has sent everything.
+    /// The worker has sent all results; contains the facts of its share of the run.
     Done(Box<Facts>),
     /// The worker cannot continue.
     Failed(Failed),
@@ -119,7 +120,7 @@ pub(super) enum Told {
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
-    /// All requests of the worker in the window have ended.
+    /// All requests of the worker in the measure window have ended.
     Measured,
 }
 
@@ -139,17 +140,17 @@ impl From<Stage> for Told {
 pub(super) struct Counters {
     /// Index of the phase.
     pub(super) phase: u8,
-    /// Nanoseconds since the run's start.
+    /// Time since the run's start, in nanoseconds.
     pub(super) elapsed_ns: u64,
-    /// Start and end of the window.
+    /// Start and end of the measure window, in nanoseconds since the run's start, as far as they are known.
     pub(super) window_ns: [u64; 2],
     /// Requests in flight.
     pub(super) in_flight: u64,
-    /// Requests scheduled in the window so far.
+    /// Requests scheduled in the measure window so far.
     pub(super) in_window: u64,
     /// Token events received.
     pub(super) token_events: u64,
-    /// Other signs of life.
+    /// Other signs of life, as in `Progress`.
     pub(super) signs: u64,
 }
 

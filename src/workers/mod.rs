@@ -1,6 +1,7 @@
-//! Sends one load from several processes. A coordinator starts the workers with any command that connects
-//! it to their standard input and output (locally, `ssh`, `srun`, `kubectl exec`), compares their clocks
-//! with its own, lets them start at the same instant, and merges their rows into one table.
+//! Sends one load from several processes. A coordinator starts the workers, either on its own machine or
+//! with any command that connects it to their standard input and output (`ssh`, `srun`, `kubectl exec`). It
+//! compares their clocks with its own, starts them all at the same instant, and merges their rows into one
+//! table.
 //!
 //! Worker w of N sends every request whose number modulo N is w, and likewise for slots and conversations.
 //! All workers derive the same schedule from the same spec, so the load is the same as that of a single

@@ -1,5 +1,5 @@
-//! A worker: reads its order from standard input, sends its share of the load, and writes rows to standard
-//! output. It exits when its input ends, so that no worker outlives its coordinator.
+//! The worker process. It reads its order from standard input, sends its share of the load, and writes rows
+//! to standard output. It exits when its input ends, so that no worker outlives its coordinator.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use super::message::{Build, Counters, Failed, FromWorker, Order, ToWorker};
 use super::sinks::{Output, RecordsOut, SamplesOut, TextsOut};
 use super::{hooks, material};
 
-/// How often a worker reports its counters. A silent worker is considered lost.
+/// How often a worker reports its counters. The coordinator treats a silent worker as lost.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// The destinations of a worker's results, and its share of the load.
@@ -29,11 +29,11 @@ pub struct Outlets {
     pub samples: Box<dyn SampleSink>,
     /// The destination of texts; only for runs that record them.
     pub texts: Box<dyn TextSink>,
-    /// The share, with its cues.
+    /// The worker's share of the load, and the coordinator's cues.
     pub part: Part,
 }
 
-/// Serves one coordinator. `prepare` turns an order into a job; errors of `prepare` are reported to the
+/// Serves one coordinator. `prepare` converts an order to a job; its errors are reported to the
 /// coordinator.
 ///
 /// # Errors
@@ -68,7 +68,7 @@ pub fn serve(prepare: impl FnOnce(Order, Outlets) -> Result<Job, String>) -> io:
         Err(reason) => FromWorker::Failed(Failed::Other(reason)),
     };
     output.tell(&told)?;
-    // Pings must be answered until the coordinator has compared the clocks again.
+    // The worker must respond to pings until the coordinator has compared the clocks again.
     let _ = listener.join();
     Ok(())
 }
@@ -79,7 +79,7 @@ fn perform(job: Job, output: &Output, stop: watch::Receiver<bool>) -> FromWorker
     let reporter = report(output.clone(), Arc::clone(&progress), Arc::clone(&is_over));
     let finished = engine::execute(job, progress, stop);
     is_over.store(true, Ordering::Relaxed);
-    // This thread only sleeps and writes.
+    // An error would mean that the reporting thread panicked; it only sleeps and writes.
     let _ = reporter.join();
     match finished {
         Ok(finished) => FromWorker::Done(Box::new(finished.facts)),
@@ -109,7 +109,7 @@ fn report(output: Output, progress: Arc<Progress>, is_over: Arc<AtomicBool>) -> 
     })
 }
 
-/// The sending ends of a share's cues.
+/// The channels through which the coordinator's cues reach the run.
 struct Cues {
     open: Option<oneshot::Sender<()>>,
     start: Option<oneshot::Sender<u64>>,
@@ -127,14 +127,15 @@ fn cues(output: &Output, (index, count): (u32, u32)) -> (Cues, Part) {
         open: is_open,
         start: started,
         finish: finish.clone(),
-        // If the pipe is broken, the worker ends because its input ends.
+        // Errors do not matter: if the pipe is broken, the worker's input ends too, and then the worker
+        // exits.
         tell: Box::new(move |stage| drop(told.tell(&FromWorker::Stage(stage.into())))),
     };
     (Cues { open: Some(open), start: Some(start), finish, stop }, part)
 }
 
-/// Handles the coordinator's messages until the coordinator's goodbye message. If the coordinator is gone,
-/// exits the process.
+/// Starts a thread that handles the coordinator's messages until the goodbye message. If the coordinator is
+/// gone, the thread exits the process.
 fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
     std::thread::spawn(move || {
         loop {
@@ -148,11 +149,11 @@ fn listen(mut input: File, output: Output, mut cues: Cues) -> JoinHandle<()> {
                 Ok(Some(ToWorker::Start(at))) => {
                     let at = at.saturating_sub(hooks::ahead_ns());
                     std::thread::sleep(hooks::late(at.saturating_sub(monotonic())));
-                    // The run may have been stopped.
+                    // An error means that the run was stopped.
                     let _ = cues.start.take().map(|start| start.send(at));
                 }
                 Ok(Some(ToWorker::Finish(at))) => cues.finish.set(at),
-                // After the run, nothing receives this message.
+                // An error means that the run is over.
                 Ok(Some(ToWorker::Stop)) => drop(cues.stop.send(true)),
                 Ok(Some(ToWorker::Bye)) => return,
                 Ok(Some(ToWorker::Hello(_) | ToWorker::Order(_)) | None) | Err(_) => std::process::exit(0),

@@ -1,5 +1,4 @@
-//! The destinations of a worker's rows, time series and texts, which are sent to the coordinator as
-//! frames.
+//! The sinks of a worker, which send its rows, time series and texts to the coordinator as frames.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +11,7 @@ use crate::rows::{Record, RecordEncoder, Sample, TextRow};
 use super::frame::{self, Kind};
 use super::message::FromWorker;
 
-/// The worker's standard output.
+/// The worker's standard output, shared by its threads.
 #[derive(Clone)]
 pub(super) struct Output(Arc<Mutex<File>>);
 
@@ -32,7 +31,7 @@ impl Output {
     }
 }
 
-/// Sends records.
+/// A sink that sends records to the coordinator.
 pub(super) struct RecordsOut {
     encoder: RecordEncoder,
     output: Output,
@@ -58,7 +57,7 @@ impl Sink for RecordsOut {
     }
 }
 
-/// Sends time series.
+/// A sink that sends samples of time series to the coordinator.
 pub(super) struct SamplesOut {
     output: Output,
     count: u64,
@@ -73,7 +72,7 @@ impl SamplesOut {
 
 impl SampleSink for SamplesOut {
     fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
-        // JSON cannot represent numbers that are not finite.
+        // Samples that are not finite are omitted, because JSON cannot represent them.
         let finite: Vec<Sample> = samples.iter().filter(|sample| sample.value.is_finite()).cloned().collect();
         self.count += finite.len() as u64;
         Ok(self.output.tell(&FromWorker::Samples(finite))?)
@@ -84,7 +83,7 @@ impl SampleSink for SamplesOut {
     }
 }
 
-/// Sends texts.
+/// A sink that sends the texts of requests to the coordinator.
 pub(super) struct TextsOut {
     output: Output,
     count: u64,

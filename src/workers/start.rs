@@ -4,15 +4,15 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// The hidden command of a worker.
+/// The hidden command that starts a worker.
 pub const WORKER: &str = "worker";
 
-/// The start command of one worker.
+/// How one worker is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartCommand {
-    /// Starts this program on this machine.
+    /// As another process of this program on this machine.
     Here,
-    /// A shell command that runs sweepline, for example on another machine: `ssh client-1 sweepline`.
+    /// With a shell command that runs sweepline, for example on another machine: `ssh client-1 sweepline`.
     Shell(String),
 }
 
@@ -32,8 +32,8 @@ impl StartCommand {
             }
         };
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The worker has a separate process group, so that Ctrl-C in a terminal reaches only the coordinator,
-        // which ends the worker.
+        // The worker gets a separate process group, so that Ctrl-C in a terminal reaches only the
+        // coordinator, which then ends the worker.
         pipes.process_group(0).spawn()
     }
 

@@ -1,4 +1,5 @@
-//! A run in progress: merges the rows, time series and counters of all workers into those of one run.
+//! The coordinator's state of a run in progress. Merges the rows, time series and counters of all workers
+//! into those of one run.
 
 use crate::engine::{EngineError, Progress, SampleSink, Sink, SinkError, TextSink, TurnedAway};
 use crate::expand::RunSpec;
@@ -9,10 +10,10 @@ use super::child::Event;
 use super::cover::Cover;
 use super::message::{Counters, FromWorker, Told};
 
-/// The destinations of a run's results.
+/// The destinations of a run's rows, time series and texts.
 pub(super) type Sinks = (Box<dyn Sink>, Box<dyn SampleSink>, Option<Box<dyn TextSink>>);
 
-/// The results that have arrived so far.
+/// A run in progress: the results that have arrived so far, and where they are written.
 pub(super) struct UnderWay {
     sink: Box<dyn Sink>,
     samples: Box<dyn SampleSink>,
@@ -48,7 +49,7 @@ impl UnderWay {
         }
     }
 
-    /// Handles an event of worker number `index`; returns the event if it does not concern the run.
+    /// Handles an event of worker number `index`. Returns the event if it is not handled here.
     pub(super) fn take(
         &mut self,
         index: usize,
@@ -93,7 +94,7 @@ impl UnderWay {
         }
     }
 
-    /// Publishes the counters of all workers as those of one run.
+    /// Updates the run's live counters from the counters of all workers.
     fn show(&self, progress: &Progress) {
         let counters = || self.workers.iter().map(|worker| worker.counters);
         let sum = |of: fn(&Counters) -> u64| counters().map(|counters| of(&counters)).sum();
@@ -108,19 +109,19 @@ impl UnderWay {
         progress.signs.set(sum(|counters| counters.signs));
     }
 
-    /// Whether to announce the end of the run now. Returns true once, when all requests of the window
-    /// have ended.
+    /// Whether to announce the end of the run now. Returns true once, when all requests in the measure
+    /// window have ended.
     pub(super) fn takes_end(&mut self) -> bool {
         let all = self.workers.iter().all(|worker| worker.has_measured);
         all && !std::mem::replace(&mut self.is_ending, all)
     }
 
-    /// Whether a worker has sent everything.
+    /// Whether worker number `index` has sent all its results.
     pub(super) fn has_ended(&self, index: usize) -> bool {
         self.workers[index].facts.is_some()
     }
 
-    /// Whether all workers have sent everything.
+    /// Whether all workers have sent all their results.
     pub(super) fn is_done(&self) -> bool {
         (0..self.workers.len()).all(|index| self.has_ended(index))
     }
@@ -139,7 +140,7 @@ impl UnderWay {
     }
 }
 
-/// Returns the error for rows that do not cover the run, which must not be committed.
+/// Returns the error for a run whose rows do not match its schedule and must not be committed.
 pub(super) fn not_covered(what: String) -> EngineError {
     EngineError::Workers(format!("the rows of the workers do not match the schedule of the run: {what}"))
 }
