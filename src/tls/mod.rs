@@ -1,5 +1,5 @@
-//! TLS for measured connections and all other clients, with the system's root certificates (`roots`) unless a
-//! plan explicitly accepts any certificate.
+//! TLS for measured connections and all other clients. Uses the system's root certificates (`roots`),
+//! unless the plan explicitly accepts any certificate.
 
 mod roots;
 
@@ -16,11 +16,11 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 use tokio_rustls::TlsConnector;
 
-/// HTTP/2 in ALPN.
+/// The name of HTTP/2 in ALPN.
 pub const HTTP2: &[u8] = b"h2";
 
-/// Creates a connector that offers only HTTP/2, or only HTTP/1.1. Fails if the system's certificates cannot
-/// be read.
+/// Creates a connector that offers only HTTP/2 if `http2` is set, otherwise only HTTP/1.1. If `insecure` is
+/// set, any certificate is accepted. Fails if the system's certificates cannot be read.
 pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))

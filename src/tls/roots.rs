@@ -1,8 +1,7 @@
-//! Root certificates: the system's, or if the system has none, Mozilla's as of the time of the
-//! build.
+//! Root certificates: the system's, or if the system has none, Mozilla's at the time of the build.
 //!
-//! Without root certificates no client can be built, not even for plain HTTP. GPU containers and chroots
-//! often have no root certificates.
+//! Without root certificates, no HTTP client can be created, not even for plain HTTP. GPU containers and
+//! chroots often have no root certificates.
 
 use std::env;
 use std::sync::OnceLock;
@@ -11,11 +10,12 @@ use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::pki_types::CertificateDer;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
-/// Variables that replace the system's certificates.
+/// Environment variables that replace the system's certificates.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Returns Mozilla's root certificates if the system has none, otherwise nothing. If `SSL_CERT_FILE` or
-/// `SSL_CERT_DIR` is set, only these apply, and an empty or missing file is an error if TLS is used.
+/// Returns Mozilla's root certificates if the system has none, otherwise an empty list. If `SSL_CERT_FILE`
+/// or `SSL_CERT_DIR` is set, only the certificates at these paths are used, and it is an error if none can
+/// be read when TLS is used.
 pub fn spare_roots() -> &'static [CertificateDer<'static>] {
     static HAS_NONE: OnceLock<bool> = OnceLock::new();
     let is_chosen = || CHOSEN.iter().any(|name| env::var_os(name).is_some());
@@ -31,7 +31,8 @@ pub fn client() -> ClientBuilder {
     Client::builder().tls_certs_merge(spare)
 }
 
-/// Returns the reason for a TLS error, with the remedy if there are no root certificates.
+/// Returns the text of a TLS error. If the reason is that there are no root certificates, the text contains
+/// the remedy.
 pub fn in_words(reason: String) -> String {
     match reason.contains("No CA certificates were loaded") {
         true => format!("{} names no readable certificate: correct it or unset it", chosen()),
@@ -39,7 +40,7 @@ pub fn in_words(reason: String) -> String {
     }
 }
 
-/// Returns the names of those of these variables that are set.
+/// Returns the names of the variables in `CHOSEN` that are set.
 fn chosen() -> String {
     CHOSEN.into_iter().filter(|name| env::var_os(name).is_some()).collect::<Vec<_>>().join(" or ")
 }
