@@ -1,24 +1,24 @@
-//! Extracts the elements of a file that is one JSON array, without reading the whole array.
+//! Extracts the elements of a file that consists of one JSON array, without holding the whole array in
+//! memory.
 //!
-//! Only brackets, quotes and backslashes are examined; the parser of the element's bytes decides
-//! whether the element is valid JSON.
+//! Only brackets, commas, quotes and backslashes are examined. Whether an element is valid JSON is checked
+//! when its bytes are parsed.
 
 use super::text::{Cut, Cutter};
 
 /// Extracts the elements of an array.
 #[derive(Default)]
 pub(super) struct Elements {
-    /// Number of open brackets, including that of the array.
+    /// Number of open brackets, including the bracket of the array itself.
     depth: u64,
     within: Within,
-    /// The element is a number or a word, or has ended at its bracket. Everything up to the next
-    /// comma belongs to it.
+    /// Whether the current element has begun. Everything up to the next comma then belongs to it.
     begun: bool,
-    /// The array's closing bracket has been found.
+    /// Whether the array's closing bracket has been found.
     closed: bool,
 }
 
-/// The position within a string.
+/// Whether the current position is outside of strings, in a string, or after a backslash in a string.
 #[derive(Default, PartialEq)]
 enum Within {
     #[default]
@@ -28,7 +28,7 @@ enum Within {
 }
 
 impl Elements {
-    /// Whether the array ended properly before the end of the text.
+    /// Whether the end of the array was found before the end of the text.
     pub(super) fn is_whole(&self) -> bool {
         self.closed
     }

@@ -1,13 +1,13 @@
 //! Reads CSV (RFC 4180): extracts records of bounded size, and their fields.
 //!
-//! The records are extracted here rather than by a CSV crate, whose buffer would grow without limit
+//! The records are extracted by our own code, because the buffer of a CSV crate would grow without limit
 //! after a quote that is never closed.
 
 use super::error::Bad;
 use super::skipped::Reason;
 use super::text::{Cut, Cutter};
 
-/// The state of the parser at a byte within a record.
+/// The position of the parser within a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]

@@ -1,4 +1,4 @@
-//! Detects the kind of a file by its content, independent of its name.
+//! Detects the container and the format of a file from its content, regardless of its name.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::shape::needs;
 use super::text;
 use super::value::{Fields, get, shown};
 
-/// How a file contains its entries.
+/// The way in which a file contains its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     /// One JSON array.
@@ -22,7 +22,7 @@ pub(super) enum Container {
     Parquet,
 }
 
-/// The maximum number of leading blank bytes before a file's kind is decided.
+/// Size of the beginning of a file from which its container is detected, in bytes.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// Beginnings of files that cannot be read directly, each with the remedy.
@@ -55,12 +55,13 @@ pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
     }
 }
 
-/// Returns the shape of entries that have these `fields`.
+/// Returns the format of entries with these `fields`; `None` if it is unknown.
 pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     let has = |name: &&str| fields.contains_key(*name);
     let known = Format::ALL.iter().copied().find(|format| match format {
         Format::Columns => false,
-        // Many files have `prompt` and ids; in a message tree, `prompt` is itself a message.
+        // Other files may also have fields with these names, but only in a message tree is `prompt` itself
+        // a message.
         Format::Oasst => needs(*format).iter().all(has) && fields["prompt"].is_object(),
         other => needs(*other).iter().all(has),
     });
@@ -72,7 +73,7 @@ pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     }
 }
 
-/// Formats the names of fields, for messages.
+/// Formats a list of field names for messages.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 20;
     let mut shown: Vec<String> = names.take(MOST + 1).map(shown).collect();

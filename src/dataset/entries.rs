@@ -34,7 +34,8 @@ enum Source {
 }
 
 impl Entries {
-    /// Opens a file; `wanted` selects the columns that are read from a Parquet file.
+    /// Opens a file whose entries have at most `most` bytes; `wanted` selects the columns that are read
+    /// from a Parquet file.
     pub(super) fn open(
         path: &Path,
         container: Container,
@@ -54,7 +55,7 @@ impl Entries {
         Ok(Entries { path: path.to_owned(), source, read: 0 })
     }
 
-    /// Returns the names of all columns, if the file declares them.
+    /// Returns the names of all columns; `None` if the file does not declare them.
     pub(super) fn header(&self) -> Option<&[String]> {
         match &self.source {
             Source::Csv { header, .. } => Some(header),
@@ -63,7 +64,7 @@ impl Entries {
         }
     }
 
-    /// Returns the next entry.
+    /// Returns the next entry; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DatasetError> {
         let path = &self.path;
         let read = |error| DatasetError::read(path, error);
@@ -94,7 +95,7 @@ impl Entries {
     }
 }
 
-/// Returns the text of a piece.
+/// Converts the bytes of a piece to text.
 fn utf8(bytes: Vec<u8>) -> Result<String, Bad> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
@@ -102,7 +103,7 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Bad> {
     })
 }
 
-/// Parses an entry of JSON; an error includes the line within the entry.
+/// Parses an entry in JSON. If parsing fails, the entry's place is the line of the error.
 fn json(piece: Piece) -> Entry {
     let mut line = piece.line;
     let fields = piece.bytes.and_then(utf8).and_then(|text| match serde_json::from_str(&text) {
@@ -112,7 +113,8 @@ fn json(piece: Piece) -> Entry {
             line += (error.line() as u64).saturating_sub(1);
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or_default();
-            // The entry may begin anywhere in a line.
+            // In its first line, the entry may begin anywhere, so the column is counted from the beginning
+            // of the entry.
             let of = if error.line() == 1 { " of the entry" } else { "" };
             Err(Bad::new(Reason::Syntax, format!("not JSON: {text} (column {}{of})", error.column())))
         }
@@ -120,7 +122,7 @@ fn json(piece: Piece) -> Entry {
     Entry { place: Place { line, entry: None }, fields }
 }
 
-/// Parses an entry of CSV. An empty field counts as absent.
+/// Parses an entry in CSV. Empty fields are treated as missing.
 fn record(piece: Piece, header: &[String]) -> Entry {
     let fields = piece.bytes.and_then(utf8).and_then(|text| csv::fields(&text)).and_then(|values| {
         if values.len() != header.len() {
@@ -133,7 +135,7 @@ fn record(piece: Piece, header: &[String]) -> Entry {
     Entry { place: Place { line: piece.line, entry: None }, fields }
 }
 
-/// Returns the names of the columns of a CSV file.
+/// Reads the header of a CSV file and returns the names of its columns.
 fn header<C: Cutter>(path: &Path, pieces: &mut Pieces<C>) -> Result<Vec<String>, DatasetError> {
     let remedy = "give it a JSON, JSONL, CSV (with a header) or Parquet file";
     let first = pieces.next().map_err(|error| DatasetError::read(path, error))?;

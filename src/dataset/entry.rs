@@ -1,10 +1,10 @@
-//! One entry of a file.
+//! Entries of files.
 
 use super::error::Bad;
 use super::record::Place;
 use super::value::Fields;
 
-/// One entry: its place, and its fields.
+/// One entry of a file: its place, and its fields or why they cannot be read.
 pub(super) struct Entry {
     pub(super) place: Place,
     pub(super) fields: Result<Fields, Bad>,

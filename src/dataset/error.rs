@@ -1,19 +1,19 @@
-//! Errors in a file, each with its place and its remedy.
+//! Errors of data sets, each with its place and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::skipped::Reason;
 
-/// Why a data set cannot be read, or cannot be read further.
+/// Why a data set cannot be read, or why reading it ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// The operating system's error.
+    /// The operating system cannot read the file.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The error.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file as a whole has a problem.
@@ -34,11 +34,12 @@ pub enum DatasetError {
     Entry {
         /// The file.
         path: PathBuf,
-        /// The line, from 1 (with the entry's number in a JSON array), or `row N`.
+        /// The line, counted from 1 (with the entry's number in a JSON array), or `row N` in a Parquet
+        /// file.
         place: String,
         /// The kind of problem.
         reason: Reason,
-        /// The problem, and what was expected.
+        /// Describes the problem, and what was expected.
         text: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Selects the records that are kept.
+//! Conditions by which records are selected.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ impl Range {
 impl FromStr for Range {
     type Err = UnitError;
 
-    /// `100..4000`, `100..`, `..4000`, or one number.
+    /// Parses a range like `100..4000`, `100..` or `..4000`, or a single number.
     fn from_str(text: &str) -> Result<Range, UnitError> {
         let wrong = || UnitError(format!("`{text}` is not a range: write 100..4000, 100.. or ..4000"));
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
@@ -41,27 +41,27 @@ impl FromStr for Range {
     }
 }
 
-/// Selects the records that are kept. A condition that is not set keeps all records.
+/// The conditions that records must satisfy to be kept. A condition that is not set keeps all records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Number of characters in the first request's prompt (system and first user message). A record without
     /// text is not kept.
     pub prompt_chars: Option<Range>,
-    /// Number of tokens in the first request's prompt: as declared in the file, otherwise estimated
-    /// as characters / 4.
+    /// Number of tokens in the first request's prompt, as declared in the file, or otherwise estimated as
+    /// characters / 4.
     pub prompt_tokens: Option<Range>,
-    /// Number of tokens in the first request's response: as declared in the file, otherwise
-    /// estimated as characters / 4. A record without a response is not kept.
+    /// Number of tokens in the first request's response, as declared in the file, or otherwise estimated as
+    /// characters / 4. A record without a response is not kept.
     pub output_tokens: Option<Range>,
-    /// Number of requests in the record, which are its user messages.
+    /// Number of requests in the record. Each user message is a request.
     pub turns: Option<Range>,
-    /// Languages as declared in the file (`lang` of oasst, a mapped column). Languages are not guessed
-    /// from the text; a record without a declared language is not kept.
+    /// Languages to keep, as declared in the file (the field `lang` of oasst, or a mapped column).
+    /// Languages are not guessed from the text; a record without a declared language is not kept.
     pub languages: BTreeSet<String>,
 }
 
 impl Filter {
-    /// Returns why a record is not kept, with the details.
+    /// Returns why a record is not kept, with details; `None` if it is kept.
     pub(super) fn refuses(&self, record: &Record) -> Option<(Reason, String)> {
         let lengths = [
             ("prompt characters", self.prompt_chars, record.prompt_chars()),

@@ -1,11 +1,11 @@
-//! Files with one entry per line.
+//! Splits files with one entry per line.
 
 use super::text::{Cut, Cutter};
 
-/// Splits a text at line ends; blank lines do not count as entries.
+/// Splits a text at line ends. Blank lines are not entries.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// The line contains a byte other than white space.
+    /// Whether the current line contains a byte other than white space.
     begun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The meaning of a file's columns.
+//! Assigns meanings to the columns of a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,17 +58,17 @@ impl Field {
     /// All meanings.
     pub const ALL: &'static [Field] = Field::VARIANTS;
 
-    /// Returns the name used in a mapping.
+    /// Returns the name of the meaning in a mapping.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Describes the contents of the column.
+    /// Returns a description of the column, for users.
     pub fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }
 
-    /// Returns the column in sweepline's own format.
+    /// Returns the name of the column in sweepline's own format.
     fn own(self) -> &'static str {
         if self == Field::Time { "offset_ns" } else { self.name() }
     }
@@ -99,7 +99,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the length of the unit in nanoseconds.
+    /// Returns the unit in nanoseconds.
     fn nanos(self) -> u64 {
         match self {
             TimeUnit::S => 1_000_000_000,
@@ -110,44 +110,45 @@ impl TimeUnit {
     }
 }
 
-/// Assigns meanings to columns. In JSON and Parquet a dot accesses a field of an object
-/// (`request.body.prompt`).
+/// Assigns columns to meanings. In JSON and Parquet files, a dot in a column's name accesses a field of an
+/// object (`request.body.prompt`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Mapping {
-    /// The column of each mapped field; the others are looked up by the names of sweepline's own format.
+    /// The column of each mapped field. Other fields are looked up by their names in sweepline's own
+    /// format.
     pub columns: BTreeMap<Field, String>,
     /// The unit of numbers in a mapped time column; dates need no unit.
     pub time_unit: TimeUnit,
 }
 
 impl Mapping {
-    /// Returns the column of a field. This is the mapped column, or otherwise the column with the
-    /// field's own name, unless that is mapped to another field.
+    /// Returns the column of a field: the mapped column, or else the column with the name that the field
+    /// has in sweepline's own format. `None` if that column is mapped to another field.
     pub(super) fn column(&self, field: Field) -> Option<&str> {
         let taken = |name: &str| self.columns.values().any(|column| column == name);
         let own = || Some(field.own()).filter(|name| !taken(name));
         self.columns.get(&field).map(String::as_str).or_else(own)
     }
 
-    /// Returns the columns of all fields.
+    /// Returns the columns of all fields that have one.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
         Field::ALL.iter().copied().filter_map(|field| self.column(field))
     }
 
-    /// Returns column and value of a field, if an entry has it.
+    /// Returns the column and the value of a field; `None` if the entry does not have the field.
     pub(super) fn get<'a>(&'a self, fields: &'a Fields, field: Field) -> Option<(&'a str, &'a Value)> {
         let name = self.column(field)?;
         Some((name, get(fields, name)?))
     }
 
-    /// Returns the length of the time column's unit in nanoseconds.
+    /// Returns the unit of numbers in the time column, in nanoseconds.
     pub(super) fn unit(&self) -> u64 {
         if self.columns.contains_key(&Field::Time) { self.time_unit.nanos() } else { TimeUnit::Ns.nanos() }
     }
 }
 
 impl fmt::Display for Mapping {
-    /// `prompt=question,output=answer`.
+    /// Formats the mapping like `prompt=question,output=answer`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> =
             self.columns.iter().map(|(field, column)| format!("{}={column}", field.name())).collect();

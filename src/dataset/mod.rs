@@ -1,11 +1,12 @@
 //! Data sets and traces: converts files in other formats to [`Record`]s.
 //!
-//! A file is a container (a JSON array, one JSON object per line, CSV, Parquet) of entries, and an entry
-//! has a shape (the [`Format`]). Container and shape are detected independently, so that a ShareGPT file
-//! may be an array or lines. Entries are read one at a time, so memory is bounded by the longest allowed
-//! entry rather than by the file; only ids that must be unique are kept, with eight bytes for each. Files
-//! are untrusted input, so errors are reported with their line and a remedy, or counted and skipped if the
-//! caller allows that. Nothing is downloaded, and this module is independent of plans and requests.
+//! A file is a container of entries (a JSON array, one JSON object per line, CSV or Parquet), and its
+//! entries have a [`Format`]. Container and format are detected independently, so a ShareGPT file may be a
+//! JSON array or JSON lines, for example. Entries are read one at a time, so memory is bounded by the
+//! largest allowed entry, not by the size of the file; only ids, which must be unique, are kept, with eight
+//! bytes for each. Files are untrusted input: errors are reported with their line and a remedy, or the
+//! entry is counted and skipped if the caller allows that. Nothing is downloaded, and this module is
+//! independent of plans and requests.
 
 mod array;
 mod csv;

@@ -7,8 +7,7 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use super::filter::Filter;
 use super::mapping::Mapping;
 
-/// Default limit on the size of an entry in bytes. An entry is a line, an element of an array, or a
-/// row.
+/// Default limit of the size of an entry, in bytes. An entry is a line, an element of an array, or a row.
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
@@ -65,9 +64,9 @@ pub struct Options {
     pub mapping: Mapping,
     /// How an entry that violates its format is handled.
     pub on_bad: OnBad,
-    /// Maximum size of an entry in bytes.
+    /// Maximum size of an entry, in bytes.
     pub most_bytes: usize,
-    /// Selects the records that are kept.
+    /// The conditions that records must satisfy to be kept.
     pub filter: Filter,
 }
 

@@ -1,4 +1,4 @@
-//! Reads rows of a Parquet file as fields.
+//! Reads the rows of a Parquet file as entries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -22,13 +22,14 @@ use super::skipped::Reason;
 use super::text;
 use super::value::Fields;
 
-/// Number of rows that are decoded together. Memory must hold this many rows of maximum length.
+/// Number of rows that are decoded together. All of them are in memory at the same time, even if they have
+/// the maximum size.
 const BATCH_ROWS: usize = 64;
 
 /// Maximum nesting of lists and objects.
 const MOST_DEPTH: usize = 16;
 
-/// The rows of a file, from 1.
+/// An iterator over the rows of a Parquet file.
 pub(super) struct Rows {
     path: PathBuf,
     columns: Vec<String>,
@@ -40,7 +41,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Opens a file and reads the requested columns of each row.
+    /// Opens a file; `wanted` selects the columns that are read, and `most` is the maximum size of the text
+    /// in a row, in bytes.
     pub(super) fn open(path: &Path, most: usize, wanted: &dyn Fn(&str) -> bool) -> Result<Rows, DatasetError> {
         let file = text::open(path)?;
         guarded(path, || {
@@ -59,7 +61,7 @@ impl Rows {
         &self.columns
     }
 
-    /// Returns the next row.
+    /// Returns the next row; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DatasetError> {
         while self.batch.as_ref().is_none_or(|batch| self.at == batch.num_rows()) {
             let (path, reader) = (&self.path, &mut self.reader);
@@ -75,7 +77,8 @@ impl Rows {
     }
 }
 
-/// Runs a step of the Parquet reader, which panics instead of failing on some damaged files.
+/// Runs a step of the Parquet reader and converts panics to errors, because the reader panics on some
+/// damaged files.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, DatasetError>) -> Result<T, DatasetError> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| Err(damaged(path, &"the Parquet reader failed")))
 }
@@ -94,8 +97,7 @@ fn row(batch: &RecordBatch, at: usize, most: usize) -> Result<Fields, Bad> {
     Ok(fields)
 }
 
-/// Returns the value of a column in a row; `left` is the remaining size limit for text in the row,
-/// in bytes.
+/// Returns the value of a column in a row; `left` is how much more text the row may contain, in bytes.
 fn value(array: &dyn Array, at: usize, name: (&str, usize), left: &mut usize) -> Result<Value, Bad> {
     if array.is_null(at) {
         return Ok(Value::Null);
@@ -140,7 +142,7 @@ where
     Ok(Value::Number(number.into()))
 }
 
-/// Formats a time as a date, as in text files.
+/// Formats a timestamp as a date, as in text files.
 fn date(array: &dyn Array, at: usize, unit: TimeUnit) -> Value {
     let (count, nanos) = match unit {
         TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(at), 1_000_000_000),

@@ -1,5 +1,5 @@
-//! Reads the records of a file: its entries, the records that are kept, and the reasons why others
-//! are not.
+//! Reads the records of a file: converts its entries to records, keeps those that pass the filter, and
+//! counts the others by reason.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -18,18 +18,18 @@ use super::skipped::{Reason, Skipped};
 
 /// A file that is being read.
 ///
-/// An iterator over the kept records. It ends after an error.
+/// It is an iterator over the kept records, which ends after an error.
 pub struct Dataset {
     path: PathBuf,
     options: Options,
     container: Container,
     format: Format,
     entries: Entries,
-    /// The entry from which the format was detected.
+    /// The first readable entry, from which the format was detected; `None` once it was returned.
     first: Option<Entry>,
     ids: HashSet<u64>,
     hasher: RandomState,
-    /// The first time in the file, and the latest time so far.
+    /// The first time in the file and the latest time so far, in nanoseconds; `None` before the first time.
     times: Option<(i64, i64)>,
     skipped: Skipped,
     kept: u64,
@@ -37,7 +37,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Opens a file and detects its kind.
+    /// Opens a file and detects its container and format.
     pub fn open(path: &Path, options: &Options) -> Result<Dataset, DatasetError> {
         let container = detect::container(path)?;
         let wanted = wanted(options);
@@ -60,12 +60,12 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Returns the shape of the entries.
+    /// Returns the format of the entries.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Describes how the file contains its entries.
+    /// Returns the name of the file's container, for users.
     pub fn container(&self) -> &'static str {
         match self.container {
             Container::Array => "JSON array",
@@ -75,7 +75,7 @@ impl Dataset {
         }
     }
 
-    /// Returns the skipped entries so far.
+    /// Returns the entries that have been skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
@@ -85,7 +85,7 @@ impl Dataset {
         self.kept
     }
 
-    /// Reads up to the first readable entry, and detects its shape.
+    /// Reads up to the first readable entry, and detects its format.
     fn find_format(&mut self) -> Result<(), DatasetError> {
         if let Some(header) = self.entries.header() {
             let header: Vec<String> = header.to_vec();
@@ -130,8 +130,7 @@ impl Dataset {
         DatasetError::file(&self.path, problem, "map its columns, like --map prompt=COLUMN,output=COLUMN")
     }
 
-    /// Checks that a file that declares its columns has the columns that its format or the mapping
-    /// needs.
+    /// Checks that a file with a header has the columns that its format and the mapping require.
     fn check_header(&self, header: &[String]) -> Result<(), DatasetError> {
         let has = |name: &&str| header.iter().any(|column| column == name || name.split('.').next() == Some(column));
         let mapped = self.options.mapping.columns.values().map(String::as_str);
@@ -154,7 +153,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Counts a bad entry, or ends the reading with an error.
+    /// Counts an entry that is not kept, or returns an error if bad entries must end the reading.
     fn refuse(&mut self, place: Place, bad: Bad) -> Result<(), DatasetError> {
         if bad.reason.is_bad() && self.options.on_bad == OnBad::Fail {
             let place = if self.container == Container::Parquet { format!("row {place}") } else { place.to_string() };
@@ -185,7 +184,7 @@ impl Dataset {
         }
     }
 
-    /// Converts a draft to a record, taking earlier records into account.
+    /// Completes the record of a draft, and checks it against earlier records and the filter.
     fn record(&mut self, place: Place, Draft { mut record, time }: Draft) -> Result<Record, Bad> {
         record.place = place;
         if let Some(time) = time {
@@ -209,7 +208,8 @@ impl Dataset {
         }
     }
 
-    /// Returns a time as an offset to the file's first one.
+    /// Converts a time to its offset from the first time in the file. Fails if the time is earlier than a
+    /// previous one.
     fn offset(&mut self, time: i64) -> Result<Nanos, Bad> {
         let (first, latest) = *self.times.get_or_insert((time, time));
         if time < latest {

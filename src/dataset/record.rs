@@ -1,4 +1,4 @@
-//! The common form of all entries.
+//! The common form to which the entries of all formats are converted.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::units::Nanos;
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Role {
-    /// The instruction that opens a conversation.
+    /// The system: an instruction at the beginning of a conversation.
     System,
     /// The user.
     User,
@@ -19,7 +19,7 @@ pub enum Role {
     Assistant,
 }
 
-/// One message.
+/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The speaker of the message.
@@ -29,21 +29,21 @@ pub struct Turn {
     pub text: String,
 }
 
-/// A question and its response, if the data contains one.
+/// A user's message and its response, if the data contains one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange<'a> {
     /// The user's message.
     pub user: &'a str,
-    /// The response.
+    /// The response; `None` if the data does not contain it.
     pub answer: Option<&'a str>,
 }
 
 /// The place of an entry in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The line in which the entry begins, from 1; the row in a Parquet file.
+    /// The line in which the entry begins, or its row in a Parquet file; counted from 1.
     pub line: u64,
-    /// The number of the entry in a JSON array, from 1, because a whole array may be on one line.
+    /// The number of the entry in a JSON array, counted from 1, because a whole array may be on one line.
     /// `None` if every entry has its own line.
     pub entry: Option<u64>,
 }
@@ -66,26 +66,26 @@ pub struct Record {
     /// The place of the record in the file.
     #[serde(skip)]
     pub place: Place,
-    /// The name of the record in the file, if it has one.
+    /// The record's id in the file; `None` if it has none.
     pub id: Option<String>,
     /// The messages: at most one system message, which comes first, then user and assistant
     /// alternately, beginning with the user.
     #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Prompt tokens as declared in the file.
+    /// Number of prompt tokens of the first request, as declared in the file.
     pub input_tokens: Option<u32>,
-    /// Output tokens as declared in the file.
+    /// Number of output tokens of the first request, as declared in the file.
     pub output_tokens: Option<u32>,
-    /// Arrival of the request, relative to the first time in the file.
+    /// Arrival of the request, relative to the first time in the file; `None` if the file has no times.
     #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
-    /// Names of the prompt's blocks of 512 tokens , from its beginning. Equal names mean equal
+    /// Names of the prompt's blocks of 512 tokens, from its beginning. Blocks with equal names have equal
     /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hash_ids: Vec<u64>,
-    /// Links the requests of one conversation, if they are separate records.
+    /// The name of the conversation, if its requests are separate records.
     pub conversation: Option<String>,
-    /// The language as declared in the file.
+    /// The language, as declared in the file.
     pub language: Option<String>,
 }
 
@@ -93,11 +93,10 @@ fn number_of_nanos<S: Serializer>(offset: &Option<Nanos>, serializer: S) -> Resu
     offset.map(|Nanos(nanos)| nanos).serialize(serializer)
 }
 
-/// Number of tokens in the block of a hash id, as in the Mooncake trace.
+/// Number of tokens in a block that a hash id names, as in the Mooncake trace.
 pub(crate) const BLOCK_TOKENS: u32 = 512;
 
-/// Number of characters that count as one token if there is no tokenizer; an estimate for English
-/// text.
+/// Estimated number of characters per token of English text, used without a tokenizer.
 pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
 /// Returns the estimated number of tokens of a text: characters / 4, rounded up.
@@ -106,12 +105,12 @@ pub(crate) fn estimated_tokens(text: &str) -> u32 {
 }
 
 impl Record {
-    /// Returns the system message, if there is one.
+    /// Returns the system message; `None` if there is none.
     pub fn system(&self) -> Option<&str> {
         self.turns.first().filter(|turn| turn.role == Role::System).map(|turn| turn.text.as_str())
     }
 
-    /// Returns the questions with their responses, in order.
+    /// Returns the user's messages with their responses, in order.
     pub fn exchanges(&self) -> impl Iterator<Item = Exchange<'_>> {
         let answer = |at: usize| self.turns.get(at).filter(|turn| turn.role == Role::Assistant);
         self.turns.iter().enumerate().filter(|(_, turn)| turn.role == Role::User).map(move |(at, turn)| Exchange {
@@ -120,14 +119,14 @@ impl Record {
         })
     }
 
-    /// Returns the number of requests of the record, which are its user messages; 1 for a record
-    /// that has only a length.
+    /// Returns the number of requests of the record. Each user message is a request; a record that has only
+    /// a length is one request.
     pub fn requests(&self) -> usize {
         self.exchanges().count().max(1)
     }
 
-    /// Returns the number of characters in the first request's prompt: system and first user
-    /// message; `None` if there is no text.
+    /// Returns the number of characters in the first request's prompt, that is, in the system message and
+    /// the first user message; `None` if there is no text.
     pub fn prompt_chars(&self) -> Option<u64> {
         let first = self.exchanges().next()?;
         let system = self.system().map_or(0, |text| text.chars().count());
@@ -135,7 +134,7 @@ impl Record {
     }
 
     /// Returns the number of tokens in the first request's prompt, as declared, or otherwise estimated from
-    /// its characters.
+    /// its characters; `None` if neither is possible.
     pub fn prompt_tokens(&self) -> Option<u32> {
         let estimate = || {
             let first = estimated_tokens(self.exchanges().next()?.user);

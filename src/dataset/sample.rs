@@ -1,16 +1,16 @@
-//! The order in which the records of a data set are drawn.
+//! Determines the order in which the records of a data set are drawn.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::units::Seed;
 
-/// Returns the numbers 0 to `total` in the order in which they are drawn without replacement. A
-/// pure function of its arguments.
+/// Returns the numbers from 0 to below `total` in the order in which they are drawn without replacement.
+/// The result depends only on the arguments.
 ///
-/// Uses the Fisher-Yates shuffle over ChaCha8 with `pass` as the stream. When all records have been drawn,
-/// the next pass has a different order. The first n numbers of an order are a sample of size n, so a
-/// larger sample contains every smaller one.
+/// The order is a Fisher-Yates shuffle with random numbers from ChaCha8, where `pass` selects the stream.
+/// When all records have been drawn, the next pass has a different order. The first n numbers of an order
+/// are a sample of size n, so a larger sample contains every smaller one.
 pub fn order(total: u32, Seed(seed): Seed, pass: u64) -> Vec<u32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(pass);
@@ -24,7 +24,7 @@ pub fn order(total: u32, Seed(seed): Seed, pass: u64) -> Vec<u32> {
     order
 }
 
-/// Returns the sample of `n` out of `total` records, in the order of the file.
+/// Returns the indexes of a sample of `n` out of `total` records, in the order of the file.
 pub fn sample(total: u32, n: u32, seed: Seed) -> Vec<u32> {
     let mut chosen = order(total, seed, 0);
     chosen.truncate(n as usize);

@@ -1,4 +1,4 @@
-//! The skipped entries of a data set, and the reasons.
+//! The skipped entries of a data set, with the reasons.
 
 use std::collections::BTreeMap;
 
@@ -59,9 +59,9 @@ impl Reason {
         }
     }
 
-    /// Whether an entry with this reason violates the format, so that it ends the reading unless
-    /// bad entries are skipped. The other reasons are common in public files, or come from a
-    /// filter; such entries are always counted and skipped.
+    /// Whether an entry with this reason violates the format, so that it ends the reading unless bad
+    /// entries are skipped. Entries with the other reasons are common in public files or excluded by a
+    /// filter; they are always counted and skipped.
     pub(crate) fn is_bad(self) -> bool {
         !matches!(self, Reason::NoPrompt | Reason::NoAnswer | Reason::Length | Reason::Language | Reason::Turns)
     }

@@ -1,4 +1,4 @@
-//! The contents of a data set, as figures.
+//! Summarizes the contents of a data set in figures.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +30,7 @@ pub struct Figures {
     pub declared: u64,
 }
 
-/// The values of one quantity, with four bytes for each record.
+/// The values of one quantity, four bytes for each record.
 #[derive(Default)]
 struct Values {
     values: Vec<u32>,
@@ -97,7 +97,7 @@ pub struct Summarizer {
 }
 
 impl Summarizer {
-    /// Counts a record.
+    /// Adds a record to the summary.
     pub fn add(&mut self, record: &Record) {
         self.records += 1;
         self.requests += record.requests() as u64;
@@ -113,7 +113,7 @@ impl Summarizer {
         }
     }
 
-    /// Returns the figures.
+    /// Returns the summary of all records.
     pub fn finish(self) -> Summary {
         let some = |count: usize| (count > 0).then_some(count as u64);
         Summary {

@@ -7,8 +7,7 @@ use std::path::Path;
 use super::error::{Bad, DatasetError};
 use super::skipped::Reason;
 
-/// The byte order mark of UTF-8, which some editors and spreadsheets write at the beginning of a
-/// text.
+/// The byte order mark of UTF-8, which some editors and spreadsheets write at the beginning of a text file.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Opens a regular file. Pipes are rejected because they cannot be read twice, and could block the
@@ -41,23 +40,23 @@ pub(super) fn text(path: &Path) -> Result<BufReader<File>, DatasetError> {
 
 /// One entry as it appears in a text file.
 pub(super) struct Piece {
-    /// The line in which the entry begins, from 1.
+    /// The line in which the entry begins, counted from 1.
     pub(super) line: u64,
     /// The bytes of the entry, or why they were not kept.
     pub(super) bytes: Result<Vec<u8>, Bad>,
 }
 
-/// Classifies each byte of a text in relation to the current entry.
+/// Splits a text into entries by classifying its bytes one after another.
 pub(super) trait Cutter {
-    /// Classifies `byte`.
+    /// Classifies the next byte of the text.
     fn see(&mut self, byte: u8) -> Cut;
 
-    /// Returns how many of the following bytes certainly belong to the entry and do not change the state.
-    /// Most bytes do, so they do not have to be examined one by one.
+    /// Returns how many of the next bytes certainly belong to the entry and do not change the state. This
+    /// is true for most bytes, so they need not be passed to `see` one by one.
     fn run(&self, coming: &[u8]) -> usize;
 }
 
-/// The class of a byte.
+/// The class of a byte in relation to entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// Outside of entries.
@@ -89,7 +88,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds bytes; a piece that is too long is not kept.
+    /// Adds bytes. If the piece becomes too long, its bytes are discarded.
     fn push(&mut self, bytes: &[u8], most: usize) {
         self.is_long |= self.bytes.len() + bytes.len() > most;
         if self.is_long {
@@ -120,8 +119,8 @@ impl<C: Cutter> Pieces<C> {
         &self.cutter
     }
 
-    /// Returns the next piece; if the text ends within a piece, returns the beginning of that
-    /// piece.
+    /// Returns the next piece; `None` after the last. If the text ends within a piece, returns the
+    /// beginning of that piece.
     pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
         let mut open: Option<Open> = None;
         while !self.ended {
@@ -142,8 +141,8 @@ impl<C: Cutter> Pieces<C> {
     }
 }
 
-/// Processes `buffer` up to the end of the piece. Returns the number of bytes used, and how the piece
-/// ended, if it did.
+/// Processes `buffer` up to the end of the current piece. Returns the number of bytes used, and how the
+/// piece ended, or `None` if it has not ended.
 fn take(
     buffer: &[u8],
     cutter: &mut impl Cutter,

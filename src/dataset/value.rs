@@ -1,4 +1,4 @@
-//! Reads typed values from an entry; each error names the field.
+//! Reads typed values from the fields of an entry. Each error names the field.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 use super::error::Bad;
 use super::skipped::Reason;
 
-/// An entry: field names and values.
+/// The names and values of an entry's fields.
 pub(super) type Fields = Map<String, Value>;
 
-/// Shortens text from a file to one short line for a message.
+/// Converts text from a file to one short line for a message.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 40;
     let short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
     if text.chars().nth(MOST).is_some() { format!("{short}…") } else { short }
 }
 
-/// Returns the kind of a value, for messages.
+/// Returns a description of a value's type, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -30,7 +30,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the error that `name` has the wrong type.
+/// Returns the error for a field `name` whose value is not what was expected (`wanted`).
 pub(super) fn wrong(name: &str, value: &Value, wanted: &str) -> Bad {
     let found = match value {
         Value::String(text) => format!("`{}`", shown(text)),
@@ -48,8 +48,8 @@ fn negative(name: &str, value: &Value) -> Bad {
     Bad::new(Reason::Negative, format!("`{}` is {value}, below zero", shown(name)))
 }
 
-/// Returns the value at `name`; a dot accesses a field of an object, unless there is a field with the whole
-/// name. Null and empty CSV fields are absent.
+/// Returns the value of field `name`; `None` if it is missing or null. A dot accesses a field of an object,
+/// unless there is a field with the whole name.
 pub(super) fn get<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     let found = fields.get(name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -58,17 +58,18 @@ pub(super) fn get<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
     found.filter(|value| !value.is_null())
 }
 
-/// Returns a required value.
+/// Returns the value of a required field.
 pub(super) fn need<'a>(fields: &'a Fields, name: &str) -> Result<&'a Value, Bad> {
     get(fields, name).ok_or_else(|| missing(name))
 }
 
-/// Returns text.
+/// Returns the text of a field that must contain text.
 pub(super) fn text<'a>(name: &str, value: &'a Value) -> Result<&'a str, Bad> {
     value.as_str().ok_or_else(|| wrong(name, value, "text"))
 }
 
-/// Returns text, or a number as text, because both occur as names.
+/// Returns the text of a field that contains an id or a name. It may also contain a number, which is
+/// converted to text.
 pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -77,8 +78,8 @@ pub(super) fn label(name: &str, value: &Value) -> Result<String, Bad> {
     }
 }
 
-/// Returns a number of tokens, which must be a whole number from 0. It may also be written as text (CSV)
-/// or as `374.0`, as in data frames.
+/// Returns the number of tokens in a field, which must be a whole number, 0 or more. It may also be written
+/// as text (in CSV) or as `374.0` (by data frames).
 pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     let number = number(name, value)?;
     if number < 0.0 {
@@ -90,7 +91,7 @@ pub(super) fn count(name: &str, value: &Value) -> Result<u32, Bad> {
     Ok(number as u32)
 }
 
-/// Returns a finite number, which may be written as text.
+/// Returns the finite number in a field. It may also be written as text.
 fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -100,16 +101,17 @@ fn number(name: &str, value: &Value) -> Result<f64, Bad> {
     number.filter(|number: &f64| number.is_finite()).ok_or_else(|| wrong(name, value, "a number"))
 }
 
-/// Returns an instant in nanoseconds since an origin that all entries share. The value is a number from 0
-/// in units of `unit` nanoseconds, or a date with a time (UTC if it has no zone).
+/// Returns the instant in a field, in nanoseconds since an origin that all entries share. The value is a
+/// number, 0 or more, in units of `unit` nanoseconds, or a date with a time (in UTC if it has no time
+/// zone).
 pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> {
     if let Value::String(text) = value
         && let Some(nanos) = date(text.trim())
     {
         return nanos.ok_or_else(|| wrong(name, value, "a time between the years 1678 and 2262"));
     }
-    // Whole numbers stay exact, because a float cannot represent the nanoseconds of this century
-    // exactly.
+    // Whole numbers are not converted to floats, because a float cannot represent the nanoseconds since
+    // 1970 exactly.
     let whole = match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -128,8 +130,8 @@ pub(super) fn instant(name: &str, value: &Value, unit: u64) -> Result<i64, Bad> 
     }
 }
 
-/// Returns a date with a time as nanoseconds since 1970, or `Some(None)` if these are out of range;
-/// returns `None` if the text is not a date.
+/// Parses a date with a time and returns the nanoseconds since 1970. Returns `Some(None)` if this number is
+/// out of range, and `None` if the text is not a date.
 fn date(text: &str) -> Option<Option<i64>> {
     let stamp = text.parse::<Timestamp>().ok().or_else(|| {
         let local: DateTime = text.contains(['-', ':']).then(|| text.parse().ok())??;

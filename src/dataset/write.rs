@@ -1,5 +1,5 @@
-//! Writes records in sweepline's own format, as JSON lines or Parquet. They can be read again
-//! without a mapping.
+//! Writes records in sweepline's own format, as JSON lines or Parquet. The files can be read without a
+//! mapping.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::units::Nanos;
 
 use super::record::Record;
 
-/// Number of records that are packed together.
+/// Number of records in a batch, which are written together.
 const BATCH_ROWS: usize = 256;
 
-/// Records are also packed as soon as they have about this many bytes of text.
+/// A batch is also written as soon as it has at least this many bytes of text.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Writes a record as one line of JSON; absent values get no key.
+/// Writes a record as one line of JSON. Missing values have no key.
 pub fn json_line(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, record)?;
     out.write_all(b"\n")
 }
 
-/// A Parquet file of records that is being written, in batches.
+/// Writes records to a Parquet file, in batches.
 pub struct ParquetWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
     records: Vec<Record>,
@@ -36,7 +36,7 @@ pub struct ParquetWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// Starts a file.
+    /// Starts the file.
     pub fn new(out: W) -> Result<ParquetWriter<W>, ParquetError> {
         let properties = WriterProperties::builder()
             .set_created_by("sweepline".into())
@@ -47,7 +47,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(ParquetWriter { writer, records: Vec::new(), bytes: 0 })
     }
 
-    /// Adds a record.
+    /// Adds a record to the current batch.
     pub fn add(&mut self, record: &Record) -> Result<(), ParquetError> {
         self.records.push(record.clone());
         self.bytes += record.turns.iter().map(|turn| turn.text.len()).sum::<usize>();
@@ -61,7 +61,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         self.writer.write(&batch)
     }
 
-    /// Ends the file.
+    /// Writes the last batch and completes the file.
     pub fn finish(mut self) -> Result<(), ParquetError> {
         if !self.records.is_empty() {
             self.flush()?;
@@ -70,7 +70,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Converts records to columns.
+/// Converts records to a batch of columns.
 fn batch(records: &[Record]) -> Result<RecordBatch, ArrowError> {
     let texts = |of: fn(&Record) -> &Option<String>| -> ArrayRef {
         Arc::new(records.iter().map(|record| of(record).as_deref()).collect::<StringArray>())

@@ -10,14 +10,15 @@ use super::merge::{Span, at_least};
 use super::{Arrivals, PROFILE_VERSION, PrefixClass, Prefixes, Profile, Stretch, TurnBucket, Turns};
 use crate::dataset::record::{BLOCK_TOKENS, CHARS_PER_TOKEN, Record, estimated_tokens};
 
-/// The maximum number of periods in the rate over time. A period lasts at least a second.
+/// The maximum number of periods into which the time is divided to describe the rate. A period lasts at
+/// least a second.
 const MOST_STRETCHES: u64 = 500;
 
-/// There are fewer requests than the minimum for one range.
+/// There are fewer requests than a single range must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a profile with k = {k} needs at least {k} requests, and there are {requests}")]
 pub struct TooFew {
-    /// The minimum for one range.
+    /// The minimum number of requests in a range.
     pub k: u32,
     /// The number of requests.
     pub requests: u64,
@@ -25,7 +26,7 @@ pub struct TooFew {
 
 /// A profile under construction.
 ///
-/// Memory holds eight bytes for each request with a time, each distinct block and each named
+/// It takes about eight bytes of memory for each request with a time, each distinct block and each named
 /// conversation.
 #[derive(Default)]
 pub struct Profiler {
@@ -33,17 +34,18 @@ pub struct Profiler {
     cells: Cells,
     offsets: Vec<Nanos>,
     hasher: RandomState,
-    /// Blocks with which prompts have begun so far.
+    /// The blocks with which the prompts so far begin.
     blocks: HashSet<u64>,
-    /// Requests, by their first block.
+    /// Groups of requests, by their first block.
     groups: HashMap<u64, Group>,
     /// Number of prompt tokens in all requests with known beginnings.
     prompt_tokens: u64,
-    /// Number of these requests whose prompts are shorter than a block.
+    /// Number of requests whose prompts are shorter than a block.
     short: u64,
     /// Number of requests in each named conversation.
     named: HashMap<u64, u64>,
-    /// Number of conversations that are single records, by their number of requests.
+    /// For each number of requests: the number of conversations that are single records with so many
+    /// requests.
     turns: BTreeMap<u64, u64>,
     has_text: bool,
 }
@@ -56,7 +58,7 @@ struct Group {
 }
 
 impl Profiler {
-    /// Counts a record.
+    /// Adds a record to the counts.
     pub fn add(&mut self, record: &Record) {
         self.offsets.extend(record.offset);
         self.prefix(record);
@@ -73,8 +75,8 @@ impl Profiler {
         }
     }
 
-    /// Returns the blocks with which a first prompt begins: the block names in the file, or
-    /// otherwise the whole blocks of its text.
+    /// Counts the beginning of a record's first prompt. The blocks are those named in the file, or
+    /// otherwise the full blocks of the prompt's text.
     fn prefix(&mut self, record: &Record) {
         let blocks = if record.hash_ids.is_empty() { self.text_blocks(record) } else { record.hash_ids.clone() };
         if record.hash_ids.is_empty() && record.turns.is_empty() {
@@ -93,8 +95,8 @@ impl Profiler {
         self.blocks.extend(blocks);
     }
 
-    /// Returns names for the whole blocks of a text. Each name is derived from all text up to the
-    /// end of its block.
+    /// Returns names for the full blocks of the text of a record's first prompt. Each name is derived from
+    /// all text up to the end of its block.
     fn text_blocks(&self, record: &Record) -> Vec<u64> {
         let Some(first) = record.exchanges().next() else { return Vec::new() };
         let mut text = record.system().unwrap_or_default().chars().chain(first.user.chars());
@@ -110,7 +112,7 @@ impl Profiler {
         }
     }
 
-    /// Returns the profile, in which every range covers at least `k` requests or conversations.
+    /// Returns the profile. Every range covers at least `k` requests or conversations.
     pub fn finish(self, k: u32) -> Result<Profile, TooFew> {
         let least = u64::from(k.max(1));
         if self.requests < least {
@@ -143,7 +145,7 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
         match spans.last_mut().filter(|span| span.range[1] == at) {
             Some(span) => span.weight += 1,
             None => {
-                // A time without requests belongs to the period in which it ends.
+                // Time without requests is added to the period of the next request.
                 let from = spans.last().map_or(0, |span| span.range[1] + 1);
                 spans.push(Span { range: [from, at], weight: 1, sums: () });
             }
@@ -160,7 +162,8 @@ fn arrivals(offsets: Vec<Nanos>, k: u64) -> Option<Arrivals> {
     })
 }
 
-/// Returns the standard deviation of the gaps divided by their mean; 0 if there are no gaps.
+/// Returns the coefficient of variation of the gaps, that is, their standard deviation divided by their
+/// mean; 0 if there are no gaps.
 fn gap_cv(offsets: &[Nanos]) -> f64 {
     let gaps: Vec<f64> = offsets.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).secs()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
@@ -206,8 +209,8 @@ fn prefixes(groups: HashMap<u64, Group>, short: u64, prompt_tokens: u64, k: u64)
 }
 
 fn turns(named: HashMap<u64, u64>, mut turns: BTreeMap<u64, u64>, has_text: bool, k: u64) -> Option<Turns> {
-    // Records that have only lengths, without text and names, are requests whose conversations are
-    // unknown.
+    // If records have only lengths, without text and without the names of conversations, it is unknown
+    // which requests belong to the same conversation.
     if named.is_empty() && !has_text {
         return None;
     }

@@ -1,14 +1,15 @@
-//! Joint ranges of prompt and response tokens. No range has fewer than k requests.
+//! Computes joint ranges of prompt and response tokens, each with at least k requests.
 
 use std::collections::BTreeMap;
 
 use super::{LengthBucket, Lengths};
 
-/// Number of times that the resolution of cells is halved until all lengths are in one cell.
+/// Number of resolutions, each with cells twice as wide as the previous one. At the coarsest, all lengths
+/// are in one cell.
 const LEVELS: u32 = 7;
 
-/// Returns the cell of a length. Cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, so there are two for
-/// each doubling.
+/// Returns the cell of a length, at the finest resolution. Cells begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24,
+/// …, so there are two cells for each doubling.
 fn cell(tokens: u32) -> u32 {
     if tokens < 2 {
         return tokens;
@@ -17,7 +18,7 @@ fn cell(tokens: u32) -> u32 {
     2 * octave + ((tokens >> (octave - 1)) & 1)
 }
 
-/// Returns the first length of a cell.
+/// Returns the smallest length of a cell.
 fn first(cell: u32) -> u64 {
     match cell {
         0 | 1 => u64::from(cell),
@@ -25,13 +26,13 @@ fn first(cell: u32) -> u64 {
     }
 }
 
-/// Returns the lengths that a cell of a level covers.
+/// Returns the smallest and the largest length of a cell at a level of resolution.
 fn range(cell: u32, level: u32) -> [u32; 2] {
     let end = first((cell + 1) << level) - 1;
     [u32::try_from(first(cell << level)).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX)]
 }
 
-/// Requests by cell of prompt and response.
+/// Number of requests by the cells of their prompt's and their response's length.
 #[derive(Default)]
 pub(super) struct Cells {
     counts: BTreeMap<(u32, Option<u32>), u64>,
@@ -44,8 +45,8 @@ impl Cells {
         self.declared += u64::from(is_declared);
     }
 
-    /// Returns the ranges. A cell with at least k requests becomes a range; the remaining requests
-    /// go into cells twice as wide, and so on.
+    /// Returns the ranges. A cell with at least k requests becomes a range. The requests in other cells are
+    /// counted in cells twice as wide, and so on.
     pub(super) fn lengths(self, k: u64) -> Lengths {
         let mut buckets = Vec::new();
         let mut left = self.counts;

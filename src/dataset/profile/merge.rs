@@ -1,4 +1,4 @@
-//! Merges ranges along one dimension, so that none has fewer than k.
+//! Merges ranges along one dimension, so that each has a count of at least k.
 
 /// Counts over a range of values.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,8 +11,8 @@ pub(super) struct Span<T> {
     pub(super) sums: T,
 }
 
-/// Merges spans, given in ascending order, from the top down until each has a weight of at least k;
-/// also returns what remains below k.
+/// Merges spans, which must be in ascending order, from the top down until each has a weight of at least k.
+/// Also returns the weight that is left if the total is below k. `add` adds the sums of two spans.
 pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) -> (Vec<Span<T>>, u64) {
     let mut merged: Vec<Span<T>> = Vec::new();
     let mut open: Option<Span<T>> = None;
@@ -28,7 +28,7 @@ pub(super) fn at_least<T>(spans: Vec<Span<T>>, k: u64, add: impl Fn(&mut T, T)) 
         };
         if span.weight >= k { merged.push(span) } else { open = Some(span) }
     }
-    // The remainder joins the lowest range, which is adjacent to it.
+    // The remaining span is merged with the lowest range, which is adjacent to it.
     let left = match (open, merged.last_mut()) {
         (Some(rest), Some(lowest)) => {
             lowest.range[0] = rest.range[0];

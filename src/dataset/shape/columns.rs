@@ -1,5 +1,5 @@
-//! Reads fields by name, in any file with one object or row per request, and in sweepline's own
-//! format.
+//! Reads the format `columns`: fields by name, in any file with one object or row per request, and in
+//! sweepline's own format.
 
 use crate::dataset::error::Bad;
 use crate::dataset::mapping::{Field, Mapping};
@@ -33,7 +33,8 @@ pub(super) fn read(fields: &Fields, mapping: &Mapping) -> Result<Draft, Bad> {
     Ok(Draft { record, time })
 }
 
-/// Returns the turns: the list of messages if there is one, otherwise system, prompt and output.
+/// Returns the messages of an entry: the list of messages if there is one, otherwise those in the columns
+/// for system, prompt and output.
 fn turns(fields: &Fields, mapping: &Mapping) -> Result<Vec<Turn>, Bad> {
     if let Some((name, _)) = mapping.get(fields, Field::Messages) {
         return messages::read(fields, name);

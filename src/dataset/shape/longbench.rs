@@ -1,4 +1,4 @@
-//! LongBench-v2: a long text, a question about the text, and four choices.
+//! Reads LongBench-v2. An entry contains a long text, a question about the text, and four choices.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::{Record, Role, Turn};
@@ -6,7 +6,8 @@ use crate::dataset::value::{Fields, get, label, need, text};
 
 use super::draft::Draft;
 
-/// The prompt that the benchmark's authors use without chain of thought (prompts/0shot.txt of THUDM/LongBench).
+/// Creates the prompt that the benchmark's authors use without chain of thought (prompts/0shot.txt of
+/// THUDM/LongBench).
 pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     let field = |name: &'static str| text(name, need(fields, name)?).map(str::trim);
     let context = field("context")?;

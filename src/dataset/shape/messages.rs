@@ -1,4 +1,4 @@
-//! Reads lists of messages, as in conversations of every kind.
+//! Reads lists of messages, which several formats contain.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::dataset::record::{Role, Turn};
 use crate::dataset::skipped::Reason;
 use crate::dataset::value::{Fields, get, need, shown, text, wrong};
 
-/// Returns the role for a speaker's name.
+/// Returns the role for a speaker's name in message number `turn`.
 fn role(name: &str, turn: usize) -> Result<Role, Bad> {
     Ok(match name {
         "human" | "user" | "prompter" => Role::User,
@@ -23,7 +23,7 @@ fn role(name: &str, turn: usize) -> Result<Role, Bad> {
     })
 }
 
-/// Returns the messages of the list at `name`.
+/// Returns the messages in the list in field `name`.
 pub(super) fn read(fields: &Fields, name: &str) -> Result<Vec<Turn>, Bad> {
     let list = need(fields, name)?;
     let list = list.as_array().ok_or_else(|| wrong(name, list, "a list of messages"))?;
@@ -31,7 +31,7 @@ pub(super) fn read(fields: &Fields, name: &str) -> Result<Vec<Turn>, Bad> {
     Ok(regular(turns.collect::<Result<_, _>>()?))
 }
 
-/// Parses one message: `{from, value}` or `{role, content}`.
+/// Parses message number `turn`, which has the form `{from, value}` or `{role, content}`.
 fn one(message: &Value, turn: usize) -> Result<Turn, Bad> {
     let fields = message.as_object().ok_or_else(|| wrong(&format!("message {turn}"), message, "an object"))?;
     let either = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, get(fields, name)?)));
@@ -42,7 +42,7 @@ fn one(message: &Value, turn: usize) -> Result<Turn, Bad> {
     Ok(Turn { role, text: content(&format!("{name} of message {turn}"), value)? })
 }
 
-/// Parses a content: text, or a list of parts of which only those with text count.
+/// Parses the content of a message, which is a text or a list of parts with text.
 fn content(name: &str, value: &Value) -> Result<String, Bad> {
     match value {
         Value::Array(parts) => {
@@ -56,12 +56,12 @@ fn content(name: &str, value: &Value) -> Result<String, Bad> {
     }
 }
 
-/// Returns the turns in the order that servers require: a system message first, then user and assistant
+/// Converts messages to the order that servers require: a system message first, then user and assistant
 /// alternately, beginning with the user.
 ///
-/// Public files contain conversations that were split, so messages of the model before the first question
-/// are skipped. Consecutive messages of one side are joined, with a blank line between them, and so are
-/// system messages at any position. Messages without text are skipped.
+/// Public files contain conversations that were split, so assistant messages before the first user message
+/// are skipped. Consecutive messages with the same role are joined, with a blank line between them, and so
+/// are system messages at any position. Messages without text are skipped.
 pub(super) fn regular(turns: Vec<Turn>) -> Vec<Turn> {
     let (system, said): (Vec<Turn>, Vec<Turn>) =
         turns.into_iter().filter(|turn| !turn.text.trim().is_empty()).partition(|turn| turn.role == Role::System);

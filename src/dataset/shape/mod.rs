@@ -1,4 +1,4 @@
-//! Interprets the fields of entries, with one file per shape.
+//! Interprets the fields of entries, with one module per format.
 
 mod columns;
 mod draft;
@@ -15,7 +15,7 @@ use super::value::Fields;
 
 pub(super) use draft::Draft;
 
-/// Reads an entry of a known shape.
+/// Interprets the fields of an entry in a known format.
 pub(super) fn read(format: Format, fields: &Fields, mapping: &Mapping) -> Result<Draft, Bad> {
     match format {
         Format::ShareGpt => sharegpt::read(fields),
@@ -28,7 +28,7 @@ pub(super) fn read(format: Format, fields: &Fields, mapping: &Mapping) -> Result
     }
 }
 
-/// Returns the fields that identify a shape, which each of its entries must have.
+/// Returns the fields that identify a format, which each of its entries must have.
 pub(super) fn needs(format: Format) -> &'static [&'static str] {
     match format {
         Format::ShareGpt => &["conversations"],
@@ -41,5 +41,5 @@ pub(super) fn needs(format: Format) -> &'static [&'static str] {
     }
 }
 
-/// Returns the other fields that a shape reads.
+/// Optional fields that the formats read in addition.
 pub(super) const ALSO: [&str; 3] = ["_id", "Session ID", "lang"];

@@ -1,9 +1,9 @@
-//! OpenAssistant message trees (oasst1, oasst2). Each tree becomes one conversation that follows
-//! its best-ranked replies.
+//! Reads OpenAssistant message trees (oasst1, oasst2). Each tree becomes one conversation, which follows
+//! the best-ranked replies.
 //!
-//! From the prompt on, the reply with the lowest `rank` is taken (0 is the best). Replies without a rank
-//! come after replies with a rank, in the order of the file; a user's replies usually have no rank.
-//! Deleted replies are skipped. The path ends where there is no reply.
+//! From the prompt on, the conversation continues with the reply that has the lowest `rank` (0 is the
+//! best). Replies without a rank, such as most user messages, come after replies with a rank, in the order
+//! of the file. Deleted replies are skipped. The conversation ends at a message without replies.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(super) fn read(fields: &Fields) -> Result<Draft, Bad> {
     Ok(Draft { record, time: None })
 }
 
-/// Returns the reply with which the path continues.
+/// Returns the reply with which the conversation continues; `None` if there is none.
 fn best(message: &Fields) -> Result<Option<&Fields>, Bad> {
     let Some(replies) = get(message, "replies") else { return Ok(None) };
     let replies = replies.as_array().ok_or_else(|| wrong("replies", replies, "a list of messages"))?;

@@ -1,4 +1,4 @@
-//! ShareGPT: `{id, conversations: [{from: human, value}, {from: gpt, value}, …]}`.
+//! Reads ShareGPT: `{id, conversations: [{from: human, value}, {from: gpt, value}, …]}`.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::Record;

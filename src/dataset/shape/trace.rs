@@ -1,4 +1,4 @@
-//! Public traces with arrivals and lengths of requests.
+//! Reads public traces, which contain arrivals and lengths of requests.
 
 use crate::dataset::error::Bad;
 use crate::dataset::record::{BLOCK_TOKENS, Record};
@@ -11,8 +11,8 @@ use super::draft::Draft;
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 
-/// Mooncake: times in milliseconds since the trace's start, and an id for each block of 512 prompt
-/// tokens.
+/// Reads an entry of the Mooncake trace, with a time in milliseconds since the trace's start, and an id for
+/// each block of 512 prompt tokens.
 pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "input_length", "output_length")?;
     draft.time = Some(instant("timestamp", need(fields, "timestamp")?, MILLI)?);
@@ -28,7 +28,8 @@ pub(super) fn mooncake(fields: &Fields) -> Result<Draft, Bad> {
     Ok(draft)
 }
 
-/// BurstGPT: times in seconds since the trace's start; some versions contain the session.
+/// Reads an entry of the BurstGPT trace, with a time in seconds since the trace's start. Some versions
+/// contain the session.
 pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "Request tokens", "Response tokens")?;
     draft.time = Some(instant("Timestamp", need(fields, "Timestamp")?, SECOND)?);
@@ -36,7 +37,7 @@ pub(super) fn burstgpt(fields: &Fields) -> Result<Draft, Bad> {
     Ok(draft)
 }
 
-/// Azure: times as dates.
+/// Reads an entry of an Azure trace, whose time is a date.
 pub(super) fn azure(fields: &Fields) -> Result<Draft, Bad> {
     let mut draft = lengths(fields, "ContextTokens", "GeneratedTokens")?;
     draft.time = Some(instant("TIMESTAMP", need(fields, "TIMESTAMP")?, SECOND)?);
@@ -49,7 +50,7 @@ fn lengths(fields: &Fields, input: &str, output: &str) -> Result<Draft, Bad> {
     Ok(Draft { record: Record { input_tokens, output_tokens, ..Record::default() }, time: None })
 }
 
-/// Parses a list of block names.
+/// Parses the list of block names in field `name`.
 pub(super) fn hash_ids(fields: &Fields, name: &str) -> Result<Vec<u64>, Bad> {
     let list = need(fields, name)?;
     let ids = list.as_array().ok_or_else(|| wrong(name, list, "a list of whole numbers"))?;
