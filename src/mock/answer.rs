@@ -1,4 +1,4 @@
-//! Handles a request up to its response: routes, rejections and the queue for slots.
+//! Handles a request up to its response: routing, rejections and the queue for slots.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ pub(super) async fn connection(mut conn: Conn) {
     }
 }
 
-/// Responds to one request of an HTTP/2 connection.
+/// Responds to one request on a stream of an HTTP/2 connection.
 async fn on_a_stream(mut conn: Conn, incoming: Incoming) {
     let end = answer(&mut conn, &incoming).await;
     conn.end_stream(matches!(end, End::Keep | End::Close));
@@ -118,7 +118,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
                 Err((status, message)) => return reject(conn, entry, keep, (status, &message)).await,
             }
         }
-        // vLLM returns an empty response regardless of whether there is a cache.
+        // Like vLLM, returns an empty response whether or not there is a cache.
         ("POST", "/reset_prefix_cache", _) => {
             shared.cache.iter().for_each(|cache| cache.borrow_mut().reset());
             (JSON, String::new())
@@ -205,7 +205,8 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
 }
 
-/// Waits for a slot and then queries the prefix cache. Also returns the instant of this.
+/// Waits for a slot, and then looks up the prompt in the prefix cache. Also returns when the slot was
+/// taken, in nanoseconds on the monotonic clock.
 async fn take_slot(conn: &mut Conn, entry: &mut Entry, prompt: Option<Chain>) -> Result<(Slot, u64), Gone> {
     let slots = Arc::clone(&conn.shared.slots);
     let waiting = conn.shared.wait();
@@ -229,7 +230,8 @@ fn note(entry: &mut Entry, request: &Request) {
     entry.line.prompt_sha256 = Some(request.digest.iter().map(|byte| format!("{byte:02x}")).collect());
 }
 
-/// Executes the faults that occur before a slot is taken.
+/// Executes the fault if it is one that occurs before a slot is taken. Returns `None` if the request must
+/// be served.
 async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<Kind>) -> Result<Option<End>, Gone> {
     match fault {
         Some(Kind::Http(status)) => {
@@ -249,7 +251,7 @@ async fn instead(conn: &mut Conn, entry: &mut Entry, keep: bool, fault: Option<K
     }
 }
 
-/// Returns the number of tokens in the response, and its finish reason.
+/// Returns the number of tokens in the response and the response's finish reason.
 fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) -> (u32, &'static str) {
     let asked = request.max_tokens;
     if request.values > 0 {
@@ -268,7 +270,8 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
         let chance = random(config.seed, b"eos ", number).random::<f64>();
-        // The inverse of the geometric distribution gives the number of tokens up to the last one.
+        // The number of tokens has a geometric distribution; this is the inverse of its distribution
+        // function.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {
         u32::MAX
@@ -286,7 +289,7 @@ async fn respond(conn: &mut Conn, entry: &mut Entry, keep: bool, status: u16, bo
     send(conn, entry, keep, status, (JSON, body)).await
 }
 
-/// Sends a response with a body of the given content type.
+/// Sends a complete response with a body of content type `kind`.
 async fn send(
     conn: &mut Conn,
     entry: &mut Entry,

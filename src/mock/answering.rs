@@ -1,5 +1,4 @@
-//! One response over HTTP/2: converts a head and a body that are written for HTTP/1.1 to frames of
-//! a stream.
+//! One response over HTTP/2. Converts a head and a body in the form of HTTP/1.1 to frames of a stream.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -11,9 +10,9 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::gone::Gone;
 
-/// Fields that do not exist in HTTP/2 (RFC 9113, section 8.2.2).
+/// Header fields that do not exist in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 2] = ["connection", "transfer-encoding"];
-/// Maximum number of fields in a head that this server writes.
+/// Maximum number of header fields in a head that this server writes.
 const MOST_FIELDS: usize = 16;
 
 /// One response in progress.
@@ -21,7 +20,7 @@ pub(super) struct Answering {
     respond: SendResponse<Bytes>,
     /// The part of the head written so far, until it is complete.
     head: Vec<u8>,
-    /// Accepts the body once the head is sent.
+    /// The stream for the body; `None` until the head is sent.
     send: Option<SendStream<Bytes>>,
 }
 
@@ -31,7 +30,7 @@ impl Answering {
         Answering { respond, head: Vec::new(), send: None }
     }
 
-    /// Passes all bytes on, as the client's windows allow.
+    /// Passes all bytes on, as fast as the client's flow-control windows allow.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.send.is_some() {
             return self.data(bytes).await;
@@ -67,9 +66,9 @@ impl Answering {
         }
     }
 
-    /// Ends the response; an incomplete response ends with a reset of its stream.
+    /// Ends the response. If it is incomplete, its stream is reset.
     pub(super) fn end(&mut self, whole: bool) {
-        // This fails only on a stream that is already gone.
+        // Errors do not matter, because sending fails only on a stream that is already gone.
         match &mut self.send {
             Some(send) if whole => drop(send.send_data(Bytes::new(), true)),
             Some(send) => send.send_reset(Reason::INTERNAL_ERROR),
@@ -78,7 +77,8 @@ impl Answering {
     }
 }
 
-/// Returns the head contained in these bytes and its length, once the head is complete.
+/// Parses the head at the beginning of these bytes. Returns the response and the length of the head; `None`
+/// while the head is incomplete.
 fn response(head: &[u8]) -> Option<(Response<()>, usize)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);

@@ -1,5 +1,5 @@
-//! Arrival times of bytes from the kernel, which timestamps each segment as it arrives, however late this
-//! process reads it.
+//! Determines the arrival times of bytes with the kernel, which timestamps each segment as it arrives,
+//! however late this process reads it.
 //!
 //! The engine does the same with separate code, so that an error in one of the two shows up as a
 //! difference.
@@ -19,13 +19,13 @@ use super::timer::now;
 
 /// The size of the buffer through which all connections read, in bytes.
 const SCRATCH: usize = 64 << 10;
-/// Two clocks that are read within this time, in nanoseconds, count as read together. Without disturbance,
-/// reading them takes a tenth of it.
+/// Two clocks that are read within this time are considered to be read together. Without an interruption,
+/// reading both takes a tenth of this time. In nanoseconds.
 const TOGETHER: u64 = 1_000;
 /// The maximum difference between the clocks of two processors, in nanoseconds. A timestamp that is this
 /// far in the future is still valid.
 const SKEW: u64 = 20_000;
-/// Number of attempts at reading both clocks before the best reading is used.
+/// Maximum number of times that both clocks are read before the best reading is used.
 const TRIES: usize = 8;
 
 /// The source of an arrival's timestamp.
@@ -39,7 +39,7 @@ pub(super) enum By {
     User,
 }
 
-/// An arrival of bytes.
+/// When bytes arrived, and the source of this timestamp.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
     /// Nanoseconds on the monotonic clock.
@@ -48,7 +48,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the current instant as an arrival that is timestamped by this process.
+    /// Returns an arrival at the current instant, timestamped by this process.
     pub(super) fn now() -> Arrival {
         Arrival { at: now(), by: By::User }
     }
@@ -64,7 +64,7 @@ pub(super) struct Reader {
     scratch: Box<[u8]>,
     /// Space for the kernel's timestamp.
     control: Vec<u8>,
-    /// The server's start, before which nothing arrives.
+    /// The server's start on the monotonic clock, in nanoseconds; nothing can arrive before it.
     start: u64,
     stamped: bool,
 }
@@ -75,8 +75,8 @@ impl Reader {
         Reader { scratch: vec![0; SCRATCH].into(), control: cmsg_space!(TimeSpec), start: now(), stamped }
     }
 
-    /// Reads the available bytes without waiting, after the read that brought `last`. The timestamp is
-    /// that of the newest segment of the read.
+    /// Reads the available bytes without waiting; `last` is the arrival of the previous read. The timestamp
+    /// is that of the newest segment in this read.
     pub(super) fn read(&mut self, stream: &TcpStream, last: Arrival) -> io::Result<(&[u8], Arrival)> {
         let Reader { scratch, control, start, stamped } = self;
         let mut got = None;
@@ -94,8 +94,8 @@ impl Reader {
         let Some((read, stamp)) = got else {
             return Err(told.err().unwrap_or_else(|| ErrorKind::WouldBlock.into()));
         };
-        // The arrival time of the last read is used rather than the time of the read itself, because the
-        // next segment may have arrived before that read was over.
+        // The lower limit is the arrival in the previous read, not the time of that read, because a segment
+        // of this read may have arrived before the previous read was over.
         let since = last.at.max(*start);
         let arrival = match stamp.and_then(|stamp| Clocks::read().monotonic_of(stamp, since)) {
             Some(at) => Arrival { at, by: By::Kernel },
@@ -105,8 +105,8 @@ impl Reader {
     }
 }
 
-/// Returns the number of bytes read, and the wall-clock time in nanoseconds at which the newest of them
-/// arrived, if the kernel recorded it.
+/// Reads and returns the number of bytes, and the wall-clock time at which the newest of them arrived, in
+/// nanoseconds; `None` if the kernel did not record it.
 fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Result<(usize, Option<i64>)> {
     let mut parts = [IoSliceMut::new(bytes)];
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(control), MsgFlags::empty())?;
@@ -121,7 +121,7 @@ fn receive(stream: &TcpStream, bytes: &mut [u8], control: &mut [u8]) -> nix::Res
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// Number of nanoseconds by which the wall clock is ahead of the monotonic clock.
+    /// The wall clock minus the monotonic clock, in nanoseconds.
     wall_ahead: i64,
 }
 

@@ -1,15 +1,15 @@
 //! The prefix cache, which determines which blocks of tokens are kept and which are evicted first.
 //!
-//! It works like vLLM's automatic prefix caching: only full blocks are kept, they are found from the front,
-//! and the least recently used block is evicted first (within one sequence, the last block). Unlike in
-//! vLLM, the blocks of running requests do not count towards the capacity, which limits only the blocks
-//! that are kept for later requests.
+//! It works like vLLM's automatic prefix caching. Only full blocks are kept, lookups start at the front of
+//! a sequence, and the least recently used block is evicted first (within one sequence, the last block).
+//! Unlike in vLLM, the capacity limits only the blocks that are kept for later requests, and the blocks of
+//! running requests are not counted.
 
 use std::collections::HashMap;
 
 use super::chain::{Block, Chain};
 
-/// Marks a missing neighbor.
+/// The place of a neighbor that does not exist.
 const NONE: u32 = u32::MAX;
 
 /// The cache's activity since the server's start.
@@ -17,13 +17,13 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Counters {
     /// Number of tokens that were looked up.
     pub(super) queries: u64,
-    /// Number of these that were found.
+    /// Number of looked-up tokens that were found.
     pub(super) hits: u64,
     /// Number of evicted blocks.
     pub(super) evictions: u64,
 }
 
-/// A kept block, and the places of its neighbors in the order of use.
+/// A kept block, and the places of its neighbors in the order of last use.
 #[derive(Debug)]
 struct Kept {
     block: Block,
@@ -33,9 +33,10 @@ struct Kept {
 
 /// The kept blocks, in the order of their last use.
 ///
-/// Using a block also uses all blocks before it. Blocks nearer to the end of a sequence count as used
-/// slightly earlier. So no block is used later than the block it follows, and the least recently used block
-/// is always the last of its sequence. Every kept block can therefore be found.
+/// Using a block also uses all blocks before it in its sequence, where blocks nearer to the end are treated
+/// as used slightly earlier. So no block has a later use than the block before it, and the least recently
+/// used block is always the last one of its sequence. Evicting it never separates a kept block from the
+/// blocks before it, so every kept block can be found.
 #[derive(Debug)]
 pub(super) struct Cache {
     /// Number of tokens in a block.
@@ -43,8 +44,8 @@ pub(super) struct Cache {
     /// Maximum number of kept blocks.
     capacity: usize,
     places: HashMap<Block, u32>,
-    /// The kept blocks, indexed by place. The list is as long as the largest number of blocks that were
-    /// ever kept at once.
+    /// The kept blocks by place. The list has as many entries as the largest number of blocks that were
+    /// kept at the same time.
     kept: Vec<Kept>,
     newest: u32,
     oldest: u32,
@@ -76,13 +77,13 @@ impl Cache {
         self.capacity
     }
 
-    /// Returns its activity so far.
+    /// Returns the cache's activity so far.
     pub(super) fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Returns how many leading tokens of a prompt need not be computed. The last token must always be
-    /// computed, because the next token is predicted from it.
+    /// Looks up a prompt. Returns how many of its leading tokens need not be computed. The last token must
+    /// always be computed, because the next token is predicted from it.
     pub(super) fn look_up(&mut self, prompt: &Chain) -> u64 {
         let size = u64::from(self.size);
         let most = (prompt.tokens().saturating_sub(1) / size) as usize;
@@ -94,11 +95,12 @@ impl Cache {
         tokens
     }
 
-    /// Keeps the blocks of a sequence; if the sequence is longer than the cache, keeps its front.
+    /// Keeps the blocks of a sequence. If the sequence is longer than the cache's capacity, only its first
+    /// blocks are kept.
     pub(super) fn keep(&mut self, sequence: &Chain) {
         let blocks = &sequence.blocks()[..sequence.blocks().len().min(self.capacity)];
-        // The sequence's existing blocks are first marked as used, so that none of them is evicted in favor
-        // of another.
+        // Blocks of the sequence that are already kept are marked as used first, so that none of them is
+        // evicted in favor of another one.
         self.touch(blocks);
         for block in blocks {
             if !self.places.contains_key(block) {
@@ -115,7 +117,7 @@ impl Cache {
         (self.newest, self.oldest) = (NONE, NONE);
     }
 
-    /// Marks the kept ones among these leading blocks of a sequence as used now.
+    /// Marks those of a sequence's leading blocks that are kept as used now.
     fn touch(&mut self, blocks: &[Block]) {
         for block in blocks.iter().rev() {
             if let Some(&place) = self.places.get(block) {

@@ -6,14 +6,15 @@ use sha2::{Digest, Sha256};
 /// only if the entire texts up to their ends are equal. Collisions of half a SHA-256 are negligible.
 pub(super) type Block = [u8; 16];
 
-/// The kind of a token, so that a word of a text is never mistaken for a mark of the template or for an id.
+/// The kind of a token. It is part of the hash, so that a word of a text is never mistaken for a marker of
+/// the chat template or for a token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text.
+    /// A word of a text.
     Word,
     /// A token id in a completions request.
     Id,
-    /// A mark of the chat template.
+    /// A marker of the chat template.
     Mark,
     /// The role of a chat message.
     Role,
@@ -25,7 +26,7 @@ pub(super) struct Chain {
     /// Number of tokens in a block.
     size: u32,
     blocks: Vec<Block>,
-    /// The hash state: the tokens of the block that is not full yet, and everything before it.
+    /// The hash state over the tokens of the block that is not full yet and everything before it.
     open: Sha256,
     filled: u32,
     tokens: u64,

@@ -1,4 +1,4 @@
-//! The configuration of the mock: its figures, the shape of its streams, and its faults.
+//! The configuration of the mock: its timing, the form of its streams, and its faults.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use super::fault::Fault;
 use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// The heading in `--help` that is shared with the command.
+/// A heading in `--help`, which the command also uses for its own flags.
 pub const LISTENING: &str = "Listening";
 const TIMING: &str = "Timing";
 const PREFIX_CACHE: &str = "Prefix cache";
 const ANSWERS: &str = "Responses";
-/// The settings for the contents of the log are also under this heading.
+/// A heading in `--help`, which also contains the flags of the log.
 pub const WIRE: &str = "Bytes on the wire";
 const FAULTS: &str = "Faults";
 
@@ -28,7 +28,7 @@ pub struct Config {
     /// name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
-    /// The bearer key that requests must have; `None` requires no key.
+    /// The bearer key that requests must contain; `None` if no key is required.
     #[arg(skip)]
     pub api_key: Option<String>,
     /// Time from a free slot to the first token, without prefill
@@ -163,7 +163,7 @@ impl Config {
 #[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        /// Parses only the flags.
+        /// A parser of only these flags.
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]

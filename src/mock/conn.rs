@@ -1,5 +1,4 @@
-//! A client's connection. This module reads requests from it, writes bytes to it, and notices a disconnect
-//! while a response waits.
+//! A client's connection: reads requests, writes bytes, and notices a disconnect while a response waits.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -17,12 +16,13 @@ pub(super) use super::gone::Gone;
 use super::shared::Shared;
 use super::timer::now;
 
-/// Maximum size of a request head.
+/// Maximum size of a request head, in bytes.
 const MOST_HEAD: usize = 64 << 10;
-/// Maximum size of a request body.
+/// Maximum size of a request body, in bytes.
 pub(super) const MOST_BODY: usize = 64 << 20;
-/// Maximum number of bytes of further requests that are read while one request is handled. Beyond this, a
-/// disconnect is noticed only at the next write. Without a limit, a client could fill the memory.
+/// Maximum number of bytes of later requests that are read while one request is handled, because a client
+/// could otherwise fill the memory. When the limit is reached, a disconnect is noticed only at the next
+/// write.
 const READ_AHEAD: usize = 1 << 20;
 /// Maximum number of header fields in a request.
 const MOST_FIELDS: usize = 100;
@@ -35,9 +35,9 @@ const PREFACE: &[u8] = b"PRI * ";
 pub(super) struct Head {
     pub(super) method: String,
     pub(super) path: String,
-    /// Whether the client uses HTTP/1.0, which has no chunks.
+    /// Whether the client uses HTTP/1.0, which does not support chunks.
     pub(super) old: bool,
-    /// Whether the connection has its own frames and no chunks (HTTP/2).
+    /// Whether the request arrived over HTTP/2, which uses its own frames instead of chunks.
     pub(super) has_frames: bool,
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
@@ -54,13 +54,14 @@ pub(super) struct Incoming {
     pub(super) head: Head,
     bytes: Vec<u8>,
     body: usize,
-    /// When its first and last bytes arrived.
+    /// When the first byte (`arrival`) and the last byte (`complete`) of the request arrived.
     pub(super) arrival: Arrival,
     pub(super) complete: Arrival,
 }
 
 impl Head {
-    /// Adds a field, whose name must be in lower case; returns why it is rejected, if it is.
+    /// Adds a header field, whose name must be in lower case. If the field is invalid, returns the status
+    /// and the message of the error response.
     pub(super) fn take(&mut self, name: &str, value: &str) -> Result<(), (u16, &'static str)> {
         match name {
             "content-length" => self.length = value.trim().parse().map_err(|_| (400, "invalid Content-Length"))?,
@@ -78,7 +79,7 @@ impl Head {
 }
 
 impl Incoming {
-    /// Creates a request with its body and the arrivals of its first and last bytes.
+    /// Creates a request from its head, its body, and the arrivals of its first and last bytes.
     pub(super) fn new(head: Head, body: Vec<u8>, (arrival, complete): (Arrival, Arrival)) -> Incoming {
         Incoming { head, bytes: body, body: 0, arrival, complete }
     }
@@ -89,7 +90,8 @@ impl Incoming {
     }
 }
 
-/// Why no request could be read: the status, the message, and when the first byte arrived.
+/// Why a request could not be read: the status and message of the error response, and when the first byte
+/// of the request arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unreadable {
     pub(super) status: u16,
@@ -100,17 +102,17 @@ pub(super) struct Unreadable {
 /// The result of reading the next request.
 pub(super) enum Next {
     Request(Incoming),
-    /// It is an HTTP/2 connection.
+    /// The connection begins with the HTTP/2 preface.
     Http2,
     Unreadable(Unreadable),
     Closed,
 }
 
-/// A connection whose first bytes have been read.
+/// An HTTP/2 connection whose first bytes have been read.
 pub(super) struct Accepted {
     pub(super) stream: TcpStream,
     pub(super) input: Vec<u8>,
-    /// When the last of these bytes arrived.
+    /// When the last byte of `input` arrived.
     pub(super) last: Arrival,
     pub(super) number: u64,
     pub(super) peer_port: u16,
@@ -125,11 +127,11 @@ enum Link {
     Stream(Answering),
 }
 
-/// One accepted connection, or one stream of it.
+/// One HTTP/1.1 connection, or one stream of an HTTP/2 connection.
 pub(super) struct Conn {
     link: Link,
     input: Vec<u8>,
-    /// When the first and last bytes of `input` arrived.
+    /// When the first byte (`first`) and the last byte (`last`) of `input` arrived.
     first: Arrival,
     last: Arrival,
     pub(super) number: u64,
@@ -140,7 +142,7 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    /// Takes over an accepted socket.
+    /// Creates a connection from an accepted socket.
     pub(super) fn new(stream: TcpStream, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
         Conn::through(Link::Tcp(stream), number, peer_port, shared)
     }
@@ -155,29 +157,30 @@ impl Conn {
         Conn { link, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
     }
 
-    /// Returns the connection itself, if it is not HTTP/1.1; `None` for a stream.
+    /// Returns the socket and the bytes that have been read, for a connection that uses HTTP/2; `None` if
+    /// this is a stream.
     pub(super) fn into_accepted(self) -> Option<Accepted> {
         let Conn { link, input, last, number, peer_port, shared, .. } = self;
         let Link::Tcp(stream) = link else { return None };
         Some(Accepted { stream, input, last, number, peer_port, shared })
     }
 
-    /// Ends the response on a stream, either complete or with a reset.
+    /// Ends the response on a stream: properly if it is `whole`, otherwise with a reset.
     pub(super) fn end_stream(&mut self, whole: bool) {
         if let Link::Stream(answering) = &mut self.link {
             answering.end(whole);
         }
     }
 
-    /// Makes the connection end with a reset.
+    /// Makes the connection end with a TCP reset when it is dropped.
     pub(super) fn reset_on_drop(&self) {
         if let Link::Tcp(stream) = &self.link {
-            // This fails only on a socket that is already gone, and then there is nothing to reset.
+            // Errors do not matter: this fails only on a socket that is already gone.
             let _ = stream.set_zero_linger();
         }
     }
 
-    /// Waits for a complete request.
+    /// Waits for the next complete request.
     pub(super) async fn next(&mut self) -> Result<Next, Gone> {
         if self.input.is_empty() && self.fill().await? == 0 {
             return Ok(Next::Closed);
@@ -216,17 +219,18 @@ impl Conn {
         let complete = self.last;
         let rest = self.input.split_off(end);
         let bytes = std::mem::replace(&mut self.input, rest);
-        // For pipelined bytes, only the time of the last read is known.
+        // For the bytes of later requests, only the arrival of the last read is known.
         self.first = self.last;
         Ok(Next::Request(Incoming { head, bytes, body: start, arrival, complete }))
     }
 
-    /// Whether the client disconnected while its generation continued.
+    /// Whether the client has disconnected while its generation continues.
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Writes all bytes. If generations continue without their clients, writing also continues.
+    /// Writes all bytes. With `finish_abandoned`, a disconnect is not an error; later bytes are then
+    /// discarded.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         if self.lost {
             return Ok(());
@@ -254,7 +258,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Waits until a connection accepts more.
+    /// Waits until the socket accepts more bytes; fails if the client disconnects.
     async fn room(&mut self) -> Result<(), Gone> {
         poll_fn(|context| match &self.link {
             Link::Tcp(stream) => match stream.poll_write_ready(context) {
@@ -266,8 +270,8 @@ impl Conn {
         .await
     }
 
-    /// Waits for a future, or for the client to disconnect. Data that the client sends in the meantime is
-    /// kept for later.
+    /// Waits for `future`; fails if the client disconnects first. Data that the client sends in the
+    /// meantime is kept for later.
     pub(super) async fn or_gone<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
         let mut future = pin!(future);
         poll_fn(|context| match future.as_mut().poll(context) {
@@ -277,12 +281,13 @@ impl Conn {
         .await
     }
 
-    /// Waits for a step of a generation, or for the client to disconnect if that ends the generation.
+    /// Waits for a step of a generation. Fails if the client disconnects first, unless `finish_abandoned`
+    /// is set.
     pub(super) async fn generating<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
         if self.shared.config.finish_abandoned { Ok(future.await) } else { self.or_gone(future).await }
     }
 
-    /// Waits until `at` on the monotonic clock.
+    /// Waits until the monotonic clock reads `at` nanoseconds.
     pub(super) async fn wait_until(&mut self, at: u64) -> Result<(), Gone> {
         let sleep = self.shared.timer.at(at);
         self.generating(sleep).await
@@ -295,13 +300,13 @@ impl Conn {
         }
     }
 
-    /// Closes the sending side and continues to read for a moment. A socket that is closed with unread
-    /// bytes sends a reset, which would discard the response to a client that is still sending.
+    /// Closes the sending side and continues to read for up to a second. If a socket is closed with unread
+    /// bytes, the kernel sends a reset, and a client that is still sending would lose the response.
     pub(super) async fn close_politely(&mut self) {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
             if let Link::Tcp(stream) = &mut self.link {
-                // A failure means that the client is gone, which the next read will also report.
+                // Errors do not matter: the client is then gone, which the next read also reports.
                 let _ = stream.shutdown().await;
             }
             while self.fill().await.is_ok_and(|read| read > 0) {
@@ -331,7 +336,7 @@ impl Conn {
         Poll::Pending
     }
 
-    /// Reads the available bytes; 0 means that the client has closed its side.
+    /// Waits for bytes and reads them. Returns their number; 0 means that the client has closed its side.
     async fn fill(&mut self) -> Result<usize, Gone> {
         loop {
             let Link::Tcp(stream) = &self.link else { return Err(Gone) };
@@ -361,8 +366,8 @@ fn passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Parses the head. Returns where the body starts; `None` if the head is incomplete; an error if it is
-/// invalid.
+/// Parses the head of a request. Returns the head and where the body starts; `None` if the head is
+/// incomplete. If the head is invalid, the error is the status and the message of the error response.
 fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);

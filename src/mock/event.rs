@@ -1,30 +1,31 @@
-//! The JSON of stream events. It is built once per request; for a token, only its text is inserted
-//! between two prepared pieces.
+//! Creates the JSON of stream events. Most of it is created once per request; for each token, only the text
+//! is inserted between two prepared pieces.
 
 use super::config::{Config, ReasoningField};
 use super::part::{Field, Usage};
 use super::request::{Api, Request};
 use super::responses::Events;
 
-/// The common parts of all events in one response.
+/// The parts that all events of one response have in common.
 pub(super) struct Envelope {
     api: Api,
-    /// The part from `data: ` to before `"choices"`.
+    /// The beginning of each event, from `data: ` up to `"choices"`.
     head: String,
-    /// The end of the event: `}` and the blank line.
+    /// The end of each event: `}` and the blank line.
     tail: String,
-    /// One line end.
+    /// The line end that the stream uses.
     pub(super) line_end: &'static str,
     reasoning: &'static str,
-    /// The parts before and after the text of an ordinary event.
+    /// The prepared parts of an ordinary event: before a text of content (`content`), before a text of
+    /// reasoning (`thought`), and after the text (`plain`).
     content: Vec<u8>,
     thought: Vec<u8>,
     plain: Vec<u8>,
-    /// For a response with named events.
+    /// The events of the Responses API, which have names; `None` for other APIs.
     events: Option<Events>,
 }
 
-/// Returns the members with which every response begins: identity, kind, time and model.
+/// Returns the JSON members with which every response begins: id, object, time and model.
 pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: bool) -> String {
     let (prefix, object) = match (request.api, streaming) {
         (Api::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
@@ -40,7 +41,7 @@ pub(super) fn identity(request: &Request, number: u64, created: u64, streaming: 
 }
 
 impl Envelope {
-    /// Creates the envelope of response `number`, created at Unix second `created`.
+    /// Creates the envelope of response `number`, which was created at the Unix time `created`, in seconds.
     pub(super) fn new(config: &Config, request: &Request, number: u64, created: u64) -> Envelope {
         let line_end = if config.crlf { "\r\n" } else { "\n" };
         let reasoning = match config.reasoning_field {
@@ -76,12 +77,12 @@ impl Envelope {
         (open, &self.plain)
     }
 
-    /// Returns the named events, if the response has them.
+    /// Returns the named events of the Responses API; `None` for other APIs.
     pub(super) fn events(&mut self) -> Option<&mut Events> {
         self.events.as_mut()
     }
 
-    /// Returns the part of an event before its text.
+    /// Returns the part of an event before its text. If `role` is set, it includes the role.
     pub(super) fn open(&self, field: Field, role: bool) -> String {
         let head = &self.head;
         if self.api == Api::Completions {
@@ -92,19 +93,19 @@ impl Envelope {
         format!(r#"{head}"choices":[{{"index":0,"delta":{{{role}"{name}":""#)
     }
 
-    /// Returns the part of an event after its text.
+    /// Returns the part of an event after its text, with the finish reason and the usage if there are any.
     pub(super) fn close(&self, finish: Option<&str>, usage: Option<Usage>) -> String {
         let brace = if self.api == Api::Chat { "}" } else { "" };
         format!("\"{brace}{}", self.rest(finish, usage))
     }
 
-    /// Returns the first chunk of a chat, with the role and with the content as given in JSON.
+    /// Returns the first chunk of a chat, with the role and with `content`, which must be JSON.
     pub(super) fn role(&self, content: &str) -> String {
         let (head, rest) = (&self.head, self.rest(None, None));
         format!(r#"{head}"choices":[{{"index":0,"delta":{{"role":"assistant","content":{content}}}{rest}"#)
     }
 
-    /// Returns the event with further members after its own; `more` begins with a comma.
+    /// Returns an event with additional JSON members at its end; `more` must begin with a comma.
     pub(super) fn with(&self, event: &str, more: &str) -> String {
         match event.strip_suffix(self.tail.as_str()) {
             Some(open) => format!("{open}{more}{}", self.tail),
@@ -124,7 +125,7 @@ impl Envelope {
         format!(r#"{}"choices":[],"usage":{}{}"#, self.head, usage.json(), self.tail)
     }
 
-    /// Returns `data: ` with any payload, as an event.
+    /// Returns an event with this payload as its data.
     pub(super) fn data(&self, payload: &str) -> String {
         format!("data: {payload}{0}{0}", self.line_end)
     }

@@ -1,4 +1,4 @@
-//! Faults and when they occur: the small language of `--fault KIND[:NUMBER]@WHEN`.
+//! Faults and when they occur. Parses the values of `--fault KIND[:NUMBER]@WHEN`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +13,12 @@ use crate::units::Share;
 pub struct Fault {
     /// The kind of fault.
     pub kind: Kind,
-    /// The affected requests; for [`Kind::Refuse`] the affected connections.
+    /// The affected requests, or the affected connections for [`Kind::Refuse`].
     pub when: When,
 }
 
-/// The kind of a fault. A number of tokens states after how many tokens a stream is affected; `None` means
-/// after half of them.
+/// The kind of a fault. An optional number is the number of tokens after which a stream is affected; `None`
+/// means after half of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// The connection is reset before anything is read from it.
@@ -27,19 +27,19 @@ pub enum Kind {
     Http(u16),
     /// The response stops after some tokens and the connection is reset.
     Reset(Option<u32>),
-    /// The response stops after some tokens and the connection stays open. The slot is freed.
+    /// The response stops after some tokens, and the connection stays open. The slot is released.
     Stall(Option<u32>),
-    /// Nothing is ever sent; the connection stays open. No slot is taken.
+    /// Nothing is ever sent, and the connection stays open. No slot is taken.
     StallHeaders,
-    /// The response ends in the middle of an event's JSON; the body ends properly in terms of HTTP.
+    /// The response ends in the middle of an event's JSON, but as an HTTP body it ends properly.
     Truncate(Option<u32>),
-    /// The connection closes in the middle of an event's JSON and of the body.
+    /// The connection closes in the middle of an event's JSON, before the HTTP body has ended.
     Close(Option<u32>),
     /// One event is not JSON; the response continues.
     InvalidJson(Option<u32>),
     /// One event contains bytes that are not UTF-8; the response continues.
     InvalidUtf8(Option<u32>),
-    /// One event is JSON of another shape; the response continues.
+    /// One event is JSON with an unexpected structure; the response continues.
     WrongShape(Option<u32>),
     /// The 200 response contains an error object and ends there.
     ErrorObject(Option<u32>),
@@ -67,18 +67,18 @@ pub enum Kind {
 pub enum When {
     /// All requests.
     All,
-    /// Each request with this probability, by seed.
+    /// Each request with this probability, drawn with the seed.
     Rate(Share),
     /// Every n-th request.
     Every(u64),
-    /// Requests in one of these ranges, which include first and last.
+    /// Requests in one of these ranges, each with its first and last number.
     Numbers(Vec<(u64, u64)>),
 }
 
 /// Why a text is not a valid fault; the message contains the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// There is no `@`.
+    /// The text contains no `@`.
     #[error("`{0}` does not state when it occurs: add @ and a rate (5%), request numbers (3,7,10-12), every:10 or all")]
     NoWhen(String),
     /// The kind is unknown.
@@ -87,7 +87,7 @@ pub enum FaultError {
     /// `http` has no status, or an impossible one.
     #[error("`{0}` needs a status from 300 to 599: write it like http:503")]
     Status(String),
-    /// A number after a kind that accepts none.
+    /// There is a number after a kind that accepts none.
     #[error("`{0}` accepts no number: write {1}")]
     NoNumber(String, &'static str),
     /// The part after the colon is not a number.
@@ -101,7 +101,8 @@ pub enum FaultError {
     When(String),
 }
 
-/// The allowed number after a kind.
+/// What may follow the name of a kind: nothing, a status, an optional number of tokens, or a number with a
+/// maximum.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Bare(Kind),
@@ -160,7 +161,7 @@ impl FromStr for Kind {
 }
 
 impl fmt::Display for Kind {
-    /// Writes the name without the number, as in the log; `http` keeps its status.
+    /// Writes the name without the number, as in the log; only `http` is written with its status.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Kind::Http(status) = self {
             return write!(f, "http:{status}");
@@ -217,8 +218,8 @@ impl When {
             When::All => true,
             When::Every(every) => number.is_multiple_of(*every),
             When::Numbers(ranges) => ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)),
-            // The position in the list prevents two faults with equal rates from affecting the same
-            // requests.
+            // The position in the list is part of the seed, so that two faults with equal rates do not
+            // affect the same requests.
             When::Rate(share) => {
                 random(seed.wrapping_add(position as u64), b"flt ", number).random::<f64>() < share.to_f64()
             }
@@ -226,12 +227,13 @@ impl When {
     }
 }
 
-/// Returns the first of `faults` that affects connection `number` before anything is read.
+/// Returns the first of `faults` that affects connection `number` before anything is read from it; `None`
+/// if none does.
 pub(super) fn of_connection(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
     first(faults, number, seed, |kind| kind == Kind::Refuse)
 }
 
-/// Returns the first of `faults` that affects request `number`.
+/// Returns the first of `faults` that affects request `number`; `None` if none does.
 pub(super) fn of_request(faults: &[Fault], number: u64, seed: u64) -> Option<Kind> {
     first(faults, number, seed, |kind| kind != Kind::Refuse)
 }

@@ -1,4 +1,4 @@
-//! Heads of complete responses, and the body of an error.
+//! Creates the heads of complete responses, and the bodies of error responses.
 
 use serde_json::json;
 
@@ -14,12 +14,12 @@ pub(super) fn error(status: u16, message: &str) -> String {
     json!({"error": {"message": message, "type": kind, "param": null, "code": status}}).to_string()
 }
 
-/// Returns the head of a JSON response of `length` bytes.
+/// Returns the head of a response whose JSON body has `length` bytes.
 pub(super) fn json_head(status: u16, length: usize, keep: bool) -> String {
     head(status, JSON, length, keep)
 }
 
-/// Returns the head of a response of `length` bytes of a content type.
+/// Returns the head of a response whose body has `length` bytes of content type `kind`.
 pub(super) fn head(status: u16, kind: &str, length: usize, keep: bool) -> String {
     let connection = if keep { "keep-alive" } else { "close" };
     let reason = match status {

@@ -1,5 +1,5 @@
-//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: the `h2` crate reads a connection that begins
-//! with the HTTP/2 preface. Each request is handled as over HTTP/1.1, in its own task.
+//! Serves HTTP/2 with prior knowledge, on the same port as HTTP/1.1. If a connection begins with the HTTP/2
+//! preface, the `h2` crate takes over. Each request is handled as over HTTP/1.1, in its own task.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ use super::arrival::Arrival;
 use super::conn::{Accepted, Conn, Head, Incoming, MOST_BODY};
 use super::shared::Shared;
 
-/// The flow-control window for a client.
+/// The flow-control window that a client gets, in bytes.
 const WINDOW: u32 = 1 << 20;
 
 /// Serves a connection until it ends; `serve` handles each request.
@@ -57,7 +57,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Waits for its body; `None` if the client cancelled it, or it is too long.
+    /// Waits for the body of the request. Returns `None` if the client cancelled the request or the body is
+    /// too long.
     async fn whole(self) -> Option<(Answering, Incoming)> {
         let Asked { request, respond, arrival, arrivals } = self;
         let (parts, mut body) = request.into_parts();
@@ -76,21 +77,23 @@ impl Asked {
         head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
         (head.has_frames, head.keep_alive) = (true, true);
         for (name, value) in &parts.headers {
-            // Such a field is either replaced by frames or not sent by any of our clients.
+            // Invalid fields are ignored. They are either replaced by frames in HTTP/2, or no client of
+            // ours sends them.
             let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
         }
         Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))
     }
 }
 
-/// so the last arrival is that of the request being handled
+/// The last arrival on an HTTP/2 connection, and whether its socket may be read. The socket is read only once
+/// each time the connection is polled, so the last arrival is that of the request being handled.
 struct Arrivals {
     last: Cell<Arrival>,
     may_read: Cell<bool>,
 }
 
 impl Arrivals {
-    /// Runs `work`, reading once per turn.
+    /// Runs `work`. Each time it is polled, it may read from the socket once.
     async fn paced<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -101,10 +104,10 @@ impl Arrivals {
     }
 }
 
-/// The socket of a connection.
+/// The socket of an HTTP/2 connection, which records the arrivals of its bytes.
 struct Socket {
     stream: TcpStream,
-    /// Bytes that were read beyond the requested ones.
+    /// Bytes that were read from the socket but not returned yet.
     unread: Vec<u8>,
     arrivals: Rc<Arrivals>,
     shared: Rc<Shared>,

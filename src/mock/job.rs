@@ -1,4 +1,4 @@
-//! A generation with its slot, and the state of the connection afterwards.
+//! A generation in progress, and what happens to the connection afterwards.
 
 use super::fault::Kind;
 use super::request::Request;
@@ -8,17 +8,17 @@ use super::tell::Took;
 use super::timer::now;
 use super::wire::Framing;
 
-/// The state of the connection after a response.
+/// What happens to the connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Keep,
     Close,
-    /// It closes before the response is complete.
+    /// The connection is closed before the response is complete.
     Cut,
     Reset,
 }
 
-/// A generation with its slot.
+/// A generation in progress: the request, its slot, and how the response is made.
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) request: Request,
@@ -30,13 +30,13 @@ pub(super) struct Job {
     /// The slot, which is released when it is dropped.
     pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
-    /// Its statistics; `None` once they are recorded.
+    /// The statistics of the generation; `None` once they are recorded.
     pub(super) serving: Option<Serving>,
-    /// The time that the request took, once it has been served.
+    /// How long the parts of the request took; `None` until it has been served.
     pub(super) took: Option<Took>,
-    /// The id of its trace, if it is reported.
+    /// The trace id of the response; `None` if it is not reported.
     pub(super) trace: Option<String>,
-    /// Leading tokens of the prompt found in the prefix cache.
+    /// Number of leading tokens of the prompt that were found in the prefix cache.
     pub(super) cached: u64,
     /// When the response was created, in Unix seconds.
     pub(super) created: u64,
@@ -45,7 +45,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Returns the tokens of the prompt that must be computed.
+    /// Returns the number of tokens of the prompt that must be computed.
     pub(super) fn computed(&self) -> u64 {
         self.request.prompt_tokens - self.cached
     }
@@ -60,7 +60,7 @@ impl Job {
         }
     }
 
-    /// Returns the number of tokens that the usage reports when `sent` have been written.
+    /// Returns the number of completion tokens that the usage reports when `sent` tokens have been written.
     pub(super) fn told(&self, sent: u32) -> u32 {
         match self.fault {
             Some(Kind::Usage(tokens)) => tokens,
@@ -68,7 +68,7 @@ impl Job {
         }
     }
 
-    /// See [`Slot::prefilled`].
+    /// Records that the prompt has been computed (see [`Slot::prefilled`]).
     pub(super) fn prefilled(&mut self) {
         if let Some(serving) = &mut self.serving {
             serving.prefilled(now());
@@ -78,7 +78,7 @@ impl Job {
         }
     }
 
-    /// See [`Slot::say`].
+    /// Records the next word of the response (see [`Slot::say`]).
     pub(super) fn say(&mut self, word: &'static str) {
         if let Some(serving) = &mut self.serving {
             serving.token(now());
@@ -88,13 +88,14 @@ impl Job {
         }
     }
 
-    /// Returns how long the request waited, before its generation is over.
+    /// Returns how long the request waited for its slot. The other times are unknown until the generation
+    /// is over. `None` if the statistics are already recorded.
     pub(super) fn queued(&self) -> Option<Took> {
         let queue = self.serving.as_ref()?.queued();
         Some(Took { queue, prefill: None, decode: None, total: None })
     }
 
-    /// Records that the response is complete and its slot is free.
+    /// Records that the response is complete, and releases its slot.
     pub(super) fn served(&mut self) {
         self.slot = None;
         let finish = if self.finish == "length" { Finish::Length } else { Finish::Stop };

@@ -1,5 +1,5 @@
-//! The mock server as a separate crate, so that changing it recompiles nothing else. It shares no
-//! codec with the engine.
+//! The mock server. It is a separate crate, so that changing it does not recompile other crates. It shares
+//! no codec with the engine.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! The log of actual events: JSON lines, one per request, written by a separate thread so that no stream
+//! The log of actual events, with one JSON line per request. A separate thread writes it, so that no stream
 //! waits for the disk.
 
 use std::collections::BTreeMap;
@@ -14,16 +14,18 @@ use serde::Serialize;
 
 use super::arrival::By;
 
-/// How often the thread writes the collected lines: half of the 100 ms within which a line must be in the
-/// file.
+/// How often the thread writes the collected lines. A line must be in the file within 100 ms, so this is
+/// half of that time.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// One line. All instants are nanoseconds on the monotonic clock; null if the event never happened.
+/// One line of the log. All instants are in nanoseconds on the monotonic clock, and null if the event never
+/// happened.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Line {
-    /// Order of arrival among generation requests, from 1; null for every other path and for refused connections.
+    /// Number of the generation request in the order of arrival, counted from 1; null for other paths and
+    /// for refused connections.
     pub(super) n: Option<u64>,
-    /// The connection, from 1 in order of acceptance.
+    /// Number of the connection in the order of acceptance, counted from 1.
     pub(super) connection: u64,
     /// The client's port.
     pub(super) peer_port: u16,
@@ -34,20 +36,21 @@ pub(super) struct Line {
     pub(super) trace_id: Option<String>,
     /// The requested path.
     pub(super) path: Option<String>,
-    /// `chat` or `completions`.
+    /// The name of the API, such as `chat` or `completions`.
     pub(super) api: Option<&'static str>,
     /// The requested model.
     pub(super) model: Option<String>,
     /// Whether a stream was requested.
     pub(super) stream: Option<bool>,
-    /// When the first byte arrived: the arrival of the newest segment of the read that brought it, or the
-    /// return of that read (see `arrival_stamp`). For a refused connection, when it was accepted.
+    /// When the first byte of the request arrived. This is the arrival of the newest segment in the read
+    /// that contained the byte, or the time at which that read returned (see `arrival_stamp`). For a
+    /// refused connection, this is when it was accepted.
     pub(super) arrival_ns: Option<u64>,
-    /// Arrival of the last byte, in the same way.
+    /// When the last byte of the request arrived, determined like `arrival_ns`.
     pub(super) body_ns: Option<u64>,
     /// The source of the timestamps `arrival_ns` and `body_ns`: `kernel` if the kernel recorded the arrival
-    /// of the segment (`SO_TIMESTAMPNS`), or `user` for the return of the read, if the kernel's timestamp for
-    /// one of them was missing or impossible.
+    /// of the segments (`SO_TIMESTAMPNS`). `user` if the kernel's timestamp for at least one of them was
+    /// missing or impossible, so that the time at which the read returned was used.
     pub(super) arrival_stamp: Option<By>,
     /// When the request got a slot.
     pub(super) slot_ns: Option<u64>,
@@ -59,13 +62,14 @@ pub(super) struct Line {
     pub(super) done_ns: Option<u64>,
     /// The HTTP status that was written.
     pub(super) status: Option<u16>,
-    /// Tokens of the prompt, including the template.
+    /// Number of tokens of the prompt, including those of the chat template.
     pub(super) prompt_tokens: Option<u64>,
-    /// Leading tokens of the prompt that were found in the prefix cache; null if the request got no slot.
+    /// Number of leading tokens of the prompt that were found in the prefix cache; null if the request got
+    /// no slot.
     pub(super) cached_tokens: Option<u64>,
     /// `max_tokens` of the request.
     pub(super) requested_tokens: Option<u32>,
-    /// Tokens passed to the kernel.
+    /// Number of tokens of the response that were passed to the kernel.
     pub(super) output_tokens: u32,
     /// `stop` or `length`; null if the response was not completed.
     pub(super) finish_reason: Option<&'static str>,
@@ -75,14 +79,14 @@ pub(super) struct Line {
     pub(super) fault: Option<String>,
     /// How the request ended.
     pub(super) outcome: Outcome,
-    /// The header fields, by name in lower case, excluding the key and fields that every client sends; only
-    /// with `--log-text`.
+    /// The header fields, by name in lower case, without the key and without fields that every client
+    /// sends; only with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headers: Option<BTreeMap<String, String>>,
-    /// The body as received, with `--log-text`.
+    /// The request body as received; only with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,
-    /// The text of the response, reasoning first, with `--log-text`.
+    /// The text of the response, with the reasoning first; only with `--log-text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<String>,
 }
@@ -93,30 +97,30 @@ pub(super) struct Line {
 pub(super) enum Outcome {
     /// The whole response was written, even if a fault changed it.
     Complete,
-    /// An error response to an invalid request.
+    /// The request was invalid and got an error response.
     Rejected,
     /// The client disconnected first.
     ClientClosed,
-    /// A fault ended it.
+    /// A fault ended the request.
     Fault,
-    /// The server ended first.
+    /// The server ended before the request.
     #[default]
     Interrupted,
 }
 
 type Lines = Arc<Mutex<Vec<Line>>>;
 
-/// The log to which requests submit their lines; without a file they are discarded.
+/// The log to which requests submit their lines. Without a file, the lines are discarded.
 #[derive(Clone, Default)]
 pub(super) struct Log(Option<Lines>);
 
 impl Log {
-    /// Whether lines are kept; lines that will be discarded need not be filled in.
+    /// Whether lines are written to a file. If not, they need not be filled in.
     pub(super) fn on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Submits a line.
+    /// Submits a line to be written.
     pub(super) fn push(&self, line: Line) {
         if let Some(lines) = &self.0 {
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
@@ -124,22 +128,22 @@ impl Log {
     }
 }
 
-/// A line that is being filled in. Dropping it submits it, so that no exit path of a request can omit the
-/// line.
+/// A line of the log that is being filled in. The line is submitted when the entry is dropped, so that no
+/// path through the code can omit it.
 pub(super) struct Entry {
     pub(super) line: Line,
-    /// The text so far, as in JSON strings, with `--log-text`.
+    /// The text of the response so far, escaped as in JSON strings; only with `--log-text`.
     pub(super) answer: Vec<u8>,
     log: Log,
 }
 
 impl Entry {
-    /// Creates an entry with the outcome `interrupted`, which stays until another outcome is known.
+    /// Creates an entry. Its outcome is `interrupted` until another outcome is known.
     pub(super) fn new(log: &Log, line: Line) -> Entry {
         Entry { line, answer: Vec::new(), log: log.clone() }
     }
 
-    /// Whether the line will be kept.
+    /// Whether the line will be written to a file.
     pub(super) fn kept(&self) -> bool {
         self.log.on()
     }
@@ -155,14 +159,14 @@ impl Drop for Entry {
     }
 }
 
-/// The thread that writes the file.
+/// A handle to the thread that writes the file.
 pub(super) struct LogWriter {
     stop: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl LogWriter {
-    /// Creates the file, with a first line that identifies it.
+    /// Creates the file, whose first line identifies the format, and starts the thread.
     pub(super) fn start(path: &Path) -> io::Result<(Log, LogWriter)> {
         let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
         file.write_all(b"{\"log\":\"sweepline-mock 1\"}\n")?;
@@ -189,7 +193,7 @@ impl LogWriter {
         Ok((Log(Some(lines)), LogWriter { stop, thread }))
     }
 
-    /// Writes the remaining lines and returns whether every line was written to the file.
+    /// Writes the remaining lines and ends the thread. Fails if not all lines could be written.
     pub(super) fn finish(self) -> io::Result<()> {
         drop(self.stop);
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the log panicked")))

@@ -1,5 +1,5 @@
-//! The server's metrics in Prometheus' text format, with the names, labels and units of vLLM's V1 engine
-//! where vLLM has the metric (`vllm/v1/metrics/loggers.py`).
+//! Formats the server's metrics in Prometheus' text format. If vLLM's V1 engine has the metric, its names,
+//! labels and units are used (`vllm/v1/metrics/loggers.py`).
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::cache::Cache;
 use super::config::Config;
 use super::served::{Finish, Histogram, Served};
 
-/// The content type of the text format.
+/// The content type of Prometheus' text format.
 pub(super) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A page that is being written.
+/// A page of metrics that is being written.
 struct Page {
     text: String,
     labels: String,
@@ -27,10 +27,10 @@ impl Page {
         self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// Writes a line; `more` contains labels that precede the others.
+    /// Writes the line of a value; `more` contains labels that precede the common ones.
     fn line(&mut self, name: &str, more: &str, value: f64) {
         let labels = &self.labels;
-        // Python's client writes every value with a decimal point.
+        // `{:?}` writes every value with a decimal point, as Python's Prometheus client does.
         writeln!(self.text, "{name}{{{more}{labels}}} {value:?}").expect("a string accepts any text");
     }
 
@@ -50,8 +50,8 @@ impl Page {
     }
 }
 
-/// Returns the metrics of a server. Without a prefix cache, the figures of the cache are 0. `load`
-/// contains the numbers of running and waiting requests, if these are reported.
+/// Returns the metrics of a server. Without a prefix cache, the figures of the cache are 0. `load` contains
+/// the numbers of running and waiting requests; `None` if they are not reported.
 pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>, served: &Served) -> String {
     let mut page = Page::of(config);
     if let Some((running, waiting)) = load {
@@ -94,7 +94,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
     page.text
 }
 
-/// Writes the figures of the prefix cache and of the tokens that requests occupy.
+/// Writes the metrics of the prefix cache and of the tokens that running requests occupy.
 fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Served) {
     let counters = cache.map(Cache::counters).unwrap_or_default();
     if let Some(tokens) = config.prefix_cache {

@@ -1,4 +1,4 @@
-//! When each token is due: pure arithmetic on planned instants.
+//! Computes when each token is due, from planned instants only.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::config::Config;
 use super::random::random;
 
-/// The timing model of one request, all times in nanoseconds.
+/// The timing model of one request. All times are in nanoseconds.
 pub(super) struct Pace {
     ttft: f64,
     prefill: f64,
@@ -17,7 +17,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Creates the pace of request `number`; `factor` multiplies every time (1: as configured).
+    /// Creates the pace of request `number`. Every configured time is multiplied by `factor`.
     pub(super) fn new(config: &Config, number: u64, factor: f64) -> Pace {
         let jitter = config.jitter.to_f64();
         Pace {
@@ -29,15 +29,15 @@ impl Pace {
         }
     }
 
-    /// Returns the instant of the first token of a request that got its slot at `slot` and has `computed`
-    /// tokens to prefill.
+    /// Returns when the first token is due if the request got its slot at `slot` and must compute
+    /// `computed` tokens of its prompt.
     pub(super) fn first(&mut self, slot: u64, computed: u64) -> u64 {
         slot + self.spread(self.ttft + self.prefill * computed as f64)
     }
 
-    /// Returns the instant of the token after the one planned for `planned`, with `busy` slots busy. The
-    /// instant is relative to the plan, not to the actual write of the last token, so lateness does not
-    /// accumulate.
+    /// Returns when the token after the one planned for `planned` is due, if `busy` slots are busy. The
+    /// instant is relative to the plan, not to the actual write of the previous token, so that lateness
+    /// does not accumulate.
     pub(super) fn next(&mut self, planned: u64, busy: usize) -> u64 {
         if self.itl == 0.0 {
             return planned;

@@ -1,17 +1,18 @@
-//! The content that responses in all forms have in common: the text and the number of tokens.
+//! The parts of responses that all APIs have in common: the kinds of text and the token counts.
 
 /// The token counts that a response reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) prompt: u64,
-    /// Leading tokens of the prompt that were found in the prefix cache, if they are reported.
+    /// Number of leading tokens of the prompt that were found in the prefix cache; `None` if it is not
+    /// reported.
     pub(super) cached: Option<u64>,
     pub(super) completion: u32,
     pub(super) reasoning: u32,
 }
 
 impl Usage {
-    /// Formats it as JSON.
+    /// Formats the usage as JSON.
     pub(super) fn json(&self) -> String {
         let Usage { prompt, cached, completion, reasoning } = *self;
         let total = prompt + u64::from(completion);
@@ -27,7 +28,7 @@ impl Usage {
     }
 }
 
-/// The text that an event contains.
+/// The kind of text in an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Content,

@@ -1,4 +1,4 @@
-//! The generation request: parsing of its JSON, and counting of its prompt.
+//! Parses the JSON of a generation request, and counts the tokens of its prompt.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,19 +7,21 @@ use sha2::{Digest, Sha256};
 use super::chain::{Chain, Kind};
 use super::tokens::tokens;
 
-/// The tokens that the template adds around each chat message (role and three marks) and once before the
-/// response: four and three tokens, as OpenAI's cookbook counts for its chat models. A response that
-/// returns as a message of the history therefore follows the same tokens as when it was generated.
+/// The markers of the chat template. The template adds four tokens to each chat message (its role and three
+/// markers), and three tokens before the response, as OpenAI's cookbook counts for its chat models. If a
+/// response is later sent as a message of the history, it therefore follows the same tokens as when it was
+/// generated.
 pub(super) const START: &str = "start";
 pub(super) const TEXT: &str = "text";
 pub(super) const END: &str = "end";
 /// The role of the response's message.
 const ANSWERER: &str = "assistant";
 
-/// Longest accepted response, in tokens; far beyond any context length, and a limit on memory.
+/// Maximum number of tokens that a request may ask for. The limit is far beyond any context length; it
+/// bounds the memory.
 const MOST_TOKENS: u64 = 10_000_000;
 
-/// The protocols.
+/// The APIs for generation requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum Api {
@@ -31,12 +33,12 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// Returns the name in the log.
+    /// Returns the name of the API in the log.
     pub(super) fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Returns the protocol at a path after the base address.
+    /// Returns the API at a path, which is given without the base path.
     pub(super) fn at(path: &str) -> Option<Api> {
         Some(match path {
             "/chat/completions" => Api::Chat,
@@ -48,13 +50,14 @@ impl Api {
         })
     }
 
-    /// Whether its responses have a field for reasoning.
+    /// Whether the API's responses have a field for reasoning.
     pub(super) fn tells_reasoning(self) -> bool {
         matches!(self, Api::Chat | Api::Responses)
     }
 }
 
-/// Everything on which the response depends. Other fields of a request are accepted and have no effect.
+/// A generation request, with everything on which the response depends. Other fields of a request body are
+/// accepted but have no effect.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) api: Api,
@@ -67,7 +70,7 @@ pub(super) struct Request {
     pub(super) ignore_eos: bool,
     pub(super) seed: u64,
     pub(super) prompt_tokens: u64,
-    /// The prompt's tokens in the form in which a prefix cache identifies them, if there is a cache.
+    /// The prompt's tokens in the form in which the prefix cache identifies them; `None` without a cache.
     pub(super) chain: Option<Chain>,
     /// SHA-256 over the texts of the prompt (the contents of the messages), each followed by a line feed.
     pub(super) digest: [u8; 32],
@@ -105,7 +108,7 @@ struct Message {
     content: Value,
 }
 
-/// A prompt being read: its digest, its length and its blocks.
+/// A prompt that is being read: its digest, its length and its blocks.
 struct Prompt {
     hash: Sha256,
     tokens: u64,
@@ -126,7 +129,8 @@ impl Prompt {
         tokens(text).for_each(|token| self.token(Kind::Word, token));
     }
 
-    /// Reads a text, token ids, or a list of either; chat contents are lists of parts with a `text` each.
+    /// Reads a text, token ids, or a list of these. In chat contents, a list contains parts, each with a
+    /// `text`.
     fn value(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.text(text),
@@ -142,7 +146,7 @@ impl Prompt {
         }
     }
 
-    /// Adds the marks with which a message begins.
+    /// Adds the tokens with which a message begins: its role and two markers.
     fn open(&mut self, role: &str) {
         self.token(Kind::Mark, START);
         self.token(Kind::Role, role);
@@ -160,8 +164,8 @@ impl Prompt {
 }
 
 impl Request {
-    /// Parses a body; the error is a message for the client. If there is a prefix cache, `block` is the
-    /// number of tokens per block, which is needed for the prompt's chain.
+    /// Parses a request body. The error is a message for the client. `block` is the number of tokens per
+    /// block of the prefix cache, from which the prompt's chain is created; `None` without a cache.
     pub(super) fn parse(api: Api, body: &[u8], block: Option<u32>) -> Result<Request, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| format!("invalid request body: {error}"))?;
         let model = body.model.unwrap_or_default();
@@ -221,7 +225,7 @@ impl Request {
         })
     }
 
-    /// Returns the seed of the response's text, computed from the prompt and the request's `seed`.
+    /// Returns the seed for the response's text, which depends on the prompt and the request's `seed`.
     pub(super) fn text_seed(&self) -> u64 {
         let (head, _) = self.digest.split_at(8);
         u64::from_le_bytes(head.try_into().expect("eight bytes")) ^ self.seed

@@ -1,12 +1,12 @@
-//! Responses in the form of the Responses API: named events, each with its number, and a whole response
-//! at the end.
+//! Creates responses in the form of the Responses API: named and numbered events, with a complete response
+//! object in the last one.
 
 use super::part::{Field, Usage};
 
-/// Placeholder for the text of a delta.
+/// Placeholder for the text of a delta event.
 const PLACE: char = '\u{0}';
 
-/// Formats counts with the names of this API.
+/// Formats the usage with the names of this API.
 fn usage(Usage { prompt, cached, completion, reasoning }: Usage) -> String {
     let total = prompt + u64::from(completion);
     let cached = cached.unwrap_or(0);
@@ -19,7 +19,7 @@ fn usage(Usage { prompt, cached, completion, reasoning }: Usage) -> String {
     )
 }
 
-/// Returns how a response ended, in terms of this API.
+/// Returns the status of a finished response, and the JSON of its `incomplete_details`.
 fn ending(finish: &str) -> (&'static str, &'static str) {
     match finish {
         "length" => ("incomplete", r#"{"reason":"max_output_tokens"}"#),
@@ -27,8 +27,8 @@ fn ending(finish: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the members of a whole response that are not part of every response. Texts are the contents
-/// of JSON strings.
+/// Returns the JSON members of a complete response after those of `identity`. The texts of reasoning and
+/// content must be escaped as in JSON strings.
 pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usage) -> Vec<u8> {
     let (status, details) = ending(finish);
     let open = format!(r#""status":"{status}","error":null,"incomplete_details":{details},"output":["#);
@@ -48,7 +48,7 @@ pub(super) fn members(finish: &str, (thought, text): (&[u8], &[u8]), counts: Usa
 
 /// Writes the events of one stream.
 pub(super) struct Events {
-    /// Members that every response object of this response has.
+    /// The JSON members with which every response object in this stream begins.
     identity: String,
     line_end: &'static str,
     /// Number of the next event.
@@ -58,7 +58,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Creates the state before the first event.
+    /// Creates the writer of a stream's events, before the first event.
     pub(super) fn new(identity: String, line_end: &'static str) -> Events {
         Events { identity, line_end, next: 0, around: [Vec::new(), Vec::new()] }
     }
@@ -88,7 +88,7 @@ impl Events {
         .concat()
     }
 
-    /// Returns the two pieces around the text of the next event.
+    /// Returns the two pieces around the text of the next delta event.
     pub(super) fn around(&mut self, field: Field) -> (&[u8], &[u8]) {
         let kind = match field {
             Field::Content => "response.output_text.delta",
@@ -113,7 +113,7 @@ impl Events {
         done + &self.response(&format!("response.{status}"), &members)
     }
 
-    /// Returns a failure during the stream.
+    /// Returns the event for an error during the stream.
     pub(super) fn failure(&mut self, message: &str) -> String {
         self.event("error", &format!(r#""code":"server_error","message":"{message}","param":null"#))
     }

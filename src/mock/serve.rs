@@ -16,7 +16,8 @@ use super::log::{Entry, Line, Log, LogWriter, Outcome};
 use super::shared::Shared;
 use super::timer::now;
 
-/// Pause after a failed accept. Without free file descriptors, retrying at once would only waste CPU time.
+/// Pause after a failed accept, in nanoseconds. Without free file descriptors, retrying at once would only
+/// waste CPU time.
 const ACCEPT_PAUSE: u64 = 10_000_000;
 
 /// Why the server ended.
@@ -36,9 +37,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the log and creates the timer. Must be called within a current-thread runtime of tokio with
-    /// I/O, before `listener` is announced, because the kernel takes a moment to start recording
-    /// timestamps.
+    /// Opens the log and creates the timer. Must be called within a current-thread tokio runtime with I/O
+    /// enabled. Call it before announcing the listener's address, because the kernel takes a moment to
+    /// start recording timestamps.
     ///
     /// # Errors The log cannot be created, or the kernel provides no timer.
     pub fn new(config: Config, listener: TcpListener) -> io::Result<Server> {
@@ -52,7 +53,7 @@ impl Server {
         Ok(Server { shared: Rc::new(Shared::new(config, log)?), listener, writer })
     }
 
-    /// Serves until `shutdown` is ready or a fault ends the server; the log is complete when this returns.
+    /// Serves until `shutdown` is ready or a fault ends the server. The log is complete when this returns.
     ///
     /// # Errors
     /// The log could not be written, or the timer failed.
@@ -76,14 +77,15 @@ impl Server {
                 }
             })
             .await;
-        // Ends the requests that are still in progress; each of them submits its line.
+        // This ends the requests that are still in progress, each of which submits its line to the log.
         drop(local);
         let written = writer.map_or(Ok(()), LogWriter::finish);
         ended.and_then(|ended| written.map(|()| ended))
     }
 }
 
-/// Never ends. Without a listener, no more connections are accepted, and the kernel refuses them.
+/// Accepts connections up to the configured number, then closes the listener, so that the kernel refuses
+/// further ones. Never returns.
 async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
     let mut number = 0;
     while shared.config.refuse_after.is_none_or(|after| number < after) {
@@ -100,8 +102,8 @@ async fn accept(listener: TcpListener, shared: &Rc<Shared>) {
 }
 
 fn welcome(stream: TcpStream, number: u64, peer_port: u16, shared: &Rc<Shared>) {
-    // Otherwise, Nagle's algorithm would delay tokens. This fails only on a connection that is already
-    // gone.
+    // Without this, Nagle's algorithm would delay tokens. Errors do not matter, because it fails only on a
+    // connection that is already gone.
     let _ = stream.set_nodelay(true);
     let conn = Conn::new(stream, number, peer_port, Rc::clone(shared));
     match fault::of_connection(&shared.config.faults, number, shared.config.seed) {

@@ -1,27 +1,28 @@
-//! The server's work so far, as vLLM counts it: tokens, requests by how they finished, and the duration of
-//! each of their parts.
+//! Counts the server's work as vLLM does: tokens, requests by how they finished, and the durations of their
+//! parts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::tell::Took;
 
-/// Bucket borders of vLLM's histograms of whole requests and their parts, in seconds.
+/// Bucket borders of vLLM's histograms of the durations of requests and their parts, in seconds.
 const REQUEST_BUCKETS: &[f64] = &[
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0,
     1920.0, 7680.0,
 ];
-/// Bucket borders of vLLM's histogram of time to first token, in seconds.
+/// Bucket borders of vLLM's histogram of the time to first token, in seconds.
 const TTFT_BUCKETS: &[f64] = &[
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
     160.0, 640.0, 2560.0,
 ];
 
-/// A histogram of times.
+/// A histogram of durations.
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     borders: &'static [f64],
-    /// The number of values at or below each border, and above the last border.
+    /// The number of values in each bucket: up to each border and above the border before it, and above the
+    /// last border.
     counts: Vec<u64>,
     sum_ns: u64,
 }
@@ -37,7 +38,7 @@ impl Histogram {
         self.sum_ns += ns;
     }
 
-    /// Returns each border with the number of values at or below it.
+    /// Returns each border with the total number of values at or below it; the last border is infinity.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0, |sum, count| {
             *sum += count;
@@ -57,7 +58,7 @@ impl Histogram {
     }
 }
 
-/// How a request finished, in the terms of vLLM.
+/// How a request finished, in vLLM's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
     Stop,
@@ -67,10 +68,10 @@ pub(super) enum Finish {
 }
 
 impl Finish {
-    /// All of these, because each has a series from the start.
+    /// All values. Each has a series in the metrics from the start.
     pub(super) const ALL: [Finish; 3] = [Finish::Stop, Finish::Length, Finish::Abort];
 
-    /// Returns its label in the metrics.
+    /// Returns the value of the label in the metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Finish::Stop => "stop",
@@ -80,7 +81,7 @@ impl Finish {
     }
 }
 
-/// The times of requests.
+/// Histograms of the durations of requests and their parts.
 #[derive(Debug, Clone)]
 pub(super) struct Times {
     pub(super) ttft: Histogram,
@@ -95,7 +96,7 @@ pub(super) struct Times {
 pub(super) struct Served {
     prompt_tokens: Cell<u64>,
     generation_tokens: Cell<u64>,
-    /// Tokens of the sequences that have a slot.
+    /// Number of tokens of the sequences that have a slot.
     held: Cell<u64>,
     finished: [Cell<u64>; Finish::ALL.len()],
     times: RefCell<Times>,
@@ -121,7 +122,7 @@ impl Served {
         }
     }
 
-    /// Records that a request that arrived at `arrived` has had its slot since `slot_at`.
+    /// Records that a request that arrived at `arrived` got its slot at `slot_at`.
     pub(super) fn begin(self: &Rc<Self>, (arrived, slot_at): (u64, u64), prompt_tokens: u64) -> Serving {
         self.held.set(self.held.get() + prompt_tokens);
         Serving {
@@ -135,39 +136,40 @@ impl Served {
         }
     }
 
-    /// Returns the processed prompt tokens.
+    /// Returns the number of prompt tokens that were computed or found in the prefix cache.
     pub(super) fn prompt_tokens(&self) -> u64 {
         self.prompt_tokens.get()
     }
 
-    /// Returns the generated tokens.
+    /// Returns the number of generated tokens.
     pub(super) fn generation_tokens(&self) -> u64 {
         self.generation_tokens.get()
     }
 
-    /// Returns the tokens of the sequences that have a slot.
+    /// Returns the number of tokens of the sequences that have a slot.
     pub(super) fn held(&self) -> u64 {
         self.held.get()
     }
 
-    /// Returns the number of requests that finished in this way.
+    /// Returns the number of requests that finished with `finish`.
     pub(super) fn finished(&self, finish: Finish) -> u64 {
         self.finished[finish as usize].get()
     }
 
-    /// Returns the times of requests.
+    /// Returns a copy of the histograms of durations.
     pub(super) fn times(&self) -> Times {
         self.times.borrow().clone()
     }
 }
 
-/// One request from its slot to its end. If it is dropped before its end, it was aborted.
+/// Counts one request, from when it got its slot to its end. If this is dropped before `end` is called, the
+/// request is counted as aborted.
 #[derive(Debug)]
 pub(super) struct Serving {
     served: Rc<Served>,
     arrived: u64,
     slot_at: u64,
-    /// When the computation of its prompt ended, which is when its first token was ready.
+    /// When the prompt was computed and the first token was ready; `None` before that.
     first: Option<u64>,
     last: u64,
     held: u64,
@@ -175,7 +177,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Records that the prompt is computed.
+    /// Records that the prompt was computed.
     pub(super) fn prefilled(&mut self, now: u64) {
         if self.first.is_some() {
             return;
@@ -193,12 +195,12 @@ impl Serving {
         self.served.generation_tokens.set(self.served.generation_tokens.get() + 1);
     }
 
-    /// Records that the response is complete.
+    /// Returns how long the request waited for its slot, in nanoseconds.
     pub(super) fn queued(&self) -> u64 {
         self.slot_at.saturating_sub(self.arrived)
     }
 
-    /// Ends it once the response is complete; returns how long it took.
+    /// Records that the response is complete. Returns how long its parts took.
     pub(super) fn end(mut self, finish: Finish, now: u64) -> Took {
         let first = self.first.unwrap_or(now);
         let last = self.last.max(first);
@@ -219,7 +221,7 @@ impl Serving {
         count.set(count.get() + 1);
         self.served.held.set(self.served.held.get() - self.held);
         self.held = 0;
-        // A request counts only once.
+        // Marks the request as counted, so that the drop does not count it again.
         self.prompt_tokens = 0;
         self.arrived = u64::MAX;
     }

@@ -14,13 +14,13 @@ use super::log::Log;
 use super::served::Served;
 use super::timer::{Timer, now};
 
-/// The common state of a server's connections; everything runs on one thread.
+/// The common state of a server's connections, all of which run on one thread.
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) timer: Rc<Timer>,
-    /// Slots, assigned first come, first served.
+    /// The slots, which requests get in the order in which they began to wait.
     pub(super) slots: Arc<Semaphore>,
-    /// The prefix cache, if there is one.
+    /// The prefix cache; `None` if it is not configured.
     pub(super) cache: Option<Rc<RefCell<Cache>>>,
     pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
@@ -30,14 +30,14 @@ pub(super) struct Shared {
     requests: Cell<u64>,
     /// How often the version was requested.
     version_asked: Cell<usize>,
-    /// Start and end of the most recent pause of all streams.
+    /// Start and end of the most recent pause of all streams, in nanoseconds on the monotonic clock.
     pause: Cell<(u64, u64)>,
-    /// Requests that wait for a slot.
+    /// Number of requests that wait for a slot.
     waiting: Cell<u64>,
 }
 
 impl Shared {
-    /// Creates the timer.
+    /// Creates the state. Fails if the timer cannot be created.
     pub(super) fn new(config: Config, log: Log) -> io::Result<Shared> {
         Ok(Shared {
             timer: Rc::new(Timer::new()?),
@@ -55,13 +55,13 @@ impl Shared {
         })
     }
 
-    /// Returns the number of the generation request that has just arrived, from 1.
+    /// Returns the number of the generation request that has just arrived, counted from 1.
     pub(super) fn next_request(&self) -> u64 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()
     }
 
-    /// Returns the version to report next.
+    /// Returns the next version to report.
     pub(super) fn next_version(&self) -> &str {
         let asked = self.version_asked.get();
         self.version_asked.set(asked.wrapping_add(1));
@@ -69,14 +69,14 @@ impl Shared {
         if versions.is_empty() { env!("CARGO_PKG_VERSION") } else { &versions[asked % versions.len()] }
     }
 
-    /// Pauses all streams from now on for this many milliseconds.
+    /// Pauses all streams from now on for `millis` milliseconds.
     pub(super) fn pause(&self, millis: u32) {
         let from = now();
         self.pause.set((from, from + u64::from(millis) * 1_000_000));
     }
 
-    /// Returns when an action that is planned for an instant may be executed: at the end of a
-    /// pause, if a pause has begun before.
+    /// Returns when an action that is planned for the instant `planned` may be executed. This is not before
+    /// the end of a pause that has begun by then.
     pub(super) fn after_pause(&self, planned: u64) -> u64 {
         let (from, to) = self.pause.get();
         if planned >= from { planned.max(to) } else { planned }
@@ -87,7 +87,7 @@ impl Shared {
         self.waiting.get()
     }
 
-    /// Counts one more waiting request for as long as the result is kept.
+    /// Counts one more waiting request until the result is dropped.
     pub(super) fn wait(self: &Rc<Self>) -> Waiting {
         self.waiting.set(self.waiting.get() + 1);
         Waiting(Rc::clone(self))
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-/// A request that waits for a slot.
+/// Counts a request as waiting for a slot until this is dropped.
 pub(super) struct Waiting(Rc<Shared>);
 
 impl Drop for Waiting {

@@ -1,4 +1,5 @@
-//! A streamed response: each event is sent at its instant, in the configured shape, with its fault.
+//! Writes a streamed response. Each event is sent when it is due, in the configured form, and the
+//! response's fault is applied.
 
 use std::rc::Rc;
 
@@ -30,7 +31,8 @@ pub(super) struct Stream<'a> {
     pace: Pace,
     speech: Speech,
     text: Vec<u8>,
-    /// Number of tokens in the events that were created, and in those that were passed to the kernel.
+    /// Number of tokens in the events that were created (`sent`), and in those that were passed to the
+    /// kernel (`written`).
     sent: u32,
     written: u32,
     struck: bool,
@@ -44,7 +46,7 @@ pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
     Pace::new(&shared.config, job.number, factor)
 }
 
-/// Returns the text of a job, which is determined by the seeds of the server and the request, and by the
+/// Returns the source of a job's text, which depends on the server's seed, the request's seed and the
 /// prompt.
 pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
     Speech::new(shared.config.words, random(shared.config.seed, b"text", job.request.text_seed()))
@@ -72,7 +74,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes the response.
+    /// Writes the response. Returns what happens to the connection afterwards.
     pub(super) async fn run(mut self) -> Result<End, Gone> {
         self.entry.line.status = Some(200);
         let mut planned = self.pace.first(self.job.slot_at, self.job.computed());
@@ -99,7 +101,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes head, opening chunk and comments, and waits for the first token; returns when it was due.
+    /// Writes the head, the opening chunk and comments, and waits until the first token is due. Returns
+    /// when it was due.
     async fn open(&mut self, first: u64) -> Result<u64, Gone> {
         let chunked = self.job.framing == Framing::Chunked;
         let version = if self.shared.config.close_delimited { "1.0" } else { "1.1" };
@@ -140,7 +143,8 @@ impl<'a> Stream<'a> {
         Ok(first)
     }
 
-    /// Waits until the token planned for an instant is due. A pause that began in the meantime delays it.
+    /// Waits until the token planned for `planned` is due, which may be later if all streams are paused.
+    /// Returns when it was due.
     async fn due(&mut self, planned: u64) -> Result<u64, Gone> {
         self.wait(planned).await?;
         let due = self.shared.after_pause(planned);
@@ -148,7 +152,7 @@ impl<'a> Stream<'a> {
         Ok(due)
     }
 
-    /// Waits for an instant, after writing pending data.
+    /// Writes pending data and waits until `until`, unless this instant has passed.
     async fn wait(&mut self, until: u64) -> Result<(), Gone> {
         if until > now() {
             self.flush().await?;
@@ -199,7 +203,7 @@ impl<'a> Stream<'a> {
         match self.shared.config.usage {
             UsagePosition::Never => false,
             UsagePosition::Always => true,
-            // This is part of every response.
+            // In the Responses API, every response contains the usage.
             _ if self.job.request.api == Api::Responses => true,
             _ => self.job.request.include_usage,
         }
@@ -214,7 +218,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Writes pending data, and records a timestamp if it contains tokens.
+    /// Writes pending data. If it contains tokens, the time of the write is recorded in the log entry.
     async fn flush(&mut self) -> Result<(), Gone> {
         if self.sent > self.written {
             let at = now();
@@ -227,8 +231,8 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Writes finish chunk, usage and end marker. The slot is free before the client can know that the
-    /// response is over.
+    /// Writes the finish chunk, the usage and the end marker. The slot is released first, so that it is
+    /// free when the client sees the end of the response.
     async fn close(&mut self) -> Result<End, Gone> {
         self.job.served();
         let empty = self.job.fault == Some(Kind::Empty);
@@ -265,7 +269,8 @@ impl<'a> Stream<'a> {
         Ok(if self.job.keep_alive { End::Keep } else { End::Close })
     }
 
-    /// Applies the fault of this response if it is due. If the fault ended the response, returns how.
+    /// Applies the fault of this response if it is due. If the fault ended the response, returns what
+    /// happens to the connection.
     async fn strike(&mut self) -> Result<Option<End>, Gone> {
         let Some(fault) = self.job.fault.filter(|_| !self.struck) else { return Ok(None) };
         let Some(after) = after(fault, self.job.tokens) else { return Ok(None) };

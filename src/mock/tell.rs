@@ -1,12 +1,12 @@
-//! The times that a response reports for its own request, in the forms of several servers, and its trace
-//! id.
+//! Formats the times that a response reports for its request, in the forms of several servers, and its
+//! trace id.
 
 use rand::RngExt;
 
 use super::config::{Config, TellTimes};
 use super::random::random;
 
-/// The times that the parts of a request took, in nanoseconds; `None` for parts that have not ended yet.
+/// How long the parts of a request took, in nanoseconds; `None` for parts that have not ended yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Took {
     pub(super) queue: u64,
@@ -19,7 +19,8 @@ fn millis(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Returns the header fields, each with its line end.
+/// Returns the header fields with the times and the trace id, each with its line end; empty if none is
+/// configured.
 pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -> String {
     let mut text = String::new();
     match (config.tell_times, took) {
@@ -30,7 +31,7 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
             text += &format!("server-timing: {}\r\n", parts.collect::<Vec<_>>().join(", "));
         }
         (TellTimes::Tgi, Some(Took { queue, total: Some(total), .. })) => {
-            // In TGI's order, truncated to whole milliseconds like Rust's `as_millis`.
+            // The fields are in TGI's order, truncated to whole milliseconds as by Rust's `as_millis`.
             text += &format!(
                 "x-compute-type: cpu\r\nx-total-time: {}\r\nx-queue-time: {}\r\nx-inference-time: {}\r\n",
                 total / 1_000_000,
@@ -46,15 +47,15 @@ pub(super) fn fields(config: &Config, took: Option<Took>, trace: Option<&str>) -
     text
 }
 
-/// Returns the member with which llama.cpp ends its responses, with a leading comma; empty if this is
-/// not configured.
+/// Returns the JSON member `timings`, with which llama.cpp ends its responses, after a comma; empty if this
+/// is not configured.
 pub(super) fn timings(config: &Config, took: Option<Took>) -> String {
     let (TellTimes::Timings, Some(took)) = (config.tell_times, took) else { return String::new() };
     let [prefill, decode] = [took.prefill, took.decode].map(|ns| millis(ns.unwrap_or(0)));
     format!(r#","timings":{{"prompt_ms":{prefill:?},"predicted_ms":{decode:?}}}"#)
 }
 
-/// Returns the trace id of response `number`, if the response has one.
+/// Returns the trace id of response `number`; `None` if trace ids are not configured.
 pub(super) fn trace_id(config: &Config, number: u64) -> Option<String> {
     // The id is never all zeros, because that is invalid.
     config.trace_ids.then(|| format!("{:032x}", random(config.seed, b"trac", number).random::<u128>().max(1)))

@@ -1,5 +1,6 @@
-//! One timerfd wakes all streams. Tokio's own timer is up to a millisecond late, which would be the largest error
-//! of the mock. A timerfd per stream would cost a file descriptor, and three system calls per token.
+//! A timer that wakes all streams from one timerfd. Tokio's own timer is up to a millisecond late, which
+//! would be the largest error of the mock. A separate timerfd for each stream would cost a file descriptor,
+//! and three system calls per token.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,13 +17,13 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// Returns the time of the monotonic clock in nanoseconds. Every process of a host reads the same clock.
+/// Returns the time of the monotonic clock, in nanoseconds. All processes on a host read the same clock.
 pub(super) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleepers by instant and number; the first one determines when the timerfd fires.
+/// The tasks that sleep, ordered by instant and number. The first one determines when the timerfd fires.
 pub(super) struct Timer {
     fd: AsyncFd<OwnedFd>,
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
@@ -31,22 +32,22 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Creates a timer that wakes no one until [`Timer::drive`] runs.
+    /// Creates a timer. It wakes no task until [`Timer::drive`] runs.
     pub(super) fn new() -> io::Result<Timer> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: an `OwnedFd` that we own stays open and refers to the same file for as long as it lives.
-        // The safe constructor is deprecated because it accepts types that do not guarantee this.
+        // SAFETY: an `OwnedFd` stays open and refers to the same file as long as it exists. The safe
+        // constructor is deprecated because it accepts types that do not guarantee this.
         #[expect(unsafe_code, reason = "the safe constructor takes types that promise less than an owned descriptor")]
         let fd = unsafe { AsyncFd::register(fd)? };
         Ok(Timer { fd, sleepers: RefCell::new(BTreeMap::new()), armed: Cell::new(u64::MAX), next: Cell::new(0) })
     }
 
-    /// Wakes sleepers at their instants; ends only with an error of the timerfd.
+    /// Wakes the sleeping tasks at their instants. Returns only if the timerfd fails.
     pub(super) async fn drive(self: Rc<Timer>) -> io::Result<()> {
         loop {
             let mut ready = self.fd.readable().await?;
             let mut ticks = [0u8; 8];
-            // Re-arming in between may have removed the tick. There is then nothing to read, which is not an
+            // If the timer was set again in the meantime, there may be nothing to read, which is not an
             // error.
             match rustix::io::read(self.fd.get_ref(), &mut ticks) {
                 Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
@@ -97,7 +98,7 @@ impl Timer {
     }
 }
 
-/// See [`Timer::at`]. Dropping it forgets the sleeper.
+/// The future returned by [`Timer::at`]. Dropping it removes the task from the timer.
 pub(super) struct Sleep {
     timer: Rc<Timer>,
     at: u64,

@@ -1,8 +1,7 @@
-//! The number of tokens of a text or a chat before generation, by `/tokenize` in the forms of three
-//! kinds of servers.
+//! Implements `/tokenize` in the forms of three servers. It returns the number of tokens of a text or a
+//! chat before generation.
 //!
-//! The counts equal those in `usage`. The mock has no vocabulary, so the id of a token is its
-//! position.
+//! The counts are the same as in `usage`. The mock has no vocabulary, so the id of a token is its position.
 
 use serde_json::{Value, json};
 
@@ -12,11 +11,12 @@ use super::tokens::tokens;
 
 /// The context length that the mock reports.
 const MAX_MODEL_LEN: u32 = 10_000_000;
-/// The tokens before a response; omitted if no response follows.
+/// Number of tokens that the chat template adds before a response; they are not counted if no response
+/// follows.
 const BEFORE_ANSWER: u64 = 3;
 
-/// Returns the response to a request for a count: its body for status 200, otherwise the status and
-/// a message.
+/// Returns the body of the response to a request for a count. The error is the status and the message of an
+/// error response.
 pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     let refused = |message: String| (400, message);
     let asked: Value =
@@ -46,7 +46,8 @@ pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, Stri
     }
 }
 
-/// llama.cpp: returns the text that the chat template creates from messages.
+/// Implements llama.cpp's `/apply-template`: returns the text that the chat template creates from messages.
+/// The error is the status and the message of an error response.
 pub(super) fn apply_template(kind: Tokenize, body: &[u8]) -> Result<String, (u16, String)> {
     if kind != Tokenize::LlamaCpp {
         return Err((404, "there is nothing at this path".to_owned()));

@@ -1,4 +1,4 @@
-//! The text of responses, and the tokens of texts.
+//! Creates the text of responses, and splits texts into tokens.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ const PLAIN: &[&str] = &[
     "along", "wet", "sand", "until", "evening", "brings", "cool", "air", "back", "into", "narrow", "streets", "again",
 ];
 
-/// Two, three and four bytes per character.
+/// Words with characters of two, three and four bytes.
 const UTF8: &[&str] =
     &["Grüße", "naïve", "Ωμέγα", "мир", "東京", "日本語", "한국어", "😀", "🚀🌍", "ﬁn", "łódź", "שלום"];
 
-/// Every escape that a reader must decode, in JSON form.
+/// Words with every kind of escape that a reader must decode, as they appear in JSON strings.
 const ESCAPED: &[&str] = &[
     r#"\"quoted\""#,
     r"back\\slash",
@@ -33,7 +33,7 @@ const ESCAPED: &[&str] = &[
     r#"{\"key\":[1]}"#,
 ];
 
-/// An endless text that a seed determines, with one word per token, in the form of JSON strings.
+/// An endless text with one word per token, determined by a seed. Its words are escaped as in JSON strings.
 pub(super) struct Speech {
     random: ChaCha8Rng,
     words: &'static [&'static str],
@@ -41,7 +41,7 @@ pub(super) struct Speech {
 }
 
 impl Speech {
-    /// Creates the text that `random` determines.
+    /// Creates the text that the random numbers of `random` determine.
     pub(super) fn new(words: Vocabulary, random: ChaCha8Rng) -> Speech {
         let words = match words {
             Vocabulary::Plain => PLAIN,
@@ -51,8 +51,8 @@ impl Speech {
         Speech { random, words, started: false }
     }
 
-    /// Appends the next token and returns its word. Every token but the first begins with a space, so that
-    /// a text of n tokens has n words.
+    /// Appends the next token to `text` and returns its word. Every token except the first begins with a
+    /// space, so that a text of n tokens has n words.
     pub(super) fn push(&mut self, text: &mut Vec<u8>) -> &'static str {
         if self.started {
             text.push(b' ');
@@ -64,9 +64,9 @@ impl Speech {
     }
 }
 
-/// Returns the number of tokens into which this server splits a text. Each run of letters and digits is one
-/// token, and so is every other character except white space. Real tokenizers find a third more tokens in
-/// English prose, but what matters here is that client and log can agree on the count without sharing code.
+/// Returns the tokens into which this server splits a text. Each run of letters and digits is one token,
+/// and so is every other character except white space. Real tokenizers find a third more tokens in English
+/// prose, but here it only matters that client and log can agree on the count without sharing code.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -83,7 +83,7 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a word of [`Speech`] as a reader of the JSON sees it.
+/// Returns a word of [`Speech`] without its JSON escapes.
 pub(super) fn plain(word: &'static str) -> Cow<'static, str> {
     if !word.contains('\\') {
         return Cow::Borrowed(word);

@@ -1,5 +1,5 @@
-//! Writes to the socket: framing of the body, coalescing of writes, and writes that are split at
-//! arbitrary places.
+//! Writes to the socket. It frames the body, combines small writes, and splits writes at arbitrary places
+//! if configured.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,11 +9,12 @@ use super::conn::{Conn, Gone};
 use super::random::random;
 use super::timer::now;
 
-/// Number of bytes that are collected before a write if there is no wait between tokens: large enough
-/// to make system calls cheap, and small enough to stay in the caches.
+/// Number of bytes that are collected before a write if there is no wait between tokens. This is large
+/// enough to make system calls cheap, and small enough to stay in the processor's caches.
 const COALESCE: usize = 32 << 10;
 
-/// The largest piece of a random split, in bytes: shorter than any event, but longer than a character.
+/// The largest piece of a random split, in bytes. It is shorter than any event, but longer than a
+/// character.
 const LARGEST_CUT: usize = 32;
 
 /// How the end of a body is marked.
@@ -25,12 +26,12 @@ pub(super) enum Framing {
     Plain,
 }
 
-/// Bytes that are to be sent to one client.
+/// The bytes of one response that are to be sent to the client.
 pub(super) struct Wire {
     pending: Vec<u8>,
     framing: Framing,
     chunk_bytes: Option<usize>,
-    /// Ends of HTTP chunks in `pending`, with `chunk_bytes`.
+    /// Ends of the HTTP chunks in `pending`; only used if `chunk_bytes` is set.
     borders: Vec<usize>,
     cut: Option<ChaCha8Rng>,
     pause: u64,
@@ -51,13 +52,14 @@ impl Wire {
         }
     }
 
-    /// Appends bytes outside the body.
+    /// Appends bytes that precede the body.
     pub(super) fn head(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         self.border();
     }
 
-    /// Appends bytes of the body that belong together: one chunk, unless chunks have a fixed size.
+    /// Appends bytes of the body that belong together. They become one chunk, unless chunks have a fixed
+    /// size.
     pub(super) fn body(&mut self, parts: &[&[u8]]) {
         match self.chunk_bytes {
             None => self.chunk(parts),
@@ -93,7 +95,7 @@ impl Wire {
         self.pending.clear();
         self.borders.clear();
         self.writes += 1;
-        // A stream that never waits must not starve the others.
+        // A stream that never waits must not prevent others from running.
         if self.writes.is_multiple_of(16) {
             tokio::task::yield_now().await;
         }
@@ -138,8 +140,8 @@ impl Wire {
     }
 }
 
-/// Writes hexadecimal digits without leading zeros. `write!` is avoided because this runs for every
-/// token.
+/// Appends a number as hexadecimal digits without leading zeros. `write!` is avoided because this runs for
+/// every token.
 fn push_hex(bytes: &mut Vec<u8>, number: usize) {
     let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
