@@ -146,7 +146,7 @@ pub enum Mistake {
         scenario: Box<str>,
         /// The endpoint.
         endpoint: Box<str>,
-        /// Its protocol.
+        /// The endpoint's protocol.
         api: Api,
         /// The property of the scenario that the protocol does not support.
         misfit: Box<Misfit>,

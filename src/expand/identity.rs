@@ -85,7 +85,7 @@ pub struct Difference {
 }
 
 impl fmt::Display for Difference {
-    /// Formats it as `load.qps: 5 → 6`.
+    /// Formats the difference as `load.qps: 5 → 6`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         write!(f, "{}: {} → {}", self.field, side(&self.old), side(&self.new))

@@ -26,7 +26,7 @@ pub struct Finding {
     pub cell: Vec<(String, String)>,
     /// The result.
     pub says: Says,
-    /// The runs that support it.
+    /// The runs that the finding is based on.
     pub runs: Vec<RunId>,
 }
 
@@ -52,7 +52,7 @@ pub enum Says {
     Measured {
         /// The value over all repeats.
         value: f64,
-        /// The ends of its 95 % interval; `None` if unknown.
+        /// The ends of the value's 95 % interval; `None` if unknown.
         ends: Option<[f64; 2]>,
         /// Number of runs.
         runs: usize,

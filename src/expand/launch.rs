@@ -170,9 +170,9 @@ fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'stati
 /// The declared properties of the server, evaluated for some cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
-    /// Its hardware.
+    /// The server's hardware.
     pub hardware: Hardware,
-    /// Its facts, flattened to one level of names, including flags.
+    /// The server's facts, flattened to one level of names, including flags.
     pub facts: BTreeMap<String, Scalar>,
 }
 

@@ -1,4 +1,4 @@
-//! Cells that have not become runs (yet), because they depend on the findings of earlier sweeps.
+//! Cells that are not runs, or not yet, because they depend on the findings of earlier sweeps.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub struct Pending {
     pub cell: Cell,
     /// The number of repeats that it would have as a run.
     pub repeats: u32,
-    /// Its state.
+    /// The state of the cell.
     pub state: Waits,
-    /// The reason, as text.
+    /// The reason for this state, as text.
     pub why: String,
 }
 

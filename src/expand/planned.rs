@@ -20,7 +20,7 @@ pub struct PlannedRun {
     pub repeat: u32,
     /// The run with every default explicit.
     pub spec: Arc<RunSpec>,
-    /// Its identity.
+    /// The id of the run.
     pub id: RunId,
 }
 

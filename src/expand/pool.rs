@@ -42,7 +42,8 @@ pub struct Optimized {
     pub budget: Nanos,
     /// The number of rungs. The windows of the runs become longer with each rung.
     pub rungs: u32,
-    /// The possible settings, each as text: the values on the `server` axes. In the order of the matrix.
+    /// The possible settings, in the order of the matrix. Each is a text with the values on the
+    /// `server` axes.
     pub configurations: Vec<String>,
     /// The latencies that the plan's objective limits.
     pub limits: Vec<Objective>,
@@ -51,9 +52,9 @@ pub struct Optimized {
 /// A run of an optimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// The position of its settings in [`Optimized::configurations`].
+    /// The position of the settings in [`Optimized::configurations`].
     pub configuration: usize,
-    /// Its rung, counted from 0. The window triples with each rung.
+    /// The rung of the run, counted from 0. The window triples with each rung.
     pub rung: u32,
     /// The number of the run with these settings on this rung, counted from 0. Run 1 is executed only if run
     /// 0 has no result.

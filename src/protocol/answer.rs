@@ -63,7 +63,7 @@ pub struct CallPiece {
     pub index: Option<u64>,
     /// The function's name, or a part of it.
     pub name: Option<String>,
-    /// Its arguments, or a part of them.
+    /// The call's arguments, or a part of them.
     pub arguments: Option<String>,
 }
 

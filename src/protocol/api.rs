@@ -32,7 +32,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// All protocols.
+    /// All APIs.
     pub const ALL: [Api; 5] = [Api::Chat, Api::Completions, Api::Responses, Api::Embeddings, Api::Rerank];
 
     /// Returns the name in plans and rows.
@@ -42,13 +42,14 @@ impl Api {
 
     /// Returns the API called `name`.
     ///
-    /// # Errors Lists the known names.
+    /// # Errors
+    /// The name is unknown; the error lists the known names.
     pub fn named(name: &str) -> Result<Api, String> {
         let found = Api::ALL.into_iter().find(|api| api.name() == name);
         found.ok_or_else(|| format!("`{name}` is not one of {}", Api::ALL.map(Api::name).join(", ")))
     }
 
-    /// Returns its protocol.
+    /// Returns the protocol of the API.
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             Api::Chat => &Chat,

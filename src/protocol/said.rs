@@ -15,7 +15,7 @@ pub struct Said<'a> {
     pub user: &'a str,
     /// Further texts of the same request, for protocols that accept several.
     pub more: &'a [String],
-    /// The nonce that replaces the nonce at the beginning of the request, if set.
+    /// If set, this nonce replaces the nonce at the beginning of the request.
     pub own_nonce: Option<&'a str>,
     /// Whether the request is a turn of a conversation. If so, its form as a single text names the speakers,
     /// even in the first turn.

@@ -250,7 +250,7 @@ pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     why
 }
 
-/// Lists the excluded invalid runs: `vllm · chat at qps 60: repeat 1: client_late`.
+/// Lists the excluded invalid runs: `vllm · chat at qps 60, repeat 1: client_late`.
 pub fn left_out(curves: &[Curve]) -> Vec<String> {
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut names = Vec::new();
@@ -307,8 +307,8 @@ fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g G
     reasons.into_values().collect()
 }
 
-/// Lists the loads with results from suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8;
-/// unsteady at 8 (1 of 3)`.
+/// Lists the loads with results from suspect runs, by reason: `suspect: client_late at batch_size 4 (2
+/// of 3), 8; unsteady at batch_size 8 (1 of 3)`.
 fn suspects(curve: &Curve) -> Option<String> {
     let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
     for rung in &curve.rungs {

@@ -1,4 +1,4 @@
-//! Removes repeated legends of the mark `*`, which is needed when several parts of an output print tables.
+//! Removes repeated legends of the mark `*`. They occur when several parts of an output print tables.
 
 use super::curves::FEW;
 

@@ -78,7 +78,7 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
 }
 
 /// Counts the rungs that cannot be on a front, by reason. Each rung counts only for the first reason that
-/// applies: `; 2 saturated; 1 without a valid run`.
+/// applies: `; 2 saturated; 1 without a run that counts`.
 pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,

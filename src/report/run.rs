@@ -76,7 +76,7 @@ fn head(line: &Line) -> String {
     }
     let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
-    // The actual rate is shown after the declared rate, because it differs at random.
+    // The actual rate is shown after the declared rate, because random arrivals make it differ.
     let actual = line.metrics.saturation.filter(|_| labels.qps.is_some());
     let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));

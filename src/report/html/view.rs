@@ -45,20 +45,20 @@ pub(super) struct First {
 /// One section.
 #[derive(Debug, Serialize)]
 pub(super) struct Section {
-    /// Its anchor.
+    /// The anchor of the section.
     pub(super) id: &'static str,
-    /// Its heading.
+    /// The heading of the section.
     pub(super) title: &'static str,
-    /// Its content.
+    /// The content of the section.
     pub(super) blocks: Vec<Block>,
 }
 
 /// A section that is missing on the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Missing {
-    /// Its heading.
+    /// The heading of the section.
     pub(super) title: &'static str,
-    /// The reason.
+    /// The reason why the section is missing.
     pub(super) why: String,
 }
 
@@ -71,12 +71,12 @@ pub(super) type Found = Result<Section, Missing>;
 pub(super) enum Block {
     /// A heading within a section.
     Heading {
-        /// Its text.
+        /// The text of the heading.
         text: String,
     },
     /// A paragraph.
     Text {
-        /// Its text.
+        /// The text of the paragraph.
         text: String,
     },
     /// Sentences, one per line.
@@ -123,9 +123,9 @@ pub(super) enum Block {
 pub(super) struct Definition {
     /// The metric's key.
     pub(super) key: &'static str,
-    /// Its title.
+    /// The metric's title.
     pub(super) title: &'static str,
-    /// Its unit, and which direction is better.
+    /// The metric's unit, and which direction is better.
     pub(super) unit: String,
     /// The definition.
     pub(super) text: String,
@@ -169,7 +169,7 @@ impl From<Vec<String>> for Caption {
 pub(super) struct Link {
     /// The metric's key.
     pub(super) key: &'static str,
-    /// Its title.
+    /// The metric's title.
     pub(super) title: &'static str,
 }
 
@@ -187,7 +187,7 @@ pub(super) struct Table {
 /// A column of a table.
 #[derive(Debug, Serialize)]
 pub(super) struct Column {
-    /// Its heading.
+    /// The heading of the column.
     pub(super) title: String,
     /// Whether the column contains numbers.
     pub(super) numeric: bool,
@@ -196,7 +196,7 @@ pub(super) struct Column {
 /// A cell of a table.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Cell {
-    /// Its text.
+    /// The text of the cell.
     pub(super) text: String,
     /// The exact number as in exports, if the text may have fewer digits.
     pub(super) value: Option<f64>,

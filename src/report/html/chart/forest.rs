@@ -16,7 +16,8 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// The ends of the value's interval.
     pub(crate) ends: [f64; 2],
-    /// Whether the square is filled, because a difference was shown or the row is the cheapest.
+    /// Whether the square is filled: because a difference was shown, because the row is the cheapest, or
+    /// because every error is below the bound.
     pub(crate) shown: bool,
     /// The text on hover.
     pub(crate) text: String,
