@@ -281,7 +281,7 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         for field in ["arrivals", "phases", "stream", "connections"] {
-            // A frozen plan has `phases: {}`.
+            // A frozen plan always contains `phases: {}`, which is not an error.
             let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
             if !is_empty && self.is_given(&steps!["sweeps", name], field) {
                 let message = format!("`{field}` applies to a load, but a sweep with `measure: start` has none");

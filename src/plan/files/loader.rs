@@ -325,7 +325,7 @@ impl<'f> Loader<'f> {
         self.found.extend(aliases::settle(tree));
     }
 
-    /// The errors, without errors that may only be consequences of a missing part.
+    /// Returns the errors, without those that may only be consequences of a missing part.
     pub(crate) fn into_errors(mut self) -> PlanErrors {
         const UNSURE: [Code; 7] = [
             Code::MissingField,

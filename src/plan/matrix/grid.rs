@@ -230,7 +230,7 @@ fn conditions<'p>(axes: &Axes, points: &[Point<'p>]) -> Vec<Option<Rule<'p>>> {
     if rules.iter().any(Option::is_some) { rules } else { Vec::new() }
 }
 
-/// An iteration over the cells.
+/// The state of an iteration over the cells.
 struct Walk<'w, 'g, 'p> {
     grid: &'g Grid<'p>,
     query: Query<'w>,

@@ -113,7 +113,7 @@ fn exact(text: &str) -> Option<MetricName> {
     METRICS.iter().find_map(|metric| named(metric, text))
 }
 
-/// The name of a value of this metric; `None` if the text does not name one.
+/// Parses a text as the name of a value of this metric; `None` if it is not such a name.
 fn named(metric: &Metric, text: &str) -> Option<MetricName> {
     let Metric { key, unit, .. } = *metric;
     let end = text.strip_prefix(key)?;

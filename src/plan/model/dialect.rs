@@ -1,6 +1,6 @@
-//! The fields that each engine accepts and reports, and their names. Requests, the probe, the load gauge
-//! and `docs/SERVERS.md` all use this table. Every entry names its source; unverified facts are absent,
-//! never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from the same
+//! The fields that each engine accepts and reports, and their names. Requests, the probe, the load gauge and
+//! `docs/SERVERS.md` all use this table. Every entry names its source. Facts that were not verified are left
+//! empty, never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from the same
 //! sources.
 
 use crate::plan::model::engine::Engine;

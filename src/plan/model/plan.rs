@@ -117,9 +117,9 @@ pub struct Plan {
     /// Stream responses token by token. Can also be set per scenario, or as an axis.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Start every prompt with a few tokens that no other run used, so that no run hits a cache that
-    /// another one warmed: `on`, or `run` to use the same tokens for all prompts of an attempt, so that
-    /// prefixes shared by recorded texts stay shared. Can also be set per scenario, or as an axis.
+    /// Start every prompt with a few tokens that no other run used, so that no run hits a cache that another
+    /// one warmed (`on`). `run` uses the same tokens for all prompts of an attempt, so prefixes that recorded
+    /// texts share stay shared. Can also be set per scenario, or as an axis.
     #[serde(default)]
     pub nonce: NonceMode,
     /// The action if a server differs from the one that its results were measured on: another engine,

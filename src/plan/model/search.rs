@@ -127,9 +127,9 @@ pub struct Search {
     pub qps: Option<SearchRange>,
     /// Search for the largest batch of a closed loop, in requests kept in flight.
     pub batch_size: Option<SearchRange>,
-    /// The objective for the load: `slo` (default), all latencies of the plan's objective together;
-    /// `each`, the same and then each limit separately, including the limit on the cost of tokens; or a
-    /// list of objectives in this order, like [slo, ttft, tpot, cost_per_million]. Each run contributes
+    /// What the load must meet: `slo` (default) means all latencies of the plan's objective together; `each`
+    /// means the same, and then each limit separately, including the limit on the cost of tokens. Or a list
+    /// of objectives, searched in this order, like [slo, ttft, tpot, cost_per_million]. Each run contributes
     /// to all of them.
     #[serde(default = "the_slo")]
     #[schemars(extend("default" = "slo"), example = &"each")]

@@ -62,9 +62,9 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::plan::model::matrix::schema::adds_schema")]
     pub add: Vec<Table<Scalar>>,
-    /// What to measure: `load` (default), the behavior of the server under the load of each cell; or
-    /// `start`, how long a launched server takes until it is ready and has responded, with a new start
-    /// for each run. `start` allows no load and no scenario.
+    /// What to measure: `load` (default) measures the behavior of the server under the load of each cell;
+    /// `start` measures how long a launched server takes until it is ready and has responded, with a new
+    /// start for each run. `start` allows no load and no scenario.
     #[schemars(extend("default" = "load"), example = &"start")]
     pub measure: Option<SweepMeasure>,
     /// Search for the highest load of each cell that meets the objective, instead of listing loads: {

@@ -16,9 +16,9 @@ use crate::units::Nanos;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Addresses of pages in the text format of Prometheus or OpenMetrics: those of the server, its
-    /// replicas, a DCGM exporter or a node exporter. `on` is /metrics of the endpoint's own server,
-    /// which is requested with the endpoint's headers and key; other servers get neither. Default: on.
+    /// Addresses of pages in the text format of Prometheus or OpenMetrics, such as those of the server, its
+    /// replicas, a DCGM exporter or a node exporter. `on` is /metrics of the endpoint's own server, which is
+    /// requested with the endpoint's headers and key; other servers get neither. Default: on.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(schema_with = "crate::plan::model::telemetry::pages", extend("default" = "on"))]
     pub prometheus: OneOrMany<String>,

@@ -1,5 +1,5 @@
 //! Reads any type with a serde derive from a tree. The derives remain the single source for fields, defaults
-//! and the schema. This file adds the place and the kind of an error, as data rather than prose.
+//! and the schema. This file adds the place and the kind of each error, as data instead of text.
 
 use std::fmt;
 

@@ -47,7 +47,7 @@ fn matrix(node: &mut Node) {
             _ => {}
         }
     }
-    // A value that is neither a list nor a zip contains the axes directly.
+    // If `server` is neither a list nor a zip, its flags become axes of the matrix directly.
     splice(
         axes,
         |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)),

@@ -23,8 +23,7 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
 
 fn options(most_nodes: usize) -> serde_yaml::Options {
     serde_yaml::options! {
-        // `on`, `off`, `yes` and `no` are texts, as in YAML 1.2; `017` and `1_000` are not numbers
-        // either.
+        // `on`, `off`, `yes` and `no` are texts, as in YAML 1.2, and so are `017` and `1_000`.
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,

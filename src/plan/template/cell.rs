@@ -15,7 +15,7 @@ use crate::plan::text::tree::{Entry, Node, Value};
 /// command.
 const ARGS: &str = "server.args";
 
-/// A value for expressions of a cell.
+/// A value that expressions of a cell can use, or that they yield.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CellValue {
     /// true or false.
@@ -28,7 +28,7 @@ pub(crate) enum CellValue {
     Text(String),
 }
 
-/// The values of names in a cell's expressions.
+/// The names that expressions of a cell can use, with their values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CellNames {
     /// Name and id of the model, as `model.name` and `model.id`.

@@ -63,7 +63,7 @@ impl Takes {
     }
 }
 
-/// The upper bound of a range that has no upper bound.
+/// The largest bound, which means that there is no limit.
 const MOST: i64 = i64::MAX;
 
 const V: u8 = 1;

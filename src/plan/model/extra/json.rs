@@ -10,8 +10,8 @@ use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Se
 use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
-/// A JSON value. Numbers are exact decimals and are sent in their shortest form. Tables keep their
-/// written order, because a server may depend on it (as for the properties of a JSON schema).
+/// A JSON value. Numbers are exact decimals and are sent in their shortest form. Tables keep their written
+/// order, because a server may depend on it, for example in the properties of a JSON schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Json {

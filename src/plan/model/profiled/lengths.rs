@@ -5,8 +5,8 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Rows};
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// A range whose end is more than this many times its start was merged from many ranges. It contains
-/// little information about the lengths within it, and none about the largest length.
+/// A range whose end is more than this many times its start is wide: it was merged from many ranges, so it
+/// contains little information about the lengths within it, and none about the largest length.
 const WIDE: u64 = 4;
 
 /// The table of a profile's lengths.
