@@ -179,7 +179,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports two endpoints that launch on one port and may run at the same time.
+    /// Reports two endpoints that launch on one port and may run at the same time, and endpoints whose `url`
+    /// is the address of a server that the plan launches for another endpoint.
     fn shared_ports(&mut self, plan: &Plan) {
         let mut first: BTreeMap<u16, (&str, Option<&str>)> = BTreeMap::new();
         for (name, endpoint) in &plan.endpoints {

@@ -240,7 +240,7 @@ impl Checker<'_> {
         if min > max {
             let message = format!("`{low}` is {min} but `{high}` is only {max}");
             let mut diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number first");
-            diagnostic.related.push((self.tree.walk(&inside(high)).span(), "the most".to_owned()));
+            diagnostic.related.push((self.tree.walk(&inside(high)).span(), "the maximum".to_owned()));
             self.report(&inside(low), diagnostic);
         }
         min <= max
