@@ -1,6 +1,6 @@
 //! Conversion of Rust values to cells of an Arrow column, and back.
 //!
-//! Every whole number is an Int64: with a single integer type, readers can subtract two columns without
+//! Every integer column is an Int64. Unlike unsigned integers, two of them can be subtracted without
 //! overflow.
 
 use std::collections::BTreeMap;
@@ -30,9 +30,10 @@ pub(crate) enum CellError {
     Large(u64),
 }
 
-/// A value that is never null.
+/// A type whose values can be stored in a column. Its columns have no nulls unless the field is an
+/// `Option`.
 pub(crate) trait Stored: Sized {
-    /// The Arrow type of the value's column.
+    /// The Arrow type of a column of this type.
     fn data_type() -> DataType;
     /// Stores values as a column.
     fn store<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> Result<ArrayRef, CellError>
@@ -158,7 +159,7 @@ impl Stored for String {
     }
 }
 
-/// Stores a type as text, by its `Display` and the given parser.
+/// Stores a type as text: its `Display` writes the text, and the given parser reads it.
 macro_rules! stored_as_text {
     ($($type:ty: $parse:expr),+ $(,)?) => {$(
         impl $crate::rows::cell::Stored for $type {
@@ -184,7 +185,7 @@ macro_rules! stored_as_text {
 }
 pub(crate) use stored_as_text;
 
-/// The item of a list, with the name from the Parquet specification.
+/// The Arrow field of a list's items, with the name from the Parquet specification.
 fn element() -> Field {
     Field::new("element", DataType::Int64, false)
 }
@@ -209,14 +210,14 @@ impl Stored for Vec<u64> {
     }
 }
 
-/// A column of lists. They are read one after the other into the same buffer.
+/// A column of lists, which a caller reads one at a time into the same buffer.
 pub(crate) struct Lists<'a> {
     offsets: &'a [i32],
     values: &'a [i64],
 }
 
 impl<'a> Lists<'a> {
-    /// The lists of a column, none of which is null.
+    /// Wraps a column of lists. Fails if a list or a value in it is null.
     pub(crate) fn of(array: Option<&'a ArrayRef>) -> Result<Lists<'a>, CellError> {
         let lists: &ListArray = downcast::<ListArray, Vec<u64>>(array.ok_or(CellError::Missing)?)?;
         let values: &Int64Array = downcast::<Int64Array, u64>(lists.values())?;

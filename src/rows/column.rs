@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field};
 
 use super::cell::{Cell, CellError};
 
-/// The packing of a column in Parquet.
+/// The encoding of a column in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pack {
     /// Few distinct values, stored with a dictionary.
@@ -19,7 +19,7 @@ pub(crate) enum Pack {
     Plain,
 }
 
-/// One column.
+/// The definition of one stored column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     /// The name in the file.
@@ -46,8 +46,8 @@ impl Column {
 /// A column that could not be stored or loaded.
 pub(crate) type BadColumn = (&'static str, CellError);
 
-/// Returns the column of a batch with this name. A nullable column may be missing if an older version
-/// wrote the file.
+/// Loads the values of the column `name` from a batch. A nullable column may be missing, because an older
+/// version wrote the file; its values are then null.
 pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {
@@ -61,18 +61,19 @@ pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<s
     T::load(array).map(Vec::into_iter).map_err(|why| (name, why))
 }
 
-/// Converts rows to a batch of columns and back.
+/// A row type that can be converted to columns and back.
 pub(crate) trait Row: Sized {
-    /// One array per column.
+    /// Converts rows to arrays, one for each column.
     fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn>
     where
         Self: 'a;
-    /// The rows of a batch, with its columns in any order.
+    /// Converts a batch to rows. The columns of the batch may be in any order.
     fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn>;
 }
 
-/// Declares a row type and its columns. `derived` columns are computed from the row when written and
-/// skipped when read; they keep the place of their declaration, so the fields after them follow in `then`.
+/// Declares a row type and its columns. A `derived` column is computed from the row when the row is
+/// written, and skipped when it is read. Columns are stored in the order of their declaration, so the
+/// fields after the derived column are declared in `then`.
 macro_rules! table {
     (
         $(#[$attr:meta])*

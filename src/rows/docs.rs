@@ -1,5 +1,5 @@
-//! `schemas/columns.md`, the documentation of every column, generated from the definitions that also
-//! determine the files.
+//! Generates `schemas/columns.md`, the documentation of every column, from the same definitions that
+//! determine the stored files.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::column::Column;
 use super::parquet::ROWS_VERSION;
 use super::schema::Table;
 
-/// The documentation of all tables, as Markdown.
+/// Returns the documentation of all tables as Markdown.
 pub fn columns_markdown() -> String {
     let mut text = format!(
         "# Columns\n\nThe Parquet files of a run, rows version {ROWS_VERSION}. Generated from \
@@ -34,7 +34,8 @@ pub fn columns_markdown() -> String {
     text
 }
 
-/// One line of a table; a `|` in a text is escaped because it would end the cell.
+/// Returns a column's line in the Markdown table. A `|` in the text is escaped because it would end the
+/// table cell.
 fn line(column: &Column) -> String {
     let words: Vec<&str> = column.doc.iter().map(|line| line.trim()).collect();
     let null = if column.nullable { "yes" } else { "no" };

@@ -12,7 +12,7 @@ use super::column::BadColumn;
 /// A row file that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RowsError {
-    /// An error of the operating system.
+    /// The operating system failed to read or write the file.
     #[error("cannot {doing} {path}: {source}")]
     Io {
         /// `read` or `write`.
@@ -69,7 +69,7 @@ pub enum RowsError {
 }
 
 impl RowsError {
-    /// Returns the file that does not have the expected content, if this is such an error.
+    /// Returns the file if the error is that its content is not as expected; `None` for other errors.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {
@@ -79,28 +79,28 @@ impl RowsError {
         }
     }
 
-    /// An error of the operating system while reading `path`.
+    /// The error for a failed read of `path`.
     pub(crate) fn read(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "read", path: path.to_owned(), source }
     }
 
-    /// An error of the operating system while writing `path`.
+    /// The error for a failed write of `path`.
     pub(crate) fn write(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "write", path: path.to_owned(), source }
     }
 
-    /// A column of `path` that could not be stored or loaded.
+    /// The error for a column of `path` that could not be stored or loaded.
     pub(crate) fn column(path: &Path, (column, problem): BadColumn) -> RowsError {
         RowsError::Column { path: path.to_owned(), column, problem: problem.to_string() }
     }
 
-    /// An error of the Parquet reader in `path`.
+    /// The error for a file at `path` that the Parquet reader rejects.
     pub(crate) fn damaged(path: &Path, error: impl Error + 'static) -> RowsError {
         RowsError::Damaged { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// A failed write of Parquet. Contains the operating system's error if there is one, because it
-    /// determines the remedy.
+    /// Converts an error of the Parquet writer. Keeps the operating system's error if there is one, because
+    /// the remedy depends on it.
     pub(crate) fn parquet_write(path: &Path, error: ParquetError) -> RowsError {
         match error {
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -114,7 +114,7 @@ impl RowsError {
         }
     }
 
-    /// A failed write of Arrow IPC.
+    /// Converts an error of the Arrow IPC writer, keeping the operating system's error if there is one.
     pub(crate) fn arrow_write(path: &Path, error: ArrowError) -> RowsError {
         match error {
             ArrowError::IoError(_, source) => RowsError::write(path, source),

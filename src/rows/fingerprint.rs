@@ -1,5 +1,5 @@
 //! A server's description of itself, which is recorded with every run, and the comparison of two such
-//! records.
+//! descriptions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ impl fmt::Display for Changed {
 }
 
 impl Fingerprint {
-    /// Whether nothing is known.
+    /// Whether the server reported no facts.
     pub fn is_empty(&self) -> bool {
         *self == Fingerprint::default()
     }
@@ -62,8 +62,8 @@ impl Fingerprint {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// The differences in `now`: engine, release or served model. A fact that is missing on either
-    /// side does not count as a difference.
+    /// Returns the facts that differ in `now`: engine, release or served model. A fact that is missing in
+    /// either fingerprint does not count as a difference.
     pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
         let pairs = [
             ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),
@@ -77,7 +77,8 @@ impl Fingerprint {
         differs.collect()
     }
 
-    /// Whether this fingerprint matches everything that was known before these changes.
+    /// Whether this fingerprint has the previous values of all these changes, that is, the server is the
+    /// earlier one again.
     pub fn is_what_was(&self, changed: &[Changed]) -> bool {
         let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
             "engine" => self.engine.as_ref() == Some(was),
@@ -88,19 +89,20 @@ impl Fingerprint {
     }
 }
 
-/// Whether two versions belong to one release. Builds of one release do (`v0.11.0+cu128`, `0.11.0`);
-/// development builds of different commits do not. Trailing zeros are ignored.
+/// Whether two versions belong to the same release. Different builds of a release belong to it
+/// (`v0.11.0+cu128`, `0.11.0`), but development builds of different commits do not belong to the same
+/// release. Trailing zeros are ignored.
 pub fn same_release(one: &str, other: &str) -> bool {
     release(one) == release(other)
 }
 
-/// A version without its build information.
+/// Returns a version without its build information.
 fn release(version: &str) -> String {
     let version = version.trim().to_ascii_lowercase();
     let version = version.strip_prefix('v').unwrap_or(&version);
     let (public, local) = version.split_once('+').unwrap_or((version, ""));
     let mut release = without_zeros(public).to_owned();
-    // Between two releases, the commit identifies the code: 0.11.1.dev12+gabc1234.cu128.
+    // Only the commit identifies the code of a development build: 0.11.1.dev12+gabc1234.cu128.
     if public.contains("dev") {
         let is_commit =
             |part: &&str| part.strip_prefix('g').is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));

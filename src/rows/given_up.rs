@@ -1,5 +1,5 @@
-//! The record of a run whose attempts were all spoiled by the environment. It has no rows, but a
-//! reason.
+//! The record of a run whose attempts were all spoiled by the environment. It contains the reason, but no
+//! rows.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::Spoiled;
 pub struct GivenUp {
     /// The cause that spoiled the last attempt.
     pub spoiled: Spoiled,
-    /// Number of retries: the maximum allowed.
+    /// Number of retries, which is the maximum that the plan allowed.
     pub retries: u32,
 }
 
@@ -21,14 +21,14 @@ impl GivenUp {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }
 
-    /// Whether the run stays given up if the plan allows `retries` retries. With more retries than before,
-    /// the run continues; without retries, no run is ever given up.
+    /// Whether the run remains given up if the plan now allows `retries` retries. If the plan allows more
+    /// retries than before, the run is tried again. If it allows none, no run is ever given up.
     pub fn stands(&self, retries: u32) -> bool {
         (1..=self.retries).contains(&retries)
     }
 
-    /// Whether the server did not sustain the load. If not, nothing is known about the load, as if it had
-    /// never been measured.
+    /// Whether the result is that the server did not sustain the load. Otherwise, nothing is known about
+    /// the load, as if it had never been measured.
     pub fn is_a_miss(&self) -> bool {
         self.spoiled.cause.is_of_the_load()
     }

@@ -17,15 +17,15 @@ pub struct HookRun {
     pub what: String,
     /// The outcome of the hook.
     pub outcome: HookOutcome,
-    /// The exit code of a command that ended by itself.
+    /// The exit code of a command; null if it did not exit normally.
     pub exit_code: Option<i32>,
     /// The HTTP status of a request that got a response.
     pub status: Option<u16>,
-    /// Why there is neither an exit code nor a status, if so.
+    /// Why there is neither an exit code nor a status; null if there is one of them.
     pub detail: Option<String>,
-    /// Duration, in nanoseconds.
+    /// Duration of the hook, in nanoseconds.
     pub took_ns: u64,
-    /// The end of the output or the response, at most 2 KiB, without secrets.
+    /// The last 2 KiB of the command's output or the response, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
@@ -48,7 +48,7 @@ impl HookRun {
         self.outcome == HookOutcome::Ok
     }
 
-    /// How the hook ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
+    /// Returns how the hook ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
     pub fn ended(&self) -> String {
         match (self.exit_code, self.status, &self.detail) {
             (.., Some(detail)) => detail.clone(),
@@ -60,7 +60,7 @@ impl HookRun {
 }
 
 impl fmt::Display for HookRun {
-    /// `before_run: POST /reset_prefix_cache (HTTP 200, 3ms)`.
+    /// Writes the hook and its result: `before_run: POST /reset_prefix_cache (HTTP 200, 3ms)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let took = Nanos::from_millis(self.took_ns.div_ceil(1_000_000));
         let failed = if self.is_ok() { "" } else { "failed: " };

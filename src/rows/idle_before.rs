@@ -1,4 +1,5 @@
-//! The state of the server just before the load of a run began: whether it had finished earlier work.
+//! The state of the server just before the load of a run began: whether the server had finished earlier
+//! work.
 
 use std::fmt;
 
@@ -22,26 +23,27 @@ impl ServerLoad {
     }
 }
 
-/// The last observation of a server before a run.
+/// The last observation of a server's load before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "asked", rename_all = "snake_case")]
 pub enum Seen {
-    /// The server's own gauge.
+    /// The server's own counts of running and waiting requests.
     Gauge(ServerLoad),
-    /// The time to generate one token.
+    /// The time of a probe, which lets the server generate one token.
     Probe {
-        /// Time to the probe's response; `None` if there was none within the limit.
+        /// Time to the probe's response, in nanoseconds; `None` if no response arrived within the time
+        /// limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttft_ns: Option<u64>,
-        /// The shortest probe time of this server and model since the invocation began; `None` until two
-        /// of these times agree.
+        /// The shortest probe time of this server and model since the invocation began, in nanoseconds;
+        /// `None` until two probe times agree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         baseline_ns: Option<u64>,
     },
 }
 
 impl fmt::Display for Seen {
-    /// `3 running, 2 waiting`, `a probe took 900 ms, 40 ms when idle`.
+    /// Writes the observation: `3 running, 2 waiting`, or `a probe took 900 ms, 40 ms when idle`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Seen::Gauge(ServerLoad { running, waiting }) => write!(f, "{running} running, {waiting} waiting"),
@@ -59,9 +61,10 @@ impl fmt::Display for Seen {
 pub struct Began {
     /// Whether the server had finished earlier work.
     pub idle: bool,
-    /// Time spent waiting for the server to finish.
+    /// Time spent waiting for the server to finish earlier work, in nanoseconds.
     pub waited_ns: u64,
-    /// The endpoint that was checked, if it was a different one on the same resource.
+    /// The endpoint that was checked, if it was not the run's own endpoint but another one on the same
+    /// resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The last observation.
@@ -70,8 +73,7 @@ pub struct Began {
 }
 
 impl Began {
-    /// Whether the run's own server did not respond at all, and has no gauge that could show the
-    /// reason.
+    /// Whether the run's own server did not respond to the probe, and has no gauge that could show why.
     pub fn is_silent(&self) -> bool {
         !self.idle && self.endpoint.is_none() && matches!(self.seen, Seen::Probe { ttft_ns: None, .. })
     }

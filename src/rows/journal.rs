@@ -1,8 +1,8 @@
-//! The journal of an attempt: rows in the order of arrival, as an Arrow IPC stream, sealed as Parquet when
-//! the run is complete.
+//! The journal of an attempt: an Arrow IPC stream of the rows in the order in which they are recorded. It
+//! is converted to Parquet ("sealed") when the run is complete.
 //!
-//! A Parquet file without its footer is lost, while every complete batch in a truncated IPC stream is
-//! still readable.
+//! Rows are not written to Parquet directly, because a Parquet file without its footer is unreadable. In a
+//! truncated IPC stream, every complete batch is still readable.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom};
@@ -24,15 +24,16 @@ use super::schema::{EventRow, Record, RequestRow, RunLabels, Table};
 /// The key of the run's labels in the journal's metadata.
 const LABELS_KEY: &str = "sweepline.labels";
 
-/// The eight bytes that end an Arrow IPC stream: a continuation marker and a length of 0.
+/// The last eight bytes of a complete Arrow IPC stream: a continuation marker and a length of 0.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// The column of gaps, which the journal stores in addition to the request's own columns.
+/// The column of the gaps between token events, which the journal stores in addition to the columns of a
+/// request.
 fn gaps() -> &'static Column {
     EventRow::COLUMNS.last().expect("events have columns")
 }
 
-/// Returns the schema of a run's records.
+/// Returns the schema of a run's journal, with the labels in its metadata.
 pub(super) fn schema(labels: &RunLabels) -> Schema {
     let fields: Vec<_> = RequestRow::COLUMNS.iter().chain([gaps()]).map(Column::field).collect();
     let labels = serde_json::to_string(labels).expect("labels are plain text and numbers");
@@ -68,8 +69,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Adds finished requests as one batch and passes them to the operating system, so that they outlive
-    /// this process.
+    /// Writes finished requests as one batch and hands the batch to the operating system. It is then kept
+    /// even if this process crashes.
     pub fn append(&mut self, records: &[Record]) -> Result<(), RowsError> {
         if records.is_empty() {
             return Ok(());
@@ -80,7 +81,7 @@ impl Journal {
         written.map_err(|error| RowsError::arrow_write(&self.path, error))
     }
 
-    /// Ends the journal; a journal that is not ended is never sealed.
+    /// Writes the end marker of the journal. A journal without this marker is never sealed.
     pub fn finish(mut self) -> Result<(), RowsError> {
         self.writer.finish().map_err(|error| RowsError::arrow_write(&self.path, error))
     }
@@ -103,8 +104,8 @@ impl JournalReader {
         Ok(JournalReader { path: path.to_owned(), labels, stream })
     }
 
-    /// The labels and gaps of the run are constant and shared; the request's own columns are passed on
-    /// unchanged.
+    /// Writes all batches to the two files and returns the number of rows. The labels, which are the same
+    /// in every row, are added; the columns of the journal are passed on unchanged.
     fn seal_into(self, requests: &mut TableWriter, events: &mut TableWriter) -> Result<u64, RowsError> {
         let JournalReader { path, labels, stream } = self;
         let mut rows = 0;
@@ -129,9 +130,9 @@ fn unfinished(path: &Path, reason: &str) -> RowsError {
     RowsError::Unfinished { path: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// Reads every complete batch of a journal , which may be truncated anywhere.
+/// Reads every complete batch of a journal, which may be truncated anywhere.
 ///
-/// Fails if not even the run's labels are complete.
+/// Fails if the journal is truncated before the end of the run's labels.
 pub fn read_journal(path: &Path) -> Result<(RunLabels, Vec<Record>), RowsError> {
     let mut reader = JournalReader::open(path)?;
     let mut records = Vec::new();
@@ -148,8 +149,8 @@ pub(super) fn batch_records(batch: &RecordBatch) -> Result<Vec<Record>, BadColum
     Ok(rows.into_iter().zip(events).map(|(row, event)| Record { row, gaps_ns: event.gaps_ns }).collect())
 }
 
-/// Whether the journal was ended by `Journal::finish`. Without this check, a truncation between two
-/// batches would go unnoticed.
+/// Whether the journal has the end marker that `Journal::finish` writes. Without this check, a truncation
+/// between two batches would go unnoticed.
 fn has_end(path: &Path) -> std::io::Result<bool> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() < END.len() as u64 {
@@ -161,8 +162,8 @@ fn has_end(path: &Path) -> std::io::Result<bool> {
     Ok(tail == END)
 }
 
-/// Writes `requests.parquet` and `events.parquet` into `dir` from a finished journal, batch by batch, and
-/// syncs them to disk; returns the number of requests, which keep the order of the journal.
+/// Converts a finished journal to `requests.parquet` and `events.parquet` in `dir`, batch by batch, and
+/// syncs both files to disk. The requests keep the order of the journal. Returns the number of requests.
 pub fn seal(journal: &Path, dir: &Path) -> Result<u64, RowsError> {
     if !has_end(journal).map_err(|error| RowsError::read(journal, error))? {
         return Err(unfinished(journal, "its end is missing"));

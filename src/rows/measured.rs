@@ -1,5 +1,5 @@
-//! A request in the form that analysis needs. It takes a third of a row's memory, so that a run of
-//! millions fits into memory while it is judged.
+//! A compact form of a request for analysis. It takes a third of the memory of a row, so a run with
+//! millions of requests fits into memory while its verdict is computed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use super::request::{Outcome, Stamp, TokenSource};
 use super::schema::RequestRow;
 use super::server_times::ServerTimes;
 
-/// An optional number that needs no extra byte, because the largest value of its type means `None`.
-/// Stored 64-bit numbers never reach it; a count of 4 294 967 295 tokens reads as `None`.
+/// An optional number that needs no extra memory, because the largest value of its type means `None`.
+/// Stored 64-bit numbers never reach that value, but a count of 4 294 967 295 tokens would be read as
+/// `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Maybe<T>(T);
 
@@ -31,13 +32,14 @@ macro_rules! maybe {
 
 maybe!(u64, u32, u16);
 
-/// The fields of one request that metrics and verdicts need. Names and meanings are those of
-/// [`RequestRow`].
+/// The fields of one request that metrics and verdicts need. The fields have the same names and meanings as
+/// in [`RequestRow`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The request's number in its run, from 0.
+    /// Number of the request in its run, from 0.
     pub request: u64,
-    /// Time at which the request was due according to the load pattern.
+    /// Time at which the request was due according to the load pattern, in nanoseconds since the run's
+    /// start.
     pub scheduled_ns: u64,
     released_ns: Maybe<u64>,
     sent_ns: Maybe<u64>,
@@ -54,11 +56,11 @@ pub struct Measured {
     output_tokens: Maybe<u32>,
     reusable_tokens: Maybe<u32>,
     turn: Maybe<u32>,
-    /// Requested output tokens.
+    /// Number of requested output tokens.
     pub requested_tokens: u32,
-    /// Intended prompt tokens.
+    /// Intended number of prompt tokens.
     pub intended_prompt_tokens: u32,
-    /// Token events.
+    /// Number of token events.
     pub events: u32,
     /// The outcome of the request.
     pub outcome: Outcome,
@@ -69,8 +71,8 @@ pub struct Measured {
     pub token_source: Option<TokenSource>,
     /// Whether response headers arrived.
     pub answered: bool,
-    /// The error of a failed request; for any other request, why its usage is implausible. Both share one
-    /// field to save memory.
+    /// The error of a failed request, or the reason why the usage of a completed request is implausible. A
+    /// request has at most one of these texts, so they share one field to save memory.
     words: Option<Arc<String>>,
     /// The server's own times; most servers report none.
     server_times: Option<Box<ServerTimes>>,
@@ -104,11 +106,11 @@ optional! {
     done_ns: u64,
     /// Time at which the request ended, with any outcome.
     ended_ns: u64,
-    /// DNS, TCP and TLS time of a connection opened for this request, together.
+    /// Total DNS, TCP and TLS time of a connection opened for this request.
     connecting_ns: u64,
-    /// Time of our read minus the kernel's timestamp, at the first token.
+    /// Time at which we read the first token minus the kernel's timestamp of it.
     read_delay_ns: u64,
-    /// Part of the lateness spent waiting for content.
+    /// Part of the request's lateness that was spent waiting for its content.
     content_wait_ns: u64,
     /// Prompt tokens as counted by the server.
     prompt_tokens: u32,
@@ -120,7 +122,7 @@ optional! {
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
     turn: u32,
-    /// Index of its class in the run's list of classes.
+    /// Index of the request's class in the run's list of classes.
     class: u16,
 }
 
@@ -130,7 +132,7 @@ impl Measured {
         self.reusable_tokens = None.into();
     }
 
-    /// The error as text.
+    /// The error of a failed request, as text.
     pub fn error(&self) -> Option<&str> {
         self.words.as_deref().map(String::as_str).filter(|_| !self.outcome.is_ok())
     }
@@ -146,7 +148,7 @@ impl Measured {
     }
 }
 
-/// Reduces the size of rows: texts that many rows share are stored once.
+/// Converts rows to [`Measured`], and stores a text that many rows share only once.
 #[derive(Debug, Default)]
 pub(super) struct Condenser {
     places: HashMap<String, u16>,
@@ -156,7 +158,8 @@ pub(super) struct Condenser {
 }
 
 impl Condenser {
-    /// The index of a class. A run never has more classes than there are indices.
+    /// Returns the index of a class, and adds the class if it is new. A run never has more classes than a
+    /// `u16` can count.
     fn class(&mut self, name: &str) -> Option<u16> {
         if let Some(place) = self.places.get(name) {
             return Some(*place);
@@ -176,7 +179,7 @@ impl Condenser {
         text
     }
 
-    /// Condenses one row.
+    /// Converts one row.
     pub(crate) fn take(&mut self, row: &RequestRow) -> Measured {
         let class = row.class.as_deref().and_then(|name| self.class(name)).into();
         let believed = row.believed();
@@ -188,14 +191,14 @@ impl Condenser {
 }
 
 impl From<&RequestRow> for Measured {
-    /// A single row, without its class and its texts.
+    /// Converts a single row, without its class and its texts.
     fn from(row: &RequestRow) -> Measured {
         Measured::of(row.believed().as_ref().unwrap_or(row))
     }
 }
 
 impl Measured {
-    /// A row with plausible counts.
+    /// Converts a row whose counts are plausible, without its class and its texts.
     fn of(row: &RequestRow) -> Measured {
         Measured {
             request: row.request,

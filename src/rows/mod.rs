@@ -1,9 +1,9 @@
-//! Stored data: request rows, samples, facts, and their Parquet form. The narrow interface between the
-//! engine, which writes them, and analysis, which reads them.
+//! Stored data of a run: request rows, samples, facts, and their Parquet files. This is the narrow
+//! interface between the engine, which writes the data, and analysis, which reads it.
 //!
-//! `column` defines the form of a column; `schema` declares each column once; `journal` collects rows
-//! during a run; `parquet` is their final form, and `replay` streams a run that is too long for
-//! memory.
+//! `column` defines how columns are described, and `schema` declares each column once. `journal` collects
+//! rows during a run, and `parquet` writes their final form. `replay` streams the gaps of a run that is too
+//! long for memory.
 
 mod cell;
 mod column;

@@ -1,5 +1,5 @@
-//! The generator's observations of itself during a run: CPU time by thread, waiting for a core, stalls,
-//! delays.
+//! The generator's observations of itself during a run: CPU time of each thread, time spent waiting for a
+//! core, stalls, and delays.
 //!
 //! All values cover the time between two observations, one at the start of the measure window and one at
 //! its end; `for_ns` is the time between them. Values that the platform does not report are absent.
@@ -10,30 +10,32 @@ use serde::{Deserialize, Serialize};
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
-    /// Time between the two observations, in nanoseconds. This is the length of the window, as precisely
-    /// as the observer met its borders.
+    /// Time between the two observations, in nanoseconds. It differs from the length of the window only by
+    /// the delays of the two observations.
     pub for_ns: u64,
     /// CPU time of the whole process, in nanoseconds; never less than the CPU time of all its
     /// threads together.
     pub process_cpu_ns: u64,
-    /// The threads of the run: `io`, or `executor` and `io-1`, `io-2`, … if there are several; `writer`,
-    /// `content`, `canary`.
+    /// The threads of the run: `io` (or `executor` and `io-1`, `io-2`, … if there are several I/O threads),
+    /// `writer`, `content` and `canary`.
     pub threads: Vec<ThreadTime>,
     /// The whole machine, as counted by the kernel.
     pub machine: Option<MachineTime>,
-    /// Lateness of the requests of the window: sent − released − connecting.
+    /// Lateness of the requests of the window: time of sending minus time of release minus time spent
+    /// connecting.
     pub lateness: Option<Spread>,
-    /// Read delay of the requests of the window: our read − the kernel's timestamp, at the first token.
+    /// Read delay of the requests of the window: time at which we read the first token minus the kernel's
+    /// timestamp of it.
     pub read_delay: Option<Spread>,
-    /// Delay of the wake-ups of a thread that only sleeps, every 10 ms: stalls of the machine or of the
-    /// process.
+    /// Delay of the wake-ups of a thread that only sleeps, for 10 ms at a time. It shows stalls of the
+    /// machine or of the process.
     pub wakes: Option<Spread>,
-    /// Delay of an I/O thread in handling a timer that fired, every 20 ms: stalls of the loop that sends
-    /// and reads.
+    /// Delay of an I/O thread in handling a timer that fires every 20 ms. It shows stalls of the loop that
+    /// sends and reads.
     pub turns: Option<Spread>,
     /// Maximum number of batches of records that waited for the writer at once.
     pub writer_backlog_max: u64,
-    /// Number of batches that may wait before the engine has to wait itself.
+    /// Number of batches that may wait for the writer before the engine is blocked.
     pub writer_backlog_limit: u64,
 }
 
@@ -50,32 +52,33 @@ pub struct ThreadTime {
 }
 
 impl ThreadTime {
-    /// Whether this is a thread that sends and reads.
+    /// Whether this is an I/O thread, which sends requests and reads responses.
     pub fn is_io(&self) -> bool {
         self.name == "io" || self.name.starts_with("io-")
     }
 }
 
-/// The machine that the generator ran on.
+/// CPU time of the whole machine that the generator ran on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTime {
-    /// Number of its cores.
+    /// Number of the machine's cores.
     pub cores: u32,
     /// CPU time of all processes, including ours, in nanoseconds; exact to one tick of the kernel per core.
     pub busy_ns: u64,
-    /// CPU time that the hypervisor gave to others, in nanoseconds.
+    /// CPU time that the hypervisor gave to other virtual machines, in nanoseconds.
     pub stolen_ns: u64,
 }
 
-/// The times in which no part of sweepline ran: a thread that only sleeps was woken at least 100 ms late.
-/// This includes the pauses that affect the measurement: in the window, in the drain while requests of the
-/// window were in flight, and before the window if the pause ended less than its own length before it.
+/// Pauses in which no part of sweepline ran, because a thread that only sleeps was woken at least 100 ms
+/// late. Only pauses that affect the measurement are included: those in the window, those in the drain
+/// while requests of the window were in flight, and those before the window, if the time from the end of
+/// the pause to the window was shorter than the pause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pauses {
     /// Pauses in which the thread did not wait for a core: the process or the machine was stopped.
     pub stopped: Standstill,
-    /// Pauses in which the thread waited for a core at least half of the time, because others had
-    /// the cores.
+    /// Pauses in which the thread waited for a core at least half of the time, because other threads or
+    /// processes used the cores.
     pub starved: Standstill,
 }
 
@@ -90,7 +93,7 @@ pub struct Standstill {
     pub longest_ns: u64,
 }
 
-/// A distribution, from a histogram: percentiles are exact within 4 %, the largest value is exact.
+/// A summary of a histogram. Percentiles are accurate to 4 %, and the largest value is exact.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     /// Number of values.
@@ -104,12 +107,12 @@ pub struct Spread {
 }
 
 impl Observed {
-    /// Returns the threads that send and read.
+    /// Returns the I/O threads, which send requests and read responses.
     pub fn io_threads(&self) -> impl Iterator<Item = &ThreadTime> {
         self.threads.iter().filter(|thread| thread.is_io())
     }
 
-    /// Returns the thread with this name.
+    /// Returns the thread with this name; `None` if there is none.
     pub fn thread(&self, name: &str) -> Option<&ThreadTime> {
         self.threads.iter().find(|thread| thread.name == name)
     }
@@ -119,7 +122,8 @@ impl Observed {
         if self.for_ns == 0 { 0.0 } else { nanos as f64 / self.for_ns as f64 }
     }
 
-    /// CPU time of other processes of the machine, in nanoseconds.
+    /// Returns the CPU time of the machine's other processes, in nanoseconds; `None` if the machine was not
+    /// observed.
     pub fn others_ns(&self) -> Option<u64> {
         self.machine.map(|machine| machine.busy_ns.saturating_sub(self.process_cpu_ns))
     }

@@ -1,7 +1,7 @@
 //! Rows as Parquet files: packing, writing and reading.
 //!
-//! Row groups are bounded in rows and bytes, so the memory for writing does not depend on the length of a
-//! run.
+//! The number of rows and bytes of a row group is limited, so the memory for writing does not depend on the
+//! length of a run.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,26 +24,28 @@ use super::schema::{EventRow, RequestRow, RunLabels, Sample, Table};
 /// Version of the columns; files of a later version are rejected.
 pub(crate) const ROWS_VERSION: u32 = 1;
 
-/// The key of `ROWS_VERSION` in a file's metadata.
+/// The key in a file's metadata under which `ROWS_VERSION` is stored.
 const VERSION_KEY: &str = "sweepline.rows";
 
 /// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// Approximate maximum of encoded bytes in a row group.
+/// Approximate maximum number of encoded bytes in a row group.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum number of rows decoded at once.
 const BATCH_ROWS: usize = 1024;
 
-/// Approximate maximum of values of one column that are decoded at once; a row of events may have
-/// thousands of gaps.
+/// Approximate maximum number of values of one column that are decoded at once. This limit is needed
+/// because a row of events may have thousands of gaps.
 const BATCH_VALUES: i64 = 128 * 1024;
 
-/// Approximate maximum of bytes that are decoded at once; a row of texts may have millions.
+/// Approximate maximum number of bytes that are decoded at once. This limit is needed because a row of
+/// texts may have millions of bytes.
 const BATCH_BYTES: i64 = 16 * 1024 * 1024;
 
-/// The path of a column's values in Parquet's tree; `None` for default packing.
+/// Returns the path of a column's values in Parquet's schema tree; `None` if the column has the default
+/// encoding.
 fn leaf(column: &Column) -> Option<ColumnPath> {
     let parts: &[&str] = match column.pack {
         Pack::Dictionary => return None,
@@ -76,8 +78,8 @@ fn properties(table: Table) -> WriterProperties {
 pub(crate) struct TableWriter {
     path: PathBuf,
     schema: SchemaRef,
-    /// Our own handle, in addition to the writer's, because after a failed write the writer loses the
-    /// operating system's error when it returns the file.
+    /// Our own handle to the file, used to sync it. The writer could return its handle, but would then lose
+    /// the operating system's error after a failed write.
     file: Arc<File>,
     writer: ArrowWriter<Arc<File>>,
 }
@@ -112,7 +114,7 @@ impl TableWriter {
     }
 }
 
-/// The run's labels as columns, repeated for each of `rows` rows.
+/// Returns the run's labels as columns with the same value in each of `rows` rows.
 pub(crate) fn label_arrays(path: &Path, labels: &RunLabels, rows: usize) -> Result<Vec<ArrayRef>, RowsError> {
     RunLabels::arrays(std::iter::repeat_n(labels, rows)).map_err(|bad| RowsError::column(path, bad))
 }
@@ -147,15 +149,16 @@ impl SampleWriter {
     }
 }
 
-/// Runs a step of the Parquet reader, which panics instead of failing on some damaged files.
+/// Runs a step of the Parquet reader, and turns a panic into an error, because the reader panics on some
+/// damaged files.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
         Err(RowsError::Damaged { path: path.to_owned(), reason: "the Parquet reader panicked".to_owned() })
     })
 }
 
-/// A row file to read: its path, and the file itself if it is already open. Data read through an open file
-/// belongs to one commit, even if the file is replaced in the meantime.
+/// A row file to read: its path, and the open file if there is one. All data read through an open file
+/// belongs to the same commit, even if the file at this path is replaced in the meantime.
 #[derive(Debug)]
 pub struct RowFile {
     path: PathBuf,
@@ -163,22 +166,22 @@ pub struct RowFile {
 }
 
 impl RowFile {
-    /// The open `file` at `path`.
+    /// Wraps the already open `file` at `path`.
     pub fn opened(path: PathBuf, file: File) -> RowFile {
         RowFile { path, file: Some(file) }
     }
 
-    /// The requests in the file, decoded lazily.
+    /// Returns the requests in the file, decoded lazily.
     pub fn requests(self) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
         stream(self, RequestRow::from_batch)
     }
 
-    /// The samples in the file.
+    /// Reads the samples in the file.
     pub fn samples(self) -> Result<Vec<Sample>, RowsError> {
         read(self, Sample::from_batch)
     }
 
-    /// The token events in the file, decoded lazily.
+    /// Returns the token events in the file, decoded lazily.
     pub fn events(self) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
         stream(self, EventRow::from_batch)
     }
@@ -188,8 +191,8 @@ impl RowFile {
         &self.path
     }
 
-    /// Opens the file for one more reader. Readers are used one after the other, and each one seeks
-    /// before it reads.
+    /// Opens the file for another reader. Readers of the same open file share its position; this is safe
+    /// because they are used one after the other, and each one seeks before it reads.
     fn open(&self) -> Result<File, RowsError> {
         let file = self.file.as_ref().map_or_else(|| File::open(&self.path), File::try_clone);
         file.map_err(|error| RowsError::read(&self.path, error))
@@ -202,7 +205,7 @@ impl<P: AsRef<Path>> From<P> for RowFile {
     }
 }
 
-/// The batches of a row file, in order.
+/// Returns the batches of a row file, in order.
 pub(super) fn batches(
     file: &RowFile,
 ) -> Result<impl Iterator<Item = Result<RecordBatch, RowsError>> + use<>, RowsError> {
@@ -211,7 +214,7 @@ pub(super) fn batches(
     Ok(all(path, reader))
 }
 
-/// The batches of a row file without some of its columns, and the number of rows.
+/// Returns the number of rows in a row file, and its batches without some of its columns.
 pub(super) fn batches_without(
     file: &RowFile,
     columns: &[&str],
@@ -226,7 +229,7 @@ pub(super) fn batches_without(
     Ok((rows, all(path, reader)))
 }
 
-/// Collects all results of a reader.
+/// Returns an iterator over the batches of a reader.
 fn all(
     path: &Path,
     mut reader: ParquetRecordBatchReader,
@@ -239,7 +242,7 @@ fn all(
     std::iter::from_fn(next)
 }
 
-/// Opens a row file and rejects one of a later version.
+/// Opens a row file. Fails if a later version of the program wrote it.
 fn open(file: &RowFile) -> Result<ParquetRecordBatchReaderBuilder<File>, RowsError> {
     let path = file.path();
     let builder =
@@ -258,7 +261,8 @@ fn build(path: &Path, builder: ParquetRecordBatchReaderBuilder<File>) -> Result<
     builder.build().map_err(|error| RowsError::damaged(path, error))
 }
 
-/// The number of rows to decode at once, chosen so that memory is bounded whatever the size of rows.
+/// Returns the number of rows to decode at once. Larger rows are decoded in smaller batches, to limit the
+/// memory.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let values = metadata
         .row_groups()
@@ -270,7 +274,7 @@ fn batch_rows(metadata: &ParquetMetaData) -> usize {
     usize::try_from(by_values.min(by_bytes)).unwrap_or(1).clamp(1, BATCH_ROWS)
 }
 
-/// All rows of a file, converted batch by batch by `rows`.
+/// Reads all rows of a file. `rows` converts one batch to rows.
 pub(crate) fn read<T>(
     file: impl Into<RowFile>,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
@@ -290,7 +294,7 @@ pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
     check_open(&path.into(), table)
 }
 
-/// Does the same for a file that may already be open.
+/// Does the same as [`check`] for a file that may already be open.
 pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
     let path = file.path();
     let schema = guarded(path, || Ok(Arc::clone(open(file)?.schema())))?;
@@ -310,13 +314,13 @@ pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError>
 }
 
 /// Reads a `requests.parquet`: the run's labels and its requests in the order in which they ended. The
-/// labels are empty if the file has no row.
+/// labels are empty if the file has no rows.
 pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsError> {
     let labels = labels(&RowFile::from(path))?.unwrap_or_default();
     Ok((labels, read(path, RequestRow::from_batch)?))
 }
 
-/// The labels of the first row of a file of requests or events; `None` if it has no row.
+/// Returns the labels in the first row of a file of requests or events; `None` if the file has no rows.
 pub fn labels(file: &RowFile) -> Result<Option<RunLabels>, RowsError> {
     let Some(batch) = batches(file)?.next() else { return Ok(None) };
     let found = RunLabels::from_batch(&batch?.slice(0, 1)).map_err(|bad| RowsError::column(file.path(), bad))?;
@@ -328,7 +332,7 @@ pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
     read(path, Sample::from_batch)
 }
 
-/// The rows of a file, decoded lazily. The file stays open until the end.
+/// Returns the rows of a file, decoded lazily. The file stays open until the iterator is dropped.
 fn stream<T, F>(file: RowFile, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
 where
     F: Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,

@@ -1,4 +1,4 @@
-//! A run's two files, joined.
+//! Reads `requests.parquet` and `events.parquet` of a run together.
 
 use std::path::Path;
 
@@ -10,10 +10,11 @@ use super::parquet::{RowFile, batches, batches_without};
 use super::replay::{Replay, place};
 use super::schema::{RequestRow, RunLabels, Table};
 
-/// A run with the fields of its requests that are needed in memory; the gaps stay in the file.
+/// A run whose requests are held in memory in a compact form. The gaps between token events remain in the
+/// file.
 #[derive(Debug)]
 pub struct RunReader {
-    /// The labels shared by all rows; empty if there is no row.
+    /// The labels shared by all rows; empty if there are no rows.
     pub labels: RunLabels,
     rows: Vec<Measured>,
     classes: Vec<String>,
@@ -21,12 +22,13 @@ pub struct RunReader {
 }
 
 impl RunReader {
-    /// Reads `requests.parquet` of the run in `dir`, whose `events.parquet` is read by [`Replay::replay`].
+    /// Reads `requests.parquet` of the run in `dir`. Its `events.parquet` is read later, by
+    /// [`Replay::replay`].
     pub fn open(dir: &Path) -> Result<RunReader, RowsError> {
         RunReader::of(dir.join(Table::Requests.file()).into(), dir.join(Table::Events.file()).into())
     }
 
-    /// Reads the `requests` of a run, whose `events` are read by [`Replay::replay`].
+    /// Reads the file `requests` of a run. The file `events` is read later, by [`Replay::replay`].
     pub fn of(requests: RowFile, events: RowFile) -> Result<RunReader, RowsError> {
         let path = requests.path();
         let bad = |bad: BadColumn| RowsError::column(path, bad);
@@ -34,8 +36,8 @@ impl RunReader {
         let mut condenser = Condenser::default();
         let (count, batches) = batches_without(&requests, &UNUSED)?;
         let mut rows = Vec::new();
-        // Growing by doubling would take up to half as much memory again. If the reservation fails, the
-        // list grows by doubling and fails then.
+        // Without a reservation, the list would grow by doubling and take up to half as much memory again.
+        // A failed reservation is ignored here: the allocation then fails while the list grows.
         let _ = rows.try_reserve_exact(count);
         for batch in batches {
             let batch = batch?;
@@ -64,8 +66,8 @@ impl Replay for RunReader {
         place(&self.classes, name)
     }
 
-    /// Both files are sealed from one journal and have the same order; if they do not, they belong to
-    /// different runs.
+    /// Both files are sealed from one journal, so their rows have the same order. If the order differs, the
+    /// files belong to different runs.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
         let path = self.events.path();
         let mismatch = || RowsError::Mismatch { path: path.to_owned(), other: Table::Requests.file() };

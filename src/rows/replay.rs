@@ -1,5 +1,5 @@
-//! Access to the gaps of a run without holding them in memory: the file is read again as often as
-//! necessary.
+//! Access to the gaps between a run's token events without holding them in memory: the file is read again
+//! as often as necessary.
 
 use std::convert::Infallible;
 
@@ -12,19 +12,19 @@ pub trait Replay {
     /// Why the gaps cannot be read.
     type Error;
 
-    /// The requests.
+    /// Returns the requests, in the order in which they ended.
     fn rows(&self) -> &[Measured];
 
-    /// The index of a class among the classes of the run ([`Measured::class`]); `None` if no request
-    /// has it.
+    /// Returns the index of a class among the classes of the run ([`Measured::class`]); `None` if no
+    /// request belongs to the class.
     fn class(&self, name: &str) -> Option<u16>;
 
-    /// Passes every request in order with its gaps, in nanoseconds. There is one gap fewer than events,
-    /// and none if there are fewer than two events.
+    /// Calls `each` for every request in order, with its gaps in nanoseconds. There is one gap fewer than
+    /// token events, and none if there are fewer than two token events.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), Self::Error>;
 }
 
-/// The index of a name among the names of classes.
+/// Returns the index of the class `name` in `classes`; `None` if it is missing.
 pub(super) fn place(classes: &[String], name: &str) -> Option<u16> {
     let place = classes.iter().position(|class| class == name)?;
     u16::try_from(place).ok()

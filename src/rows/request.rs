@@ -1,7 +1,8 @@
-//! The types of values in a request's row: phase, outcome, source of counts, source of timestamps.
+//! The types of values in a request's row: phase, outcome, source of counts, source of timestamps, and
+//! origin of the connection.
 //!
-//! Times are nanoseconds on the monotonic clock since the run's start; `None` if the event never
-//! happened. METRICS defines each of these times; `schema` names the columns.
+//! Times are nanoseconds on the monotonic clock since the run's start; `None` if the event never happened.
+//! `docs/METRICS.md` defines each of these times; `schema` names the columns.
 
 use std::borrow::Cow;
 
@@ -13,19 +14,19 @@ use super::cell::stored_as_text;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {
-    /// Load rises.
+    /// The load rises to its full level.
     #[default]
     Fill,
-    /// Full load, not measured.
+    /// The load is full, but not yet measured.
     Stabilize,
     /// The measure window.
     Measure,
-    /// Load is maintained until every measured request has ended.
+    /// The load continues until every measured request has ended.
     Drain,
 }
 
 impl Phase {
-    /// All phases in their order.
+    /// All phases, in the order in which they occur.
     pub const ALL: [Phase; 4] = [Phase::Fill, Phase::Stabilize, Phase::Measure, Phase::Drain];
 
     /// The name in rows.
@@ -93,7 +94,7 @@ impl Outcome {
 pub enum TokenSource {
     /// The server's `usage`.
     Usage,
-    /// The model's tokenizer over the text.
+    /// The model's tokenizer, applied to the text.
     Tokenizer,
     /// Neither is available, so each token event counts as one token.
     Events,
@@ -113,7 +114,7 @@ pub enum Stamp {
     /// Our own clock, read right after the bytes were read.
     #[default]
     User,
-    /// The kernel, when the bytes arrived.
+    /// The kernel's clock, read when the bytes arrived.
     Kernel,
 }
 

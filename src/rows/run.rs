@@ -1,4 +1,5 @@
-//! Facts about a run as a whole: its windows, and the facts from which its verdict is computed.
+//! Facts about a run as a whole: its phases, its circumstances, and the facts from which its verdict is
+//! computed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,8 @@ pub struct Windows {
     pub measure_start_ns: u64,
     /// End of measure, start of drain.
     pub measure_end_ns: u64,
-    /// End of drain: nothing was in flight, or the remaining requests were cancelled.
+    /// End of drain: the time when no request was in flight any more, or when the remaining requests were
+    /// canceled.
     pub end_ns: u64,
 }
 
@@ -31,22 +33,22 @@ impl Windows {
     }
 }
 
-/// The facts from which a verdict is computed, in addition to rows.
+/// The facts from which a verdict is computed, in addition to the run's rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Bounds of the phases.
     pub windows: Windows,
-    /// The run's start on the client machine's monotonic clock, in nanoseconds; the origin of times in
-    /// rows.
+    /// The run's start on the client machine's monotonic clock, in nanoseconds. Times in rows are counted
+    /// from this start.
     pub start_monotonic_ns: u64,
     /// Whether the load was an open loop.
     pub open_loop: bool,
-    /// The in-flight cap of an open loop, or the batch size of a closed one.
+    /// The in-flight cap of an open loop, or the batch size of a closed loop.
     pub batch_size: Option<u32>,
     /// Declared arrivals per second of an open loop.
     pub qps: Option<f64>,
-    /// Average arrivals per second that a profile declares for the window; null if the rate is constantly
-    /// `qps`.
+    /// Average arrivals per second that a rate profile declares for the measure window; null if the rate is
+    /// always `qps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_qps: Option<f64>,
     /// Whether responses were streamed.
@@ -68,42 +70,45 @@ pub struct Facts {
     /// The plan's hooks during the run, and the reset of its server, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
-    /// Why the client cannot be near the server, although the plan has `near: true`; null if it can be
-    /// near, or if the plan does not set `near`.
+    /// Why the client cannot be near the server, although the plan has `near: true`. Null if the client may
+    /// be near the server, or if the plan does not set `near`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_near: Option<String>,
-    /// Declared accelerators of the endpoint.
+    /// Number of accelerators that the plan declares for the endpoint; null if it declares none.
     pub gpus: Option<u32>,
-    /// Whether users think between the turns of conversations. If so, the slots of a closed loop are
-    /// not always in flight.
+    /// Whether the simulated users think between the turns of conversations. If so, some slots of a closed
+    /// loop have no request in flight at times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thinks: bool,
-    /// Requests that were scheduled from the start to the end of drain, including those in the window.
+    /// Number of requests that were scheduled from the run's start to the end of drain, including those in
+    /// the measure window.
     pub scheduled: u64,
-    /// Requests that were scheduled in the window.
+    /// Number of requests that were scheduled in the measure window.
     pub scheduled_in_window: u64,
-    /// Requests of the window that were scheduled but never sent, with only the generator to blame.
+    /// Number of requests that were scheduled in the measure window but never sent, where only the
+    /// generator can be the cause.
     pub never_sent: u64,
-    /// Time passed on the monotonic clock, in nanoseconds.
+    /// Duration of the run on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
-    /// Time passed on the wall clock, in nanoseconds; negative if the clock was set back.
+    /// Duration of the run on the wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Time passed on the clock that continues during suspend, in nanoseconds, if the platform has one.
+    /// Duration of the run on the clock that continues during suspend, in nanoseconds; null if the platform
+    /// has no such clock.
     pub boottime_ns: Option<u64>,
-    /// CPU time of sweepline itself during the run, in nanoseconds, if known.
+    /// CPU time of sweepline itself during the run, in nanoseconds; null if unknown.
     pub client_cpu_ns: Option<u64>,
     /// Number of cores that this process may use.
     pub client_cores: u32,
     /// Maximum number of requests in flight at once.
     pub max_in_flight: u64,
     /// The generator's observations of itself; null in runs of versions that did not record them, or if the
-    /// window was too short.
+    /// measure window was too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The times in which no part of sweepline ran; null in runs of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Pauses>,
-    /// Threads of the load generator that sent and received.
+    /// Number of threads of the load generator that sent and received.
     #[serde(default = "one")]
     pub client_threads: u32,
     /// The timer that paces the load generator: timerfd or spin.
@@ -112,30 +117,30 @@ pub struct Facts {
     /// Source of the count of intended prompt tokens; null in runs of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_count: Option<PromptCount>,
-    /// The basis of `reusable_tokens` in the rows; null in runs of versions that computed it from the
-    /// declared scenario, without the sent prompts.
+    /// How `reusable_tokens` in the rows was determined; null in runs of versions that computed it from the
+    /// declared scenario instead of the sent prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_count: Option<ReuseCount>,
-    /// Whether prompts have texts of a data set, so that their lengths are not declared; false in runs of
-    /// versions that did not record it.
+    /// Whether prompts contain texts from a data set, whose lengths the plan does not declare; false in
+    /// runs of versions that did not record this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded_texts: bool,
-    /// The prompt of the probe, counted by us and by the server, if both counted it.
+    /// The number of tokens of the probe's prompt, as counted by us and by the server; null unless both
+    /// counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
-    /// Tokens of the shortest prompt that the chat template leaves room for, if the scenario also requests
-    /// shorter ones: these are sent with this length.
+    /// Number of tokens of the shortest prompt that the chat template allows, if the scenario also requests
+    /// shorter prompts. The shorter prompts are sent with this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
-    /// Whether no behavior of the server could end the run, because the plan sets `errors:
-    /// measured`.
+    /// Whether the plan sets `errors: measured`. If so, no behavior of the server could end the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
     /// The data scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
-    /// The processes that sent the load, if there were several; in this case they contain the facts about the
-    /// generator.
+    /// The processes that sent the load; empty if there was only one. If there were several, the facts
+    /// about the generator are recorded here for each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
 }
@@ -165,7 +170,8 @@ pub enum PromptCount {
     Tokenizer,
     /// The server's `/tokenize`, called word by word before the run; the count is a sum over words.
     Server,
-    /// Neither of these: the count is an estimate from characters.
+    /// Neither a tokenizer nor `/tokenize` was available: the count is an estimate from the number of
+    /// characters.
     Estimate,
 }
 
@@ -177,27 +183,27 @@ pub enum ReuseCount {
     Sent,
 }
 
-/// Tokens of one prompt, that of the probe, by two counts. The difference between the server's count and
-/// ours is the number of tokens that the server adds to every prompt.
+/// The number of tokens of the probe's prompt, counted by us and by the server. The difference between the
+/// two counts is the number of tokens that the server adds to every prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePrompt {
-    /// Our count, by the tokenizer of the run.
+    /// Our count, from the tokenizer of the run.
     pub ours: u64,
     /// The server's count (`usage.prompt_tokens`).
     pub server: u64,
 }
 
-/// Runs that do not record this fact had one thread.
+/// The default of `client_threads`: runs that did not record it had one thread.
 fn one() -> u32 {
     1
 }
 
-/// Runs that do not record this fact waited by timerfd.
+/// The default of `client_timer`: runs that did not record it used timerfd.
 fn timerfd() -> String {
     "timerfd".to_owned()
 }
 
-/// The circumstances of a run: recorded and compared, never hashed.
+/// The circumstances of a run. They are recorded and compared, but do not enter the run's id.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
@@ -208,12 +214,12 @@ pub struct Environment {
     /// Model ids that the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to the host that accepts
-    /// it.
+    /// Duration of the TCP handshake of the probe's connection, in nanoseconds: one round trip to the host
+    /// that accepts the connection.
     pub connect_ns: Option<u64>,
-    /// The TLS handshake of the probe's connection, in nanoseconds; null without TLS.
+    /// Duration of the TLS handshake of the probe's connection, in nanoseconds; null without TLS.
     pub tls_ns: Option<u64>,
-    /// The shortest of the probe's small exchanges on an open connection, in nanoseconds.
+    /// Duration of the shortest of the probe's small exchanges on an open connection, in nanoseconds.
     pub round_trip_ns: Option<u64>,
     /// The server's description of itself; empty in runs of versions that did not request it, and for the
     /// embedded mock.
@@ -223,18 +229,18 @@ pub struct Environment {
     pub sweepline: String,
     /// Name of the machine that sweepline ran on.
     pub client_host: String,
-    /// Operating system and kernel release of that machine.
+    /// Operating system and kernel release of the machine that sweepline ran on.
     pub client_os: String,
-    /// Processor of that machine.
+    /// Processor of the machine that sweepline ran on.
     pub client_cpu: Option<String>,
     /// Number of cores that sweepline could use.
     pub client_cores: u32,
     /// How the server was started; null if sweepline did not launch it.
     pub server_start: Option<ServerStart>,
-    /// The GPUs of that machine, if `nvidia-smi` lists them: name and memory each. They belong to the
-    /// server only if the server runs on that machine.
+    /// Name and memory of each GPU of the machine that sweepline ran on, if `nvidia-smi` lists them. These
+    /// GPUs belong to the server only if the server runs on the same machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_gpus: Vec<String>,
-    /// The version of the GPUs' driver.
+    /// Driver version of the GPUs in `client_gpus`.
     pub client_gpu_driver: Option<String>,
 }

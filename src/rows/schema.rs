@@ -1,5 +1,5 @@
-//! The single table that defines every stored column: name, type, packing, unit and meaning. The row
-//! types, the Arrow schemas, the conversions and `schemas/columns.md` are all derived from it.
+//! The single definition of every stored column: name, type, encoding, unit and meaning. The row types, the
+//! Arrow schemas, the conversions and `schemas/columns.md` are all derived from these tables.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::column::{BadColumn, Column, Pack, Row, load, table};
 use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
 
 table! {
-    /// The labels that all rows of one run share. They are written into every row, so that any set of
-    /// files is one table.
+    /// The labels that all rows of one run share. They are written into every row, so the files of several
+    /// runs can be read as one table.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct RunLabels {
         /// The full RunId, 64 hex digits.
@@ -70,8 +70,8 @@ table! {
         last_token_ns: Option<u64> [Delta "ns"],
         /// Time of the end of the stream.
         done_ns: Option<u64> [Delta "ns"],
-        /// Time at which the request ended, with any outcome, and its resources were free. Null if
-        /// the request never started.
+        /// Time at which the request ended, with any outcome, and its resources were released. Null if the
+        /// request never started.
         ended_ns: Option<u64> [Delta "ns"],
         /// Duration of the name lookup of a connection opened for this request; null if the
         /// connection was reused.
@@ -94,7 +94,7 @@ table! {
     then {
         /// Source of the receive timestamps: kernel or user.
         stamp: Stamp [Dictionary ""],
-        /// Time of our read minus the kernel's timestamp at the first token; null with user
+        /// Time at which we read the first token minus the kernel's timestamp of it; null with user
         /// timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
         /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
@@ -118,10 +118,10 @@ table! {
         requested_tokens: u32 [Dictionary "tokens"],
         /// Intended prompt tokens: our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
-        /// Leading prompt tokens that an earlier request of the run also began with, or that came from a
+        /// Leading prompt tokens that an earlier request of the run also began with, or that were part of a
         /// response in the same conversation. This is the most that an unlimited prefix cache could
-        /// provide. Null if unknown, or in runs of versions that did not count them; counts that may be
-        /// too low are treated as null by readers.
+        /// provide. Null if unknown, or in runs of versions that did not count them; counts that may be too
+        /// low are treated as null by readers.
         reusable_tokens: Option<u32> [Dictionary "tokens"],
         /// Part of the lateness: how long the client waited for the content of this request or of an
         /// earlier one. Null if the request was not sent.
@@ -137,13 +137,13 @@ table! {
         /// end.
         server_queue_ns: Option<u64> [Delta "ns"],
         /// Prefill time of this request, as the server reports it in llama.cpp's `timings`, or in
-        /// `Server-Timing`. Null as above.
+        /// `Server-Timing`. Null under the same conditions as `server_queue_ns`.
         server_prefill_ns: Option<u64> [Delta "ns"],
         /// Time from the first token to the last, as the server reports it in llama.cpp's `timings`, or in
-        /// `Server-Timing`. Null as above.
+        /// `Server-Timing`. Null under the same conditions as `server_queue_ns`.
         server_decode_ns: Option<u64> [Delta "ns"],
-        /// Total time of this request, as the server reports it in `Server-Timing`, or in TGI's headers. Null
-        /// as above.
+        /// Total time of this request, as the server reports it in `Server-Timing`, or in TGI's headers.
+        /// Null under the same conditions as `server_queue_ns`.
         server_total_ns: Option<u64> [Delta "ns"],
         /// The id of this request in the traces and logs of the server, or of a gateway in front of it: the
         /// trace id of the returned `traceparent`, or else the `x-request-id`. Null if neither was returned.
@@ -159,12 +159,13 @@ table! {
 }
 
 impl RequestRow {
-    /// Request `request`, scheduled at `scheduled_ns` in `phase`, with nothing recorded yet.
+    /// Creates the row of request number `request`, scheduled at `scheduled_ns` in `phase`, with nothing
+    /// recorded yet.
     pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
         RequestRow { request, phase, scheduled_ns, ..RequestRow::default() }
     }
 
-    /// The origin of the request's connection; `None` if it never had a connection.
+    /// Returns the origin of the request's connection; `None` if the request never had a connection.
     pub fn connection(&self) -> Option<Connection> {
         match (self.connect_ns, self.sent_ns) {
             (Some(_), _) => Some(Connection::New),
@@ -189,7 +190,7 @@ table! {
 }
 
 table! {
-    /// One point of a time series.
+    /// One value of a time series at one point in time.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Sample {
         /// Time since the run's start; 0 for samples that were taken before it. The time of a scrape is the
@@ -240,13 +241,13 @@ table! {
     }
 }
 
-/// The unit that the recorder passes to the writer: one request and the gaps between its token events.
+/// What the recorder passes to the writer for one request: its row and the gaps between its token events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The request.
     pub row: RequestRow,
-    /// Nanoseconds between successive token events: one fewer than `events`, none for fewer than two
-    /// events.
+    /// Time between successive token events, in nanoseconds. There is one gap fewer than `events`, and none
+    /// if there are fewer than two events.
     pub gaps_ns: Vec<u64>,
 }
 
@@ -282,7 +283,8 @@ impl Table {
         self == Table::Texts
     }
 
-    /// How many of the run's labels each row has: all of them, or only `run_id` and `attempt`.
+    /// Returns how many of the run's labels are stored in each row: all of them, or only `run_id` and
+    /// `attempt`.
     pub(crate) fn labels(self) -> usize {
         match self {
             Table::Requests => RunLabels::COLUMNS.len(),
@@ -301,7 +303,7 @@ impl Table {
         RunLabels::COLUMNS[..self.labels()].iter().chain(own)
     }
 
-    /// The Arrow schema, which is the same for every run, whatever its axes.
+    /// Returns the Arrow schema, which is the same for every run, whatever the run's axes are.
     pub fn schema(self) -> Schema {
         Schema::new(self.columns().map(Column::field).collect::<Vec<_>>())
     }

@@ -2,11 +2,11 @@
 
 use super::schema::RequestRow;
 
-/// Maximum difference between the two clocks over one request.
+/// Maximum difference between the server's clock and ours over one request, in nanoseconds.
 const ROOM_NS: u64 = 1_000_000;
 
-/// Time that the server reports for one request and for its parts, in nanoseconds; `None` if not
-/// reported.
+/// The times that the server reports for one request and its parts, in nanoseconds. A time is `None` if the
+/// server does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerTimes {
     /// Time in the server's queue.
@@ -20,7 +20,7 @@ pub struct ServerTimes {
 }
 
 impl ServerTimes {
-    /// Returns the reported times; times that `self` does not have are taken from `other`.
+    /// Returns these times. Times that are missing in `self` are taken from `other`.
     pub fn or(self, other: ServerTimes) -> ServerTimes {
         ServerTimes {
             queue_ns: self.queue_ns.or(other.queue_ns),
@@ -35,8 +35,8 @@ impl ServerTimes {
         *self == ServerTimes::default()
     }
 
-    /// Whether these times are possible for a request that took this long at the client, that is,
-    /// neither the total nor the sum of the parts is longer.
+    /// Whether these times are possible for a request that took `seen_ns` at the client: neither the total
+    /// nor the sum of the parts may be longer.
     fn can_be(&self, seen_ns: u64) -> bool {
         let parts = [self.queue_ns, self.prefill_ns, self.decode_ns].into_iter().flatten();
         let most = parts.fold(0, u64::saturating_add).max(self.total_ns.unwrap_or(0));
@@ -55,9 +55,8 @@ impl RequestRow {
         }
     }
 
-    /// Records the server's own times, unless they are longer than the time from sending to the end,
-    /// which is impossible. In this case all of them are discarded, because their unit or meaning must
-    /// be a different one.
+    /// Records the server's own times. If they are longer than the time from sending the request to its
+    /// end, which is impossible, all of them are discarded, because they must have another unit or meaning.
     pub(crate) fn tell_times(&mut self, times: ServerTimes) {
         let seen = self.sent_ns.zip(self.ended_ns).map_or(0, |(sent, ended)| ended.saturating_sub(sent));
         let times = if times.can_be(seen) { times } else { ServerTimes::default() };

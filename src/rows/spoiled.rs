@@ -1,4 +1,4 @@
-//! Why an attempt at a run did not measure the server: the environment spoiled it.
+//! Why an attempt at a run did not measure the server: something in the environment spoiled the attempt.
 
 use std::fmt;
 
@@ -7,23 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How the environment spoiled an attempt, so that its rows do not describe the server under this load.
+/// How the environment spoiled an attempt. The attempt's rows do not describe the server under this load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spoiled {
     /// The cause.
     pub cause: SpoilCause,
     /// Details as text, with the server's message. Contains no secrets and is safe for a terminal.
     pub detail: String,
-    /// The pause that the server requested: its `Retry-After`.
+    /// The pause that the server requested in `Retry-After`; `None` if it requested none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Nanos>,
 }
 
-/// Separates the reason of a server's end from its last lines of output.
+/// Separates the reason why a server ended from the last lines of its output.
 pub const LAST_LINES: &str = "; its last lines";
 
 impl Spoiled {
-    /// The detail on one line. Of a server's last lines of output, only the last one is included.
+    /// Returns the detail on one line. If the detail contains the last lines of a server's output, only the
+    /// last line is kept.
     pub fn in_one_line(&self) -> String {
         match self.detail.split_once(LAST_LINES) {
             Some((reason, lines)) => {
@@ -40,7 +41,7 @@ impl Spoiled {
 pub enum SpoilCause {
     /// A gateway or the server limits the rate: HTTP 429.
     RateLimited,
-    /// The key is rejected, now or from the start: HTTP 401 or 403.
+    /// The API key is rejected: HTTP 401 or 403.
     Unauthorized,
     /// The server does not have the model, or no longer has it: HTTP 404.
     UnknownModel,
@@ -48,11 +49,11 @@ pub enum SpoilCause {
     BadGateway,
     /// The server reports that it is not available: HTTP 503.
     Unavailable,
-    /// Nothing listens, or connections do not open in time.
+    /// Nothing listens on the port, or connections do not open in time.
     Refused,
-    /// Connections break off.
+    /// Connections are reset.
     Reset,
-    /// No more data is received, and probes outside the load get no response either.
+    /// The server sends no more data, and probes outside the load get no response either.
     Silent,
     /// The server process that sweepline started has ended.
     ServerDied,
@@ -77,9 +78,10 @@ impl SpoilCause {
         }
     }
 
-    /// Whether this cause shows that the server does not sustain the load, if the server responds well
-    /// between the attempts but fails in this way under the load each time. It then rejects the load or
-    /// crashes under it. An unknown model, a rejected key or a lost worker shows nothing about the load.
+    /// Whether this cause shows that the server does not sustain the load, provided that the server
+    /// responds well between the attempts and fails with this cause under load each time. Such a server
+    /// rejects the load or crashes under it. An unknown model, a rejected key or a lost worker shows
+    /// nothing about the load.
     pub(crate) fn is_of_the_load(self) -> bool {
         !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized | SpoilCause::WorkerLost)
     }

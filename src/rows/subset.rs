@@ -1,4 +1,4 @@
-//! A part of a run that is treated like a run.
+//! A subset of a run's requests that is treated like a run.
 
 use super::measured::Measured;
 use super::replay::Replay;

@@ -1,11 +1,11 @@
-//! A summary of what was scraped from a server during a run; the values are in the samples.
+//! A summary of the data scraped from a server during a run. The values themselves are in the samples.
 
 use serde::{Deserialize, Serialize};
 
-/// A summary of the scrapes during a run.
+/// A summary of a run's scrapes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Telemetry {
-    /// The pages, in a form that is safe to show; samples refer to them by index.
+    /// The URLs of the scraped pages, without secrets. Samples refer to a page by its index in this list.
     pub urls: Vec<String>,
     /// The exporter of the server histograms on each page, as named in `docs/TELEMETRY.md`; null if a page
     /// has none.
@@ -13,14 +13,14 @@ pub struct Telemetry {
     pub exporters: Vec<Option<String>>,
     /// Interval between scrapes of each page, in nanoseconds.
     pub every_ns: u64,
-    /// Number of scrapes of all pages together.
+    /// Total number of scrapes of all pages.
     pub scrapes: u64,
     /// Number of failed scrapes.
     pub gaps: u64,
     /// The first failure, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_gap: Option<String>,
-    /// Generations that sweepline itself requested during the run, in addition to its load.
+    /// Number of generations that sweepline requested during the run in addition to its load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probes: u64,
     /// The server's counts over the time from just before the load to the end of drain.
@@ -30,17 +30,18 @@ pub struct Telemetry {
     pub gpus: Option<GpuReadings>,
 }
 
-/// A summary of the GPU readings of the machine that sweepline runs on; the values are in the samples.
+/// A summary of the GPU readings on the machine that sweepline runs on. The values themselves are in the
+/// samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuReadings {
-    /// The index of the GPUs in `urls`.
+    /// The index of the entry for these GPUs in `urls`.
     pub page: u32,
     /// Number of readings that list the processes on the GPUs.
     pub readings: u64,
     /// Processes on the GPUs that do not belong to the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherProcess>,
-    /// Why other processes cannot be identified.
+    /// Why other processes cannot be identified; null if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
@@ -57,7 +58,7 @@ pub struct OtherProcess {
 }
 
 impl Telemetry {
-    /// Records the exporter of the histograms on the page with this index.
+    /// Records the exporter of the histograms on the page with this index, unless one is already recorded.
     pub fn note(&mut self, page: usize, exporter: Option<&str>) {
         let Some(exporter) = exporter else { return };
         if self.exporters.len() <= page {
@@ -67,22 +68,24 @@ impl Telemetry {
     }
 }
 
-/// The server's counts over a whole run. Null if the server's pages do not contain them.
+/// The server's counts over a whole run. A count is null if the server's pages do not contain it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     /// Requests that the server completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
-    /// Requests that the server gave up, or that clients aborted.
+    /// Requests that the server aborted, or that clients canceled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
     /// Tokens that the server generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<f64>,
-    /// Why the counts are unknown: the first or the last scrape failed, or a counter decreased.
+    /// Why the counts are unknown: the first or the last scrape failed, or a counter decreased. Null if
+    /// they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// Whether a counter decreased during the run: the server was restarted, or another one responds.
+    /// Whether a counter decreased during the run, because the server was restarted or another server
+    /// responded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarted: bool,
 }

@@ -4,9 +4,9 @@
 use super::request::TokenSource;
 use super::schema::RequestRow;
 
-/// Upper bound of the tokens that a chat template and a server's own instructions may add to a prompt.
+/// Maximum number of tokens that a chat template and a server's own instructions may add to a prompt.
 const MOST_ADDED: u64 = 65_536;
-/// Upper bound of the bytes per token that our estimate may be off by; no text deviates more.
+/// Maximum ratio between the actual and the intended number of prompt tokens; no text exceeds it.
 const MOST_BYTES: u64 = 16;
 
 /// The largest plausible counts.
@@ -14,21 +14,21 @@ const MOST_BYTES: u64 = 16;
 pub struct Limits {
     /// Tokens of the prompt.
     pub prompt: u64,
-    /// Tokens of the response, according to the received data; there may be more than requested.
+    /// Tokens of the response, according to the received data. This may exceed the requested number.
     pub came: u64,
 }
 
 impl Limits {
-    /// The limits of a request of this many bytes, with this many token events and bytes of text in the
-    /// response. Every token has at least one byte.
+    /// Returns the limits for a request from its size in bytes, and the number of token events and bytes of
+    /// text in its response. Every token has at least one byte.
     pub fn new(request_bytes: usize, events: u32, text_bytes: usize) -> Limits {
-        // A stream without bundled tokens shows each token. If a response is received as a whole, only
-        // its text is visible.
+        // In a stream, each event counts as one token. If the response is received as a whole, only the
+        // length of its text is known.
         let came = if events > 0 { u64::from(events) } else { text_bytes as u64 };
         Limits { prompt: request_bytes as u64 + MOST_ADDED, came }
     }
 
-    /// The limits of a row that was written before usage was checked.
+    /// Returns the limits for a row that was written before usage was checked.
     fn of(row: &RequestRow) -> Limits {
         let prompt = u64::from(row.intended_prompt_tokens) * MOST_BYTES + MOST_ADDED;
         Limits { prompt, came: if row.events > 0 { u64::from(row.events) } else { row.bytes } }
@@ -36,7 +36,7 @@ impl Limits {
 }
 
 impl RequestRow {
-    /// Returns why the server's counts are impossible, if they are.
+    /// Returns why the server's counts are impossible; `None` if they are possible.
     pub fn doubt(&self, limits: &Limits) -> Option<String> {
         let asked = self.requested_tokens;
         // Some servers also count the token that ends the response.
@@ -56,7 +56,7 @@ impl RequestRow {
         Some(format!("{cached} cached tokens in a prompt of {prompt}"))
     }
 
-    /// Discards the server's counts.
+    /// Discards the server's counts and records why.
     pub(crate) fn disbelieve(&mut self, doubt: String) {
         self.usage_doubt = Some(doubt);
         (self.prompt_tokens, self.cached_tokens, self.reasoning_tokens) = (None, None, None);
@@ -66,8 +66,8 @@ impl RequestRow {
         }
     }
 
-    /// The row without impossible counts, if it has any. Rows of older runs contain the server's counts
-    /// without this check.
+    /// Returns the row without its impossible counts; `None` if its counts are possible. This check is
+    /// needed because rows of older runs contain unchecked counts.
     pub fn believed(&self) -> Option<RequestRow> {
         let doubt = self.doubt(&Limits::of(self))?;
         let mut row = self.clone();

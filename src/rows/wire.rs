@@ -1,5 +1,5 @@
-//! The format in which records travel between processes: an Arrow IPC stream in pieces, with the journal's
-//! columns.
+//! The format in which records are sent between processes: an Arrow IPC stream with the journal's columns,
+//! sent in pieces.
 
 use std::sync::Arc;
 

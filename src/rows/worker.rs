@@ -8,24 +8,24 @@ use super::observed::{Observed, Pauses};
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Name of the process: `worker 1` for w = 0.
+    /// Name of the process, such as `worker 1` for w = 0.
     pub name: String,
     /// The machine that the process ran on.
     pub host: String,
     /// Number of requests that the process recorded.
     pub requests: u64,
-    /// The process's monotonic clock compared with the coordinator's.
+    /// The offset of the process's monotonic clock from the coordinator's clock.
     pub clock: ClockOffset,
     /// Delay between the common start and the start of the process's run clock, in nanoseconds.
     pub started_late_ns: u64,
-    /// Time passed on the process's monotonic clock, in nanoseconds.
+    /// Duration of the run on the process's monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
-    /// Time passed on the process's wall clock, in nanoseconds; negative if the clock was set back.
+    /// Duration of the run on the process's wall clock, in nanoseconds; negative if the clock was set back.
     pub wall_ns: i64,
-    /// Time passed on the clock that continues during suspend, in nanoseconds, if the platform has such a
-    /// clock.
+    /// Duration of the run on the clock that continues during suspend, in nanoseconds; null if the platform
+    /// has no such clock.
     pub boottime_ns: Option<u64>,
-    /// CPU time of the process during the run, in nanoseconds, if known.
+    /// CPU time of the process during the run, in nanoseconds; null if unknown.
     pub cpu_ns: Option<u64>,
     /// Number of cores that the process may use.
     pub cores: u32,
@@ -35,8 +35,9 @@ pub struct Worker {
     pub pauses: Option<Pauses>,
 }
 
-/// The difference between two monotonic clocks, measured by round trips as in NTP (RFC 5905): the midpoint of
-/// the fastest exchange is taken as the instant at which the worker's clock was read.
+/// The difference between the worker's and the coordinator's monotonic clocks, measured by round trips as
+/// in NTP (RFC 5905): the midpoint of the fastest exchange is taken as the time at which the worker's clock
+/// was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
     /// The worker's clock minus the coordinator's before the run, in nanoseconds.
@@ -50,7 +51,7 @@ pub struct ClockOffset {
 }
 
 impl Worker {
-    /// Returns the name of the process with its machine.
+    /// Returns the name of the process and its machine.
     pub fn called(&self) -> String {
         format!("{} ({})", self.name, self.host)
     }
