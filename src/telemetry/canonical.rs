@@ -1,7 +1,7 @@
-//! The table of all series that are measured on a server and its hardware, independent of the names
-//! that exporters use. Plans use the canonical names in `map`, the engines' tables specify where each
-//! series is found on a page, `samples.parquet` uses the canonical names, and `docs/TELEMETRY.md`
-//! lists them.
+//! The table of all series that are measured on a server and its hardware, independent of the names that
+//! exporters use. Plans use the canonical names in `map`, and `samples.parquet` stores values under them.
+//! The tables of the exporters (`engines`) specify which metric of a page provides each series.
+//! `docs/TELEMETRY.md` lists the canonical names.
 
 /// One canonical series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,11 +10,11 @@ pub struct Canonical {
     pub key: &'static str,
     /// The unit of the values.
     pub unit: Unit,
-    /// How the values are read.
+    /// The kind of the series.
     pub kind: Kind,
     /// How several series of one page (ranks, models, GPUs) are combined into one value.
     pub over: Over,
-    /// What the series is about: the value of `source` in rows.
+    /// What the series describes (server, GPU or host): the value of `source` in rows.
     pub source: &'static str,
     /// The meaning of the series.
     pub doc: &'static str,
@@ -69,14 +69,14 @@ impl Unit {
     }
 }
 
-/// How values of a series are read.
+/// The kind of a series, which determines how its values are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A current value, of which the mean and the maximum over a window are used.
+    /// A current value. Its mean and maximum over a window are used.
     Gauge,
-    /// A running total, of which the difference over a window is used.
+    /// A running total. Its increase over a window is used.
     Counter,
-    /// A running sum and count, from which the mean over a window is computed.
+    /// A running sum and a running count. The mean over a window is computed from both.
     Histogram,
 }
 
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// How several series of one page, and of several pages, are combined into one value.
+/// How the values of several series, of one or several pages, are combined into one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// The sum of the values.

@@ -1,5 +1,5 @@
-//! The tables of `docs/TELEMETRY.md`, which are generated from the tables that the page parser
-//! uses.
+//! Checks that the tables in `docs/TELEMETRY.md` match the tables in the code from which they are
+//! generated.
 
 use super::canonical::CANONICAL;
 use super::engines::{EXPORTERS, Moment, Source};

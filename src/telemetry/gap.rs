@@ -2,12 +2,12 @@
 
 use super::page::PageError;
 
-/// Why there is no reading.
+/// The reason why a scrape returned no values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// Returns the reason as one word, for rows.
+    /// The reason as one word, for the `error` column of samples.
     pub(crate) kind: &'static str,
-    /// A description.
+    /// The reason in full, for messages.
     pub(crate) why: String,
 }
 

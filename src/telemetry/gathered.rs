@@ -2,11 +2,11 @@
 
 use super::canonical::Over;
 
-/// Series of one page, or of several GPUs that are being combined into one value.
+/// Accumulates series of one page, or values of several GPUs, to combine them into one value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gathered {
     pub(super) n: usize,
-    /// The selectors of the rule that matched a series, with one bit for each.
+    /// The selectors of the rule that have matched a series: bit n is set for selector n.
     selectors: u32,
     value: f64,
     bits: u64,
@@ -27,12 +27,12 @@ impl Gathered {
         self.n += 1;
     }
 
-    /// Whether each of this many selectors matched a series.
+    /// Whether all `selectors` selectors of the rule have matched a series.
     pub(super) fn has_all(self, selectors: usize) -> bool {
         self.selectors.count_ones() as usize == selectors
     }
 
-    /// Returns the value; `None` if it is not a finite number.
+    /// Returns the combined value; `None` if it is not a finite number.
     pub(super) fn result(self, over: Over) -> Option<f64> {
         let value = match over {
             Over::Sum | Over::Max => self.value,

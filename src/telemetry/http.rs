@@ -1,4 +1,4 @@
-//! Pages of metrics over HTTP: the client, and the text that it receives.
+//! Fetches pages of metrics over HTTP: the client, the request, and the text of the response.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response};
@@ -10,25 +10,24 @@ use crate::tls;
 /// The largest page that is read, in bytes.
 pub const LARGEST_PAGE: usize = 16 << 20;
 
-/// The `accept` header for the text formats. The older format comes first, because every exporter
-/// supports it.
+/// The `accept` header. The older text format is preferred, because every exporter supports it.
 const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
 
-/// One page.
+/// A page of metrics to scrape.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The address of the page.
     pub url: reqwest::Url,
-    /// The address in a form that may be shown and stored.
+    /// The address without secrets, to be shown and stored.
     pub shown: String,
-    /// The request headers, with secrets revealed only for sending.
+    /// Names and values of the request headers, in which secrets are already filled in.
     pub headers: Vec<[String; 2]>,
-    /// The client.
+    /// The HTTP client that requests the page.
     pub client: Client,
 }
 
-/// Creates a client for pages. It keeps a connection between scrapes, does not retry, and does not
-/// follow redirects, which might lead to another server.
+/// Creates an HTTP client for scrapes. The client keeps a connection open between scrapes, does not retry,
+/// and does not follow redirects, which might lead to another server.
 ///
 /// # Errors
 /// Fails if the system's certificates cannot be read.
@@ -54,7 +53,7 @@ impl Page {
     }
 }
 
-/// Returns the text of a page, or why it is missing.
+/// Sends the request and returns the text of the page, or the reason why it cannot be read.
 pub(super) async fn fetch(request: RequestBuilder) -> Result<String, Gap> {
     let refused = |error: reqwest::Error| Gap { kind: "connect", why: words(&error) };
     let response = request.send().await.map_err(refused)?;
@@ -91,8 +90,8 @@ async fn body(mut response: Response) -> Result<String, Gap> {
     String::from_utf8(bytes).map_err(malformed)
 }
 
-/// Returns the innermost cause, because reqwest's own message contains the address, which may contain
-/// secrets.
+/// Returns the innermost cause of the error. The message of reqwest itself contains the address, which may
+/// contain secrets.
 fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -1,9 +1,9 @@
 //! Metrics of servers and their hardware, in the text formats of Prometheus and OpenMetrics. They are
-//! parsed (`text`), mapped to canonical series (`canonical`, `engines`, `selector`, `page`), and scraped
-//! during a run (`scrape`, `http`, `totals`), with the round trip to the server (`round_trip`). If no
-//! page covers the GPUs of this machine, they are read here (`gpus`). This module is below `plan`,
-//! because plans name canonical series; it depends neither on plans nor on the engine that generates the
-//! load. See `docs/TELEMETRY.md`.
+//! scraped during a run (`scrape`, `http`, `totals`), parsed (`text`), and mapped to canonical series
+//! (`canonical`, `engines`, `selector`, `page`). The round trip to the server is also measured
+//! (`round_trip`). If no page covers the GPUs of this machine, this module reads them (`gpus`). The module
+//! `plan` depends on this module, because plans name canonical series. This module depends neither on plans
+//! nor on the engine that generates the load. See `docs/TELEMETRY.md`.
 
 pub mod canonical;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Extracts the requested values from a page: canonical values using the tables of exporters and of
-//! the plan, and raw values by name.
+//! Extracts the requested values from a page: canonical values, by the tables of exporters and the mappings
+//! in the plan, and raw values by name.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,20 @@ use super::text::{BadLine, Labels, samples};
 #[derive(Debug, Clone)]
 pub struct Wanted {
     rules: Vec<Rule>,
-    /// The rules that use a metric name of the page, with the selector and the part that it provides.
+    /// For each metric name: the rules that use the metric, each with the index of the rule, the index of
+    /// the selector in the rule, and the part of the series that the metric provides.
     by_name: HashMap<String, Vec<(usize, usize, Part)>>,
-    /// Metrics that identify the exporter of a page.
+    /// Metrics whose presence identifies the exporter of a page.
     marks: Vec<&'static str>,
-    /// Names whose series are kept as they are.
+    /// Names of the metrics whose series are stored unchanged.
     raw: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 struct Rule {
-    /// The index of the rule's series in the table.
+    /// The index in `CANONICAL` of the series that the rule provides.
     canonical: usize,
-    /// The selectors whose combination gives the series.
+    /// The selectors whose values are combined into the series.
     selectors: Vec<Selector>,
     /// The metric that a page must have for the rule to apply.
     only_with: Option<&'static str>,
@@ -41,19 +42,19 @@ enum Part {
     Count,
 }
 
-/// A canonical value: the series, the suffix `.sum` or `.count` for the two parts of a histogram, and
-/// the value.
+/// A canonical value: the series, the suffix of its name, and the value. The suffix is `.sum` or `.count`
+/// for the two parts of a histogram, and empty otherwise.
 pub type Value = (&'static Canonical, &'static str, f64);
 
 /// The requested values found on one page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// Canonical values by name, with the suffix `.sum` or `.count` for the two parts of a histogram.
+    /// The canonical values on the page, with two entries for each histogram.
     pub canonical: Vec<Value>,
-    /// Raw series: name, labels as on the page, value.
+    /// The raw series on the page: name, labels and value of each.
     pub raw: Vec<(String, String, f64)>,
-    /// The exporter whose table was used for the server's histograms on the page; `None` if there are
-    /// none, or the plan maps them.
+    /// The exporter whose table was used for the server's histograms on the page; `None` if the page has no
+    /// histograms, or if the plan maps them.
     pub exporter: Option<&'static str>,
 }
 
@@ -71,7 +72,7 @@ pub const MOST_RAW: usize = 20_000;
 /// Why a page cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The page is in neither format.
+    /// A line of the page is in neither text format.
     #[error(transparent)]
     Malformed(#[from] BadLine),
     /// The page has more raw series than can be kept.
@@ -80,8 +81,9 @@ pub enum PageError {
 }
 
 impl Wanted {
-    /// Creates the rules. The plan's own mappings replace those in the exporters' tables. `map` should
-    /// contain only canonical names; others are ignored.
+    /// Creates the rules from the plan's mappings (`map`) and the exporters' tables. For a series that the
+    /// plan maps, the exporters' tables are not used. Keys of `map` that are not canonical names are
+    /// ignored.
     pub fn new<'a>(
         map: impl IntoIterator<Item = (&'a str, Selector)>,
         raw: impl IntoIterator<Item = String>,
@@ -150,14 +152,15 @@ impl Wanted {
         Ok(reading)
     }
 
-    /// Returns for each canonical series the value of the first rule with data on the page, and the
+    /// Returns the values of the canonical series, each from the first rule with data on the page, and the
     /// exporter of the histograms.
     fn values(&self, gathered: &[[Gathered; 2]], marks: &[&str]) -> (Vec<Value>, Option<&'static str>) {
         let (mut values, mut exporter) = (Vec::new(), None);
         for (at, canonical) in CANONICAL.iter().enumerate() {
             let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
             let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
-            // All parts of a sum must exist, because a partial sum would be wrong.
+            // Every selector of a rule must have matched, because a sum without one of its parts would be
+            // wrong.
             let mut whole = rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len()));
             let Some((rule, [value, count])) = whole.next() else { continue };
             if canonical.kind == Kind::Histogram {
@@ -176,7 +179,7 @@ impl Wanted {
     }
 }
 
-/// Whether a metric is a requested raw metric, or a part of one.
+/// Whether the metric `name` is the requested raw metric `raw`, or one of the series of this metric.
 fn is_of(name: &str, raw: &str) -> bool {
     let tail = name.strip_prefix(raw);
     tail.is_some_and(|tail| matches!(tail, "" | "_total" | "_sum" | "_count" | "_bucket"))
@@ -210,14 +213,14 @@ fn of_table(source: &Source) -> Selector {
     Selector { metric: source.metric.to_owned(), labels, factor: source.factor }
 }
 
-/// Whether this is DCGM's value for a missing field: the largest integers of 32 and 64 bits, minus
-/// up to 16.
+/// Whether this is a value that DCGM writes for a missing field: the largest signed integer of 32 or 64
+/// bits, or one of the 15 integers below it.
 fn is_blank(name: &str, value: f64) -> bool {
     name.starts_with("DCGM_")
         && (value >= 9_223_372_036_854_774_784.0 || (2_147_483_632.0..=2_147_483_647.0).contains(&value))
 }
 
-/// Formats labels in the order of their names, so that a series always has the same text.
+/// Formats labels sorted by name, so a series always has the same text.
 fn plain(labels: Labels) -> String {
     let mut pairs: Vec<_> = labels.iter().collect();
     pairs.sort();

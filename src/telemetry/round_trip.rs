@@ -1,7 +1,7 @@
-//! The round trip to a server, measured during a run. This is the time that TCP takes to open a
-//! separate connection, which is closed again without a request. The kernel of the listening host
-//! responds, so the round trip measures only the network, however busy the server is. A proxy or a
-//! tunnel that terminates connections responds in place of the server.
+//! The round trip to a server, measured during a run. It is the time that a TCP handshake takes on a
+//! separate connection, which is then closed without a request. The kernel of the listening host responds
+//! to the handshake, so the time depends only on the network, however busy the server is. If a proxy or a
+//! tunnel terminates connections, it responds instead of the server.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,15 +11,16 @@ use tokio::time::timeout;
 
 use crate::rows::Sample;
 
-/// Number of consecutive handshakes, of which the shortest counts, because this machine may be slow
-/// for a moment.
+/// Number of consecutive handshakes. Only the shortest is used, because this machine may be slow for a
+/// moment.
 const TRIES: usize = 3;
-/// Time limit of a handshake. A handshake that is retransmitted after a second is not a round trip.
+/// Time limit of a handshake. A lost packet is retransmitted after a second, so a longer handshake is not a
+/// round trip.
 const LONGEST: Duration = Duration::from_millis(900);
 
-/// The source of the samples.
+/// The `source` of round-trip samples.
 pub const SOURCE: &str = "network";
-/// The name of the samples.
+/// The `name` of round-trip samples.
 pub const NAME: &str = "round_trip_seconds";
 
 /// A server whose round trip is measured.
@@ -30,7 +31,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// Returns the server of an address; `None` if the address does not contain a host.
+    /// Returns the server at a URL; `None` if the URL has no host or no known port.
     pub fn of(url: &reqwest::Url) -> Option<Far> {
         let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
         Some(Far { host, port: url.port_or_known_default()? })

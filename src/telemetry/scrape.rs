@@ -1,7 +1,7 @@
-//! The thread that scrapes pages during a run. It uses the run's clock and is separate from the threads
-//! of the load. There is one scrape before the load, one at each border of the window, and a last one
-//! when all requests have ended. Between these, there is one at each multiple of the interval. A failed
-//! scrape is a gap; it does not use memory and does not exceed its time limit.
+//! The thread that scrapes pages during a run. It is separate from the threads that send the load, and
+//! times its samples on the run's clock. The pages are scraped before the load, at both ends of the measure
+//! window, when all requests have ended, and in between at each multiple of the interval. A failed scrape
+//! is a gap in the series. The memory and the time of a scrape are limited.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,40 +25,40 @@ use crate::units::Nanos;
 
 /// The time limit of a scrape, however long the interval is.
 pub const LONGEST_SCRAPE: Duration = Duration::from_secs(5);
-/// The longest sleep before the borders of the window are checked again.
+/// The longest sleep before the bounds of the measure window are checked again.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often, and at which interval, the last scrape is repeated until two scrapes agree, because a
+/// Maximum number of repetitions of the last scrape. It is repeated until two scrapes agree, because a
 /// server counts a request only shortly after its response.
 const LAST_TRIES: usize = 10;
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The times of the run, as far as they are known.
+/// The times of the run, if they are already known.
 pub trait Timeline: Send + Sync {
     /// Returns the start of the run on the machine's monotonic clock, in nanoseconds; `None` before the
     /// start.
     fn origin(&self) -> Option<u64>;
-    /// Returns the current beginning and end of the measure window, in nanoseconds since the start; 0 if
-    /// unknown.
+    /// Returns the start and the end of the measure window, in nanoseconds since the run's start. A time
+    /// that is not known yet is 0.
     fn window(&self) -> [u64; 2];
 }
 
-/// Why scraping ended early, because of an error of the sink or of the machine.
+/// An error of the sink or of the machine because of which scraping ended early.
 pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Consumes samples; an error states why no more can be consumed.
+/// A function that stores samples. Returns an error if it cannot store any more.
 pub type Sink = Box<dyn FnMut(&[Sample]) -> Result<(), ScrapeError> + Send>;
 
 /// The settings of a scraper.
 pub struct Settings {
-    /// The pages.
+    /// The pages to scrape.
     pub pages: Vec<Page>,
-    /// The interval.
+    /// The interval between scrapes.
     pub every: Nanos,
-    /// The requested values.
+    /// The values that are read from the pages.
     pub wanted: Wanted,
-    /// The GPUs of this machine that are also read.
+    /// The GPUs of this machine that are read too; `None` if none are read.
     pub gpus: Option<gpus::Wanted>,
-    /// The server whose round trip is measured in each round; `None` if it is not requested.
+    /// The server whose round trip is measured in each round; `None` if it is not measured.
     pub far: Option<Far>,
 }
 
@@ -89,7 +89,7 @@ impl Scraper {
     /// Fails if the sink could not consume the samples.
     pub fn finish(mut self) -> Result<Telemetry, ScrapeError> {
         if let Some(stop) = self.stop.take() {
-            // The thread has ended with an error, which is returned below.
+            // A failed send means that the thread has ended with an error, which is returned below.
             let _ = stop.send(());
         }
         let thread = self.thread.take().ok_or("telemetry has ended")?;
@@ -107,12 +107,12 @@ impl Drop for Scraper {
     }
 }
 
-/// If the thread ends first, the message is not sent.
+/// Waits until the thread has made its first scrape or has ended. Both close the channel.
 fn wait(has_begun: &Receiver<()>) {
     let _ = has_begun.recv();
 }
 
-/// Runs the thread.
+/// The body of the scraping thread.
 fn scrape(
     settings: Settings,
     timeline: Arc<dyn Timeline>,
@@ -138,7 +138,8 @@ fn scrape(
             tokio::select! {
                 biased;
                 told = &mut stopped => {
-                    // The last scrape is requested by an explicit message.
+                    // A message requests the last scrape. If the sender was dropped without a message,
+                    // there is none.
                     if told.is_ok() {
                         rounds.last().await?;
                     }
@@ -154,14 +155,14 @@ fn scrape(
     })
 }
 
-/// Sleeps until something may be due.
+/// Sleeps until the next round is due, at most [`LOOK`], and at least a millisecond.
 async fn rest(due: u64) {
     let left = Duration::from_nanos(due.saturating_sub(monotonic()));
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// Rounds of scrapes, one for each page and one for the GPUs of this machine, which count as an
-/// additional last page.
+/// The state of the scraper. A round consists of one scrape of each page and one reading of the GPUs of
+/// this machine, which are treated as an additional last page.
 struct Rounds {
     settings: Settings,
     gpus: Option<Reader>,
@@ -170,13 +171,13 @@ struct Rounds {
     timeline: Arc<dyn Timeline>,
     sink: Sink,
     under_way: JoinSet<Ended>,
-    /// Pages whose scrape is in progress.
+    /// Whether a scrape of each page is in progress.
     busy: Vec<bool>,
     /// The addresses of the server whose round trip is measured, and whether a measurement is in
     /// progress.
     far: Arc<[SocketAddr]>,
     is_measuring: bool,
-    /// Samples from before the start of the run was known, with times on the machine's clock.
+    /// Samples taken before the start of the run was known, with times on the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
     telemetry: Telemetry,
@@ -188,8 +189,8 @@ struct Rounds {
 /// A completed task.
 enum Ended {
     Scrape(Scraped),
-    /// When a round trip was measured, and its duration in seconds; `None` if there was no
-    /// response.
+    /// The time when a round trip was measured, in nanoseconds on the machine's clock, and its duration in
+    /// seconds; `None` if there was no response.
     RoundTrip(u64, Option<f64>),
 }
 
@@ -234,8 +235,8 @@ impl Rounds {
         monotonic() >= self.due()
     }
 
-    /// Returns when the next round is due: at the next multiple of the interval, or earlier if a
-    /// border of the window comes first.
+    /// Returns when the next round is due: at the next multiple of the interval, or earlier if the measure
+    /// window starts or ends before.
     fn due(&self) -> u64 {
         let Some(origin) = self.timeline.origin() else { return self.next };
         let borders =
@@ -243,12 +244,12 @@ impl Rounds {
         borders.filter(|border| *border > self.begun).chain([self.next]).min().unwrap_or(self.next)
     }
 
-    /// Begins a scrape of each page that has none in progress, so that a scrape that hangs does not
-    /// delay the others.
+    /// Begins a scrape of each page that is not being scraped. A scrape that hangs thus does not delay the
+    /// others.
     fn begin(&mut self) {
         self.begun = monotonic();
         if self.timeline.origin().is_none() {
-            // Only the newest sample before the start is kept, however long the start takes.
+            // Only the newest samples before the run's start are kept, however long the run takes to start.
             self.early.clear();
         }
         self.begin_pages();
@@ -279,8 +280,8 @@ impl Rounds {
         }
     }
 
-    /// Begins a reading of the GPUs if none is in progress. It may take longer than the interval,
-    /// because a program may be slow.
+    /// Begins a reading of the GPUs if none is in progress. A reading may take longer than the interval,
+    /// because the tools may be slow.
     fn begin_gpus(&mut self) {
         let page = self.settings.pages.len();
         let Some(gpus) = &self.gpus else { return };
@@ -391,7 +392,8 @@ impl Rounds {
         self.hand_over(samples)
     }
 
-    /// Passes samples to the sink, with times on the run's clock.
+    /// Passes samples to the sink, with times on the run's clock. Before the run's start is known, they are
+    /// kept in `early`.
     fn hand_over(&mut self, samples: Vec<Sample>) -> Result<(), ScrapeError> {
         self.early.extend(samples);
         let Some(origin) = self.timeline.origin() else { return Ok(()) };
@@ -408,7 +410,7 @@ impl Rounds {
     }
 }
 
-/// Returns nanoseconds on the machine's monotonic clock.
+/// Returns the time on the machine's monotonic clock, in nanoseconds.
 fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

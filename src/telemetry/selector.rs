@@ -1,5 +1,5 @@
-//! Describes how a canonical series is selected from a page: a metric, labels that it must have, and a
-//! factor to convert its unit.
+//! Describes how a canonical series is selected from a page: by a metric, by the labels that it must have,
+//! and with a factor that converts its unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,12 @@ use super::text::{Labels, samples};
 /// A metric of a page, as written in a plan: `metric`, `metric{label="value"}`, `metric{a="b"} * 0.001`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selector {
-    /// The metric's name; for a counter with or without `_total`, for a histogram without `_sum`.
+    /// Name of the metric. The name of a counter may omit `_total`; the name of a histogram has no `_sum`.
     pub metric: String,
-    /// Labels and their allowed values; a series without one of them does not match.
+    /// Labels and their allowed values. A series matches if each of these labels has an allowed value; a
+    /// missing label has an empty value.
     pub labels: Vec<(String, Vec<String>)>,
-    /// Factor that converts its values to the canonical unit.
+    /// Factor that converts values of the metric to the canonical unit.
     pub factor: f64,
 }
 
@@ -52,7 +53,7 @@ impl FromStr for Selector {
         if series.contains('\n') {
             return Err(wrong("it has several lines"));
         }
-        // On a page, each series is followed by a value.
+        // The parser expects a line of a page, in which a value follows the series.
         let page = format!("{} 0", quoted_values(series));
         let mut found = samples(&page);
         match (found.next(), found.next()) {

@@ -1,11 +1,11 @@
-//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0. Returns a page's samples one at
-//! a time, without copying the page.
+//! Parses the text formats of Prometheus (version 0.0.4) and OpenMetrics 1.0. Returns a page's samples one
+//! at a time, without copying the page.
 //!
 //! Based on the specifications, <https://prometheus.io/docs/instrumenting/exposition_formats/> and
-//! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. The common parts
-//! of both formats are parsed in the same way. Comments, types and units are skipped, because the table
-//! of canonical names defines what a metric is. A line that is in neither format is an error of the
-//! page, as in Prometheus.
+//! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. The common parts of
+//! both formats are parsed in the same way. Comments, types and units are skipped, because the table of
+//! canonical names defines what a metric is. A line that is in neither format makes the page invalid, as in
+//! Prometheus.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub struct TextSample<'a> {
     pub timestamp: Option<&'a str>,
 }
 
-/// The labels of a sample: the text between its braces, known to be well-formed.
+/// The labels of a sample: the text between the braces, which has already been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Labels<'a>(&'a str);
 
@@ -32,11 +32,11 @@ pub struct Labels<'a>(&'a str);
 pub struct BadLine {
     /// The number of the line, from 1.
     pub line: usize,
-    /// The error.
+    /// What is wrong with the line.
     pub problem: &'static str,
 }
 
-/// Returns the samples of a page, in the page's order; there may be more samples after an error.
+/// Returns the samples of a page, in the page's order. The iterator continues after an invalid line.
 pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLine>> {
     let mut is_over = false;
     page.split('\n').enumerate().filter_map(move |(at, line)| {
@@ -55,7 +55,7 @@ pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLin
     })
 }
 
-/// Whether a page of OpenMetrics is complete, that is, whether its last line is `# EOF`.
+/// Whether a page in the OpenMetrics format is complete, that is, whether its last line is `# EOF`.
 pub fn has_end(page: &str) -> bool {
     page.trim_end_matches(['\n', '\r']).rsplit('\n').next() == Some("# EOF")
 }
@@ -86,7 +86,7 @@ fn sample(line: &str) -> Result<TextSample<'_>, &'static str> {
     Ok(TextSample { name, labels: Labels(labels), value, timestamp })
 }
 
-/// Parses value and timestamp; skips an exemplar after them.
+/// Parses the value and the timestamp, and skips an exemplar after them.
 fn numbers(rest: &str) -> Result<(f64, Option<&str>), &'static str> {
     let (numbers, exemplar) = rest.split_once('#').map_or((rest, None), |(numbers, rest)| (numbers, Some(rest)));
     if exemplar.is_some_and(|exemplar| !exemplar.trim_start().starts_with('{')) {
@@ -104,8 +104,8 @@ fn numbers(rest: &str) -> Result<(f64, Option<&str>), &'static str> {
     Ok((value, timestamp))
 }
 
-/// Checks the text after an opening brace; returns a quoted metric name inside it (Prometheus 3), and
-/// the position of the closing brace.
+/// Checks the text after an opening brace. Returns the quoted metric name inside the braces, if there is
+/// one (Prometheus 3), and the position of the closing brace.
 fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
     let mut rest = inside.trim_start_matches([' ', '\t']);
     let mut name = None;
@@ -130,8 +130,7 @@ fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
     }
 }
 
-/// Parses a label's name and its value at the beginning of a text; a quoted name alone is the name of a
-/// metric. Also returns the remaining text, without leading blanks.
+/// The name and the value of a label. The value is `None` for a quoted metric name.
 type Pair<'a> = (&'a str, Option<&'a str>);
 
 fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
@@ -167,7 +166,7 @@ fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
     Err("a label's value does not end")
 }
 
-/// Resolves `\\`, `\"` and `\n` in a value; any other escaped character keeps its backslash, as in
+/// Resolves `\\`, `\"` and `\n` in a value. A backslash before any other character is kept, as in
 /// Prometheus.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
@@ -194,7 +193,7 @@ fn is_name_character(character: char) -> bool {
 }
 
 impl<'a> Labels<'a> {
-    /// Returns name and value of each label, in the page's order.
+    /// Returns the name and value of each label, in the page's order.
     pub fn iter(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
         let mut rest = self.0;
         std::iter::from_fn(move || {

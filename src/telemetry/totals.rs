@@ -1,13 +1,13 @@
-//! The change in the servers' counts on all pages from the first scrape to the last, for comparison
-//! with the client's counts.
+//! Computes how much the servers' counters on all pages increased from the first scrape to the last, for
+//! comparison with the client's counts.
 
 use super::page::Reading;
 use crate::rows::Counted;
 
-/// Counters that are tracked, by their canonical names.
+/// Canonical names of the counters that are tracked.
 const FOLLOWED: [&str; 3] = ["requests_succeeded", "generation_tokens", "requests_failed"];
 
-/// The counts so far.
+/// The counters of all pages so far.
 #[derive(Debug)]
 pub(super) struct Totals {
     pages: Vec<Page>,
@@ -17,7 +17,7 @@ pub(super) struct Totals {
 #[derive(Debug, Clone, Default)]
 struct Page {
     scrapes: u64,
-    /// Whether the first scrape failed, and whether the last one did.
+    /// Whether the first scrape of the page failed, and whether the latest scrape failed.
     first_failed: bool,
     last_failed: bool,
     counters: [Counter; FOLLOWED.len()],
@@ -29,7 +29,7 @@ struct Counter {
     first: Option<f64>,
     last: Option<f64>,
     has_fallen: bool,
-    /// Whether the counter existed and is missing on a later page, or appeared only during the run.
+    /// Whether the counter was present in a scrape and missing in a later one.
     is_partial: bool,
 }
 
@@ -39,7 +39,7 @@ impl Totals {
         Totals { pages: vec![Page::default(); pages] }
     }
 
-    /// Adds a page's reading; `None` if it could not be read.
+    /// Adds a scrape of a page; `reading` is `None` if the scrape failed.
     pub(super) fn take(&mut self, page: usize, reading: Option<&Reading>) {
         let Some(page) = self.pages.get_mut(page) else { return };
         let is_first = page.scrapes == 0;
@@ -52,8 +52,8 @@ impl Totals {
         }
     }
 
-    /// Returns how many requests the servers report as completed as of the last scrape; `None` if a
-    /// page does not report this.
+    /// Returns how many requests the servers have completed according to the latest scrape; `None` if the
+    /// latest scrape of a page failed, or if no page reports this.
     pub(super) fn now(&self) -> Option<f64> {
         let has_it = |page: &&Page| page.counters[0].last.is_some();
         let said: Vec<f64> = self.pages.iter().filter(has_it).filter_map(|page| page.counters[0].last).collect();
@@ -63,7 +63,7 @@ impl Totals {
 
     /// Returns the counts over all scrapes.
     pub(super) fn counted(&self) -> Counted {
-        // A page without request counters, such as a page of GPUs, is ignored.
+        // A page without any tracked counter, such as a page of GPUs, is ignored.
         let counting: Vec<&Page> =
             self.pages.iter().filter(|page| page.counters.iter().any(|counter| counter.last.is_some())).collect();
         let silent = self.pages.iter().any(|page| page.first_failed && page.counters.iter().all(Counter::is_unseen));
@@ -84,7 +84,9 @@ impl Totals {
 }
 
 impl Counter {
-    /// A counter with labels appears with its first event, so if it is absent at first, it was 0.
+    /// Adds the value from a scrape; `None` if the counter is missing. A counter with labels appears on the
+    /// page with its first event, so a counter that was missing in the first scrape is assumed to have
+    /// started at 0.
     fn take(&mut self, value: Option<f64>, is_first: bool) {
         let Some(value) = value else {
             self.is_partial |= self.last.is_some();

@@ -1,5 +1,5 @@
-//! AMD's device metrics exporter. Its values in bytes are interpreted as MiB, which is what
-//! `amd-smi` writes.
+//! AMD's device metrics exporter. Its memory sizes are interpreted as MiB, the unit in which `amd-smi`
+//! reports them.
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 

@@ -1,6 +1,6 @@
-//! NVIDIA's DCGM exporter, with its default list and its optional fields. It reads its GPUs every 30 s
-//! by default. On a GPU partitioned by MIG, each instance reports the power of the whole GPU; map one
-//! of them in the plan.
+//! NVIDIA's DCGM exporter, with the fields that it exports by default and its optional fields. It reads the
+//! GPUs every 30 s by default. On a GPU partitioned by MIG, each instance reports the power of the whole
+//! GPU, so a plan should map the power of only one instance.
 
 use super::source::{Exporter, Source, plain, scaled};
 
@@ -17,7 +17,7 @@ const SERIES: &[Source] = &[
     scaled("gpu_utilization", "DCGM_FI_DEV_GPU_UTIL", 0.01),
     scaled("gpu_memory_used", "DCGM_FI_DEV_FB_USED", MIB),
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_TOTAL", MIB),
-    // The default list contains only the parts.
+    // By default, DCGM exports only the parts of the total: free, used and reserved memory.
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },

@@ -1,7 +1,7 @@
-//! The canonical series of each exporter, as data: one file per exporter, each naming the version and
-//! the source file that it was read from. Every page is matched with all tables, because exporters
-//! use different names. If an exporter has several names for a series, the newest is listed first,
-//! and the first one that the page contains is used.
+//! A table for each exporter that maps its metrics to canonical series. Each table has its own file, which
+//! states the version and the source from which the names were taken. Every page is matched against all
+//! tables, which is possible because exporters use different names. If an exporter has several names for a
+//! series, the newest is listed first, and the first one that the page contains is used.
 
 mod amd;
 mod dcgm;
@@ -33,8 +33,8 @@ pub const EXPORTERS: &[Exporter] = &[
     process::PROCESS,
 ];
 
-/// Returns at which moment the exporter with this title counts the canonical histogram `key`; a title
-/// of `None` means an unknown exporter.
+/// Returns when the exporter with this title counts a request in the canonical histogram `key`. A title of
+/// `None` means that the exporter is unknown.
 pub fn moment(title: Option<&str>, key: &str) -> Moment {
     let exporter = EXPORTERS.iter().find(|exporter| Some(exporter.title) == title);
     let own = exporter.and_then(|exporter| exporter.counted.iter().find(|(counted, _)| *counted == key));

@@ -1,4 +1,4 @@
-//! Prometheus' node exporter. Time spent waiting for its disks (`iowait`) counts as idle time.
+//! Prometheus' node exporter. Time in which a core waits for a disk (`iowait`) counts as idle time.
 
 use super::source::{Exporter, Source, labelled, plain};
 

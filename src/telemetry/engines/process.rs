@@ -1,5 +1,5 @@
-//! Metrics that the client libraries of Prometheus report about the process behind a page, whatever
-//! the exporter is.
+//! Metrics that Prometheus' client libraries add to the page of any exporter, about the process that serves
+//! the page.
 
 use super::source::{Exporter, Source, plain};
 

@@ -1,30 +1,32 @@
-//! The parts of an exporter's table.
+//! The types that an exporter's table consists of.
 
-/// The source of one canonical series in one exporter.
+/// The metric of an exporter that provides a canonical series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Source {
     /// The canonical name.
     pub canonical: &'static str,
-    /// The metric on the exporter's page; for a counter with or without `_total`, for a histogram
-    /// without `_sum`.
+    /// Name of the metric on the exporter's page. The name of a counter may omit `_total`; the name of a
+    /// histogram has no `_sum`.
     pub metric: &'static str,
-    /// Labels and their allowed values, if only some series of the metric apply; a series without the
-    /// label has an empty value.
+    /// Labels and their allowed values, if only some series of the metric apply. A missing label has an
+    /// empty value.
     pub labels: &'static [(&'static str, &'static [&'static str])],
     /// Factor that converts the values to the canonical unit.
     pub factor: f64,
-    /// Whether this source is added to the previous one, rather than used as its fallback.
+    /// Whether this metric is added to the previous metric of the table, instead of being a fallback for
+    /// it.
     pub adds: bool,
 }
 
-/// One exporter.
+/// An exporter, with the metrics that provide its canonical series.
 #[derive(Debug, Clone, Copy)]
 pub struct Exporter {
     /// The display name of the exporter.
     pub title: &'static str,
-    /// The version and location from which the table was taken.
+    /// The version and the source files from which the table was taken.
     pub source: &'static str,
-    /// The metric that identifies a page of this exporter, if its names are not specific.
+    /// The metric that identifies a page of this exporter, if other exporters use the same metric names;
+    /// otherwise `None`.
     pub only_with: Option<&'static str>,
     /// The series of the exporter.
     pub series: &'static [Source],
@@ -32,34 +34,34 @@ pub struct Exporter {
     pub counted: &'static [(&'static str, Moment)],
 }
 
-/// When a server counts a request's time in a histogram.
+/// When a server adds a request to a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// With the first token of the request, or just before.
+    /// When the first token of the request is generated, or just before.
     FirstToken,
     /// When the request ends.
     End,
 }
 
 impl Moment {
-    /// Returns when most servers count the canonical histogram `key`: the time to the first token with
-    /// that token, and all other histograms at the end.
+    /// Returns when most servers add a request to the canonical histogram `key`: with the first token for
+    /// the time to first token, and at the end for all other histograms.
     pub fn usual(key: &str) -> Moment {
         if key == "ttft_seconds" { Moment::FirstToken } else { Moment::End }
     }
 }
 
-/// Creates a series that is identified by its name alone.
+/// A series whose metric has the canonical unit and is identified by its name alone.
 pub(super) const fn plain(canonical: &'static str, metric: &'static str) -> Source {
     scaled(canonical, metric, 1.0)
 }
 
-/// Creates a series in another unit.
+/// A series whose metric has another unit; `factor` converts its values to the canonical unit.
 pub(super) const fn scaled(canonical: &'static str, metric: &'static str, factor: f64) -> Source {
     Source { canonical, metric, labels: &[], factor, adds: false }
 }
 
-/// Creates the series of a metric with these labels.
+/// A series that uses only those series of the metric that have these labels.
 pub(super) const fn labelled(
     canonical: &'static str,
     metric: &'static str,
@@ -68,7 +70,7 @@ pub(super) const fn labelled(
     Source { canonical, metric, labels, factor: 1.0, adds: false }
 }
 
-/// Creates a series that is added to the previous one.
+/// A metric that is added to the previous metric of the same series.
 pub(super) const fn plus(canonical: &'static str, metric: &'static str) -> Source {
     Source { canonical, metric, labels: &[], factor: 1.0, adds: true }
 }

@@ -1,5 +1,5 @@
-//! NVIDIA's Triton server with its TensorRT-LLM backend. Each model of an ensemble counts requests; map
-//! the counts of the served model. Its GPU figures are polled every two seconds.
+//! NVIDIA's Triton server with its TensorRT-LLM backend. Each model of an ensemble counts requests, so a
+//! plan should map the counts of the served model. Triton updates its GPU values every two seconds.
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 

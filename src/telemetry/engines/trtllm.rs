@@ -1,5 +1,5 @@
-//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics. Its /metrics is JSON, and reading it drains
-//! the engine's statistics.
+//! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics. Its path /metrics is not used, because it returns
+//! JSON, and reading it clears the engine's statistics.
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
 
@@ -9,8 +9,8 @@ pub(super) const TRTLLM: Exporter =
 
 const SOURCE: &str = "TensorRT-LLM 050f80d, `tensorrt_llm/metrics/collector.py`";
 
-/// Read from `log_request_metrics_dict`: all values are counted when a request has a finish reason,
-/// including TTFT; cancelled requests are not counted.
+/// According to `log_request_metrics_dict`, all values of a request, including TTFT, are counted when the
+/// request has a finish reason. Canceled requests are not counted.
 const COUNTED: &[(&str, Moment)] = &[("ttft_seconds", Moment::End)];
 
 const SERIES: &[Source] = &[

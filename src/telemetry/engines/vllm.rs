@@ -1,4 +1,4 @@
-//! vLLM's V1 engine; names from earlier versions are listed after the current ones.
+//! vLLM's V1 engine. Names from earlier versions are listed after the current names.
 
 use super::source::{Exporter, Source, labelled, plain};
 

@@ -1,6 +1,7 @@
-//! GPUs read by AMD's programs. Based on amd-smi of ROCm 6.3 (0ceca28), `amdsmi_cli/amdsmi_commands.py`,
-//! extended by the table `gpu_data` that later versions put around the list; and based on rocm-smi's
-//! JSON, whose names are sentences.
+//! Reads GPUs with AMD's programs. For amd-smi, the format is that of ROCm 6.3 (0ceca28,
+//! `amdsmi_cli/amdsmi_commands.py`), or that of later versions, which wrap the list in an object
+//! `gpu_data`. For rocm-smi, the format is its JSON output, whose field names are descriptions such as `GPU
+//! use (%)`.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::command::output;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Time limit of a tool, which allows for a Python program.
+/// Time limit of a tool. It is long because the tools are Python programs.
 const WITHIN: Duration = Duration::from_secs(4);
 const METRICS: [&str; 8] =
     ["metric", "--usage", "--power", "--clock", "--temperature", "--mem-usage", "--energy", "--json"];
@@ -27,7 +28,8 @@ const ROCM: [&str; 9] = [
     "vram",
 ];
 const MIB: f64 = 1_048_576.0;
-/// The fields of each series in amd-smi, in order of preference, with the factor to its unit.
+/// For each series: its fields in amd-smi's output, in order of preference, with the factor that converts
+/// the field to the canonical unit.
 const AMD_SMI: [(&str, &str, f64); 9] = [
     ("gpu_utilization", "/usage/gfx_activity", 0.01),
     ("gpu_memory_bandwidth_utilization", "/usage/umc_activity", 0.01),
@@ -39,7 +41,8 @@ const AMD_SMI: [(&str, &str, f64); 9] = [
     ("gpu_temperature", "/temperature/edge", 1.0),
     ("gpu_sm_clock", "/clock/gfx_0/clk", 1e6),
 ];
-/// The fields of each series in rocm-smi, in order of preference, with the factor to its unit.
+/// For each series: its fields in rocm-smi's output, in order of preference, with the factor that converts
+/// the field to the canonical unit.
 const ROCM_SMI: [(&str, &str, f64); 10] = [
     ("gpu_utilization", "GPU use (%)", 0.01),
     ("gpu_memory_bandwidth_utilization", "GPU Memory Read/Write Activity (%)", 0.01),
@@ -53,7 +56,7 @@ const ROCM_SMI: [(&str, &str, f64); 10] = [
     ("gpu_sm_clock", "sclk clock speed:", 1e6),
 ];
 
-/// One of AMD's programs.
+/// Reads GPUs with one of AMD's programs.
 #[derive(Debug)]
 pub(super) struct Amd(Tool);
 
@@ -63,7 +66,7 @@ impl Amd {
         Amd(tool)
     }
 
-    /// Returns the program's output for every GPU, by its number.
+    /// Runs the program and returns its output for each GPU, with the number of the GPU.
     fn ask(&self, arguments: &[&str]) -> Result<Vec<(u32, Value)>, Gap> {
         let name = self.0.name();
         let text = output(name, arguments, WITHIN)?;
@@ -114,8 +117,9 @@ impl Source for Amd {
     }
 }
 
-/// Returns the GPUs in JSON output by their number. The output is a list whose items have `gpu`,
-/// alone or under `gpu_data`, or a table with `card0`, `card1`.
+/// Returns the number and the JSON object of each GPU in the output. The output is either a list whose
+/// items have the field `gpu`, which may be wrapped in `gpu_data`, or an object with the fields `card0`,
+/// `card1`, and so on.
 fn gpus(text: &str) -> Option<Vec<(u32, Value)>> {
     // Warnings may precede the JSON.
     let start = text.find(['{', '['])?;
@@ -143,8 +147,8 @@ fn values(tool: Tool, gpu: &Value) -> Values {
     values
 }
 
-/// Parses a number in the forms that these programs write: `612`, `"612.0"`, `{ "value": 612,
-/// "unit": "W" }`, `"(1700Mhz)"`. `"N/A"` is `None`.
+/// Parses a number in the forms that these programs write: `612`, `"612.0"`, `{ "value": 612, "unit": "W"
+/// }`, `"(1700Mhz)"`. Returns `None` for other values, such as `"N/A"`.
 fn number(value: &Value) -> Option<f64> {
     let value = value.get("value").unwrap_or(value);
     let read = match value {

@@ -1,19 +1,20 @@
-//! Which GPUs of this machine belong to the server. These are the GPUs that the plan names, or else
-//! those that the server's variables allow, or else those that its processes use, or else all GPUs.
+//! Determines which GPUs of this machine belong to the server: the GPUs that the plan names, otherwise the
+//! GPUs that the server's environment variables allow, otherwise the GPUs that the server's processes use,
+//! otherwise all GPUs.
 
 use super::device::Device;
 
-/// Which GPUs are read.
+/// How the GPUs to read are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     /// These GPUs, by number or UUID.
     Told(Vec<String>),
-    /// The GPUs that are assigned to the server.
+    /// The GPUs that are assigned to the server by these environment variables, if they are set.
     Given(Visible),
 }
 
-/// The variables that specify which GPUs a process may use; a value is `None` if the variable is not
-/// set or unknown.
+/// The environment variables that specify which GPUs a process may use. A value is `None` if the variable
+/// is not set, or if its value is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visible {
     /// `CUDA_VISIBLE_DEVICES`.
@@ -26,14 +27,13 @@ pub struct Visible {
     pub hip: Option<String>,
 }
 
-/// The order of CUDA's numbers that matches that of the tools.
+/// The value of `CUDA_DEVICE_ORDER` with which CUDA numbers the GPUs in the same order as the tools.
 const BY_BUS: &str = "PCI_BUS_ID";
 
-/// Returns the selected devices. `of_server` contains the UUIDs of the devices that the server's
-/// processes use, if known.
+/// Returns the selected devices. `of_server` returns the UUIDs of the devices that the server's processes
+/// use; the list is empty if they are unknown.
 ///
-/// # Errors
-/// Why the devices cannot be determined, as text.
+/// # Errors Fails if the devices cannot be determined; the error is the reason as text.
 pub(super) fn choose(
     which: &Which,
     all: &[Device],
@@ -51,18 +51,18 @@ pub(super) fn choose(
     }
 }
 
-/// Returns the GPUs that are not instances of another GPU.
+/// Returns the devices that are whole GPUs, not MIG instances.
 fn whole(all: &[Device]) -> impl Iterator<Item = &Device> {
     all.iter().filter(|device| !device.is_instance)
 }
 
-/// Returns the device with a number, a UUID or a UUID prefix.
+/// Returns the device that `one` names by its number, its UUID or a prefix of its UUID.
 fn find<'d>(one: &str, all: &'d [Device]) -> Option<&'d Device> {
     match one.parse::<u32>() {
         Ok(index) => whole(all).find(|device| device.index == index),
         Err(_) => {
             let mut found = all.iter().filter(|device| !one.is_empty() && device.uuid.starts_with(one));
-            // An ambiguous prefix does not name a device.
+            // A prefix that matches several devices does not identify one.
             found.next().filter(|_| found.next().is_none())
         }
     }
@@ -73,14 +73,13 @@ fn named(one: &str, all: &[Device]) -> Result<Device, String> {
     find(one, all).cloned().ok_or_else(|| format!("`devices` names an unknown GPU {one}; available: {}", there()))
 }
 
-/// Interprets CUDA's variable: entries up to the first invalid one.
+/// Interprets the value of `CUDA_VISIBLE_DEVICES`. As in CUDA, the first invalid entry ends the list.
 fn by_cuda(list: &str, order: Option<&str>, all: &[Device]) -> Result<Vec<Device>, String> {
     let written = || format!("CUDA_VISIBLE_DEVICES={list}");
     let entries: Vec<&str> = list.split(',').map(str::trim).collect();
     let by_number = entries.iter().any(|entry| entry.parse::<u32>().is_ok());
     let are_alike = whole(all).all(|device| Some(&device.name) == whole(all).next().map(|first| &first.name));
-    // By default, CUDA numbers the fastest GPU first, and which one that is can be determined only
-    // by CUDA.
+    // By default, CUDA assigns number 0 to the fastest GPU, and only CUDA can determine which one that is.
     if by_number && !are_alike && order != Some(BY_BUS) {
         return Err(format!(
             "the GPUs in {} are ambiguous, because they are of several kinds: start the server with \
@@ -95,7 +94,8 @@ fn by_cuda(list: &str, order: Option<&str>, all: &[Device]) -> Result<Vec<Device
     Ok(found)
 }
 
-/// Interprets ROCm's variables. HIP numbers the GPUs that ROCr allows.
+/// Interprets ROCm's variables. The numbers in `HIP_VISIBLE_DEVICES` refer to the GPUs that
+/// `ROCR_VISIBLE_DEVICES` allows.
 fn by_rocm(visible: &Visible, all: &[Device]) -> Result<Vec<Device>, String> {
     let mut left: Vec<Device> = all.to_vec();
     let hip = visible.hip.as_ref().map(|list| ("HIP_VISIBLE_DEVICES", list));

@@ -1,4 +1,4 @@
-//! A driver's tool as a program: its output, with limits on time and size.
+//! Runs a driver's command-line tool and returns its output, with limits on time and size.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -14,13 +14,13 @@ use crate::units::text::plain;
 
 /// Maximum number of bytes read from a tool's output.
 const MOST_BYTES: u64 = 4 << 20;
-/// Maximum number of characters of a tool's error output in an error.
+/// Maximum number of characters that an error message quotes from a tool's output.
 const MOST_QUOTED: usize = 160;
-/// Polling interval for the end of a tool that has closed its output.
+/// Interval at which a tool that has closed its output is checked for its end.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Returns a program's standard output. If it takes longer than `within`, it is killed together with its
-/// children.
+/// Runs a program and returns its standard output. A program that takes longer than `within` is killed
+/// together with its children.
 pub(crate) fn output(program: &str, arguments: &[&str], within: Duration) -> Result<String, Gap> {
     let until = Instant::now() + within;
     let mut child = spawn(program, arguments)?;
@@ -63,8 +63,8 @@ fn spawn(program: &str, arguments: &[&str]) -> Result<Child, Gap> {
     })
 }
 
-/// Reads to the end on a separate thread, because output that a child of the tool holds open may
-/// never end.
+/// Reads `from` to its end on a separate thread. A child of the tool may hold the output open, in which
+/// case reading never ends.
 fn read(from: impl Read + Send + 'static) -> Option<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     let work = move || {
@@ -85,7 +85,7 @@ fn end(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // This does not wait for a process that the kernel does not release.
+    // `wait` could block forever if the process is stuck in the kernel.
     let _ = child.try_wait();
 }
 

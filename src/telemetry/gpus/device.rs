@@ -1,4 +1,5 @@
-//! A GPU as listed by a tool, its values, and the combined values of all GPUs.
+//! The type of a GPU that a tool lists, the values of a GPU, and the combination of the values of several
+//! GPUs.
 
 use super::super::canonical::{CANONICAL, Kind};
 use super::super::gathered::Gathered;
@@ -7,7 +8,7 @@ use super::super::page::Reading;
 /// A GPU, or an instance of a GPU partitioned by MIG.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Device {
-    /// The number that the tool uses; for an instance, the number of the whole GPU.
+    /// The number by which the tool identifies the GPU; for a MIG instance, the number of the whole GPU.
     pub(super) index: u32,
     /// The UUID; empty if the tool does not report it.
     pub(super) uuid: String,
@@ -18,22 +19,22 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Returns the number, or the UUID if the number belongs to a whole GPU.
+    /// Returns the number of the GPU, or the UUID of a MIG instance, for display.
     pub(super) fn shown(&self) -> String {
         if self.is_instance { self.uuid.clone() } else { self.index.to_string() }
     }
 }
 
-/// Canonical values of one GPU, by name; unreported values are absent.
+/// The canonical values of one GPU, each with the name of its series. Unreported values are absent.
 pub(super) type Values = Vec<(&'static str, f64)>;
 
-/// Adds a value if there is one.
+/// Adds a value for the series `key` if there is one.
 pub(super) fn put(values: &mut Values, key: &'static str, value: Option<f64>) {
     values.extend(value.map(|value| (key, value)));
 }
 
-/// Combines the values of GPUs. A value that any of them does not report is absent, because the
-/// combination would be incomplete.
+/// Combines the values of several GPUs. If a GPU does not report a value, the combined value is absent,
+/// because it would be incomplete.
 pub(super) fn together(gpus: &[Values]) -> Reading {
     let mut reading = Reading::default();
     for series in CANONICAL.iter().filter(|series| series.source == "gpu" && series.kind != Kind::Histogram) {

@@ -1,4 +1,4 @@
-//! Finds a reader for the GPUs of this machine.
+//! Finds a tool that can read the GPUs of this machine.
 
 use super::super::gap::Gap;
 use super::amd::Amd;
@@ -7,10 +7,9 @@ use super::nvidia_smi::NvidiaSmi;
 use super::nvml::ByNvml;
 use super::source::{Source, Tool};
 
-/// Returns the first of the tools that has a GPU, together with all GPUs that it lists.
+/// Returns a reader for the first of `tools` that lists a GPU, together with the GPUs that it lists.
 ///
-/// # Errors
-/// No tool has a GPU; contains the response of each tool.
+/// # Errors Fails if no tool lists a GPU. The error contains the result of each tool.
 pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap> {
     let mut said: Vec<String> = Vec::new();
     let mut kind = "no_gpu";
@@ -23,8 +22,8 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A driver that hangs does exist, so the kind of the gap is the timeout in this
-                // case.
+                // A tool that hangs shows that a driver exists. The gap is then a timeout, not a lack of
+                // GPUs.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);
             }

@@ -1,4 +1,5 @@
-//! GPUs read by `nvidia-smi`, if the library cannot be loaded. It has no energy counter.
+//! Reads GPUs with `nvidia-smi`, which is used if NVML cannot be loaded. `nvidia-smi` has no energy
+//! counter.
 
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use super::source::{OnGpu, Source, Tool};
 const WITHIN: Duration = Duration::from_secs(4);
 const PROGRAM: &str = "nvidia-smi";
 const FORMAT: &str = "--format=csv,noheader,nounits";
-/// The field that replaces the last one for drivers before 535.
+/// The name of the field [`REASONS`] in drivers before 535.
 const OLD_REASONS: &str = "clocks_throttle_reasons.active";
 const REASONS: &str = "clocks_event_reasons.active";
-/// The values read for each GPU after its UUID: the field, the series, and the factor to its unit.
+/// The values read for each GPU after its UUID: the field, the series, and the factor that converts the
+/// field to the canonical unit.
 const FIELDS: [(&str, &str, f64); 8] = [
     ("utilization.gpu", "gpu_utilization", 0.01),
     ("utilization.memory", "gpu_memory_bandwidth_utilization", 0.01),
@@ -26,7 +28,7 @@ const FIELDS: [(&str, &str, f64); 8] = [
     (REASONS, "gpu_throttle_reasons", 1.0),
 ];
 
-/// The `nvidia-smi` program.
+/// Reads GPUs with the `nvidia-smi` program.
 #[derive(Debug, Default)]
 pub(super) struct NvidiaSmi {
     /// Whether the program knows the throttle reasons only by their old name.
@@ -81,7 +83,7 @@ impl Source for NvidiaSmi {
     }
 }
 
-/// `0, GPU-…, NVIDIA H100 80GB HBM3`.
+/// Parses a line of the list of GPUs, such as `0, GPU-…, NVIDIA H100 80GB HBM3`.
 fn device(line: &str) -> Result<Device, Gap> {
     let mut parts = line.splitn(3, ',').map(str::trim);
     let index = parts.next().and_then(|index| index.parse().ok());
@@ -93,8 +95,8 @@ fn device(line: &str) -> Result<Device, Gap> {
     }
 }
 
-/// Returns the values of a device among the lines. `[N/A]` and similar texts mean that a value is
-/// not reported.
+/// Returns the values of a device from its line of the output. `[N/A]` and similar texts mean that a value
+/// is not reported.
 fn values(device: &Device, lines: &[Vec<&str>]) -> Result<Values, Gap> {
     let Some(line) = lines.iter().find(|line| line.first() == Some(&&*device.uuid)) else {
         return Err(Gap { kind: "failed", why: format!("{PROGRAM} no longer lists {}", device.uuid) });

@@ -1,5 +1,5 @@
-//! GPUs read by NVIDIA's library. The library is loaded at run time. Without a driver it is
-//! missing, which the error reports.
+//! Reads GPUs with NVIDIA's library, NVML. The library is loaded at run time. It is missing on machines
+//! without a driver, and the error then reports this.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
@@ -9,11 +9,11 @@ use super::super::gap::Gap;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// Why the static binary cannot use NVML: only programs with a dynamic loader can load libraries.
+/// The error in the static binary, which cannot load NVML because it has no dynamic loader.
 const STATIC: &str = "nvml: this is the static binary, which cannot load libnvidia-ml.so.1: use nvidia-smi, or install \
                       the wheel for glibc";
 
-/// The NVML library.
+/// Reads GPUs with the NVML library.
 pub(super) struct ByNvml(Nvml);
 
 impl ByNvml {
@@ -26,7 +26,7 @@ impl ByNvml {
         Nvml::init().map(ByNvml).map_err(none)
     }
 
-    /// Returns a handle to a listed GPU.
+    /// Returns NVML's handle to a listed GPU.
     fn handle(&self, device: &Device) -> Result<Handle<'_>, Gap> {
         self.0.device_by_uuid(&*device.uuid).map_err(failed)
     }
@@ -75,7 +75,7 @@ impl Source for ByNvml {
 fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     let is_cut = gpu.mig_mode().is_ok_and(|mode| mode.current == 1);
     let most = if is_cut { gpu.mig_device_count().unwrap_or_default() } else { 0 };
-    // An index without an instance returns an error.
+    // NVML returns an error for an index without an instance; such indexes are skipped.
     let of = |place| {
         let instance = gpu.mig_device_by_index(place).ok()?;
         let name = instance.name().unwrap_or_default();
@@ -84,9 +84,9 @@ fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     (0..most).filter_map(of).collect()
 }
 
-/// Returns the values of a GPU. For a MIG instance, memory is that of the instance, while temperature
-/// and clocks are those of the whole GPU. Power is measured only for the whole GPU and is omitted,
-/// because the share of the other instances is unknown.
+/// Returns the values of a GPU. For a MIG instance, the memory values are those of the instance, while
+/// temperature, clock and throttle reasons are those of the whole GPU. Power is omitted, because it is
+/// measured only for the whole GPU, and the instance's share is unknown.
 fn values(gpu: &Handle, is_instance: bool) -> Result<Values, Gap> {
     let mut values = Values::new();
     let memory = told(gpu.memory_info())?;
@@ -109,7 +109,7 @@ fn values(gpu: &Handle, is_instance: bool) -> Result<Values, Gap> {
     Ok(values)
 }
 
-/// Returns a value; `None` if this GPU or driver does not support it.
+/// Converts NVML's result to a value; `None` if this GPU or driver does not support the query.
 fn told<T>(found: Result<T, NvmlError>) -> Result<Option<T>, Gap> {
     match found {
         Ok(value) => Ok(Some(value)),

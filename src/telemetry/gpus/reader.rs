@@ -1,5 +1,6 @@
-//! The thread that reads the GPUs. Its calls block, and a driver that hangs may block it forever. In
-//! that case the thread is abandoned, each reading is a gap, and nothing waits for the thread to end.
+//! The thread that reads the GPUs. Calls to the driver block, and a driver that hangs may block the thread
+//! forever. In that case, the thread is abandoned, each reading fails, and nothing waits for the thread to
+//! end.
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,28 +21,28 @@ use crate::units::Nanos;
 
 /// Time limit of a reading.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Interval between process queries if a query costs as much as a reading.
+/// Minimum interval between process queries if a query costs as much as a reading.
 const PROCESSES_EVERY: Duration = Duration::from_secs(5);
 
 /// The result of one reading.
 #[derive(Debug, PartialEq)]
 pub(in crate::telemetry) struct Said {
-    /// The canonical values of all GPUs combined.
+    /// The canonical values, combined over all GPUs that are read.
     pub(in crate::telemetry) reading: Reading,
-    /// The processes on the GPUs.
+    /// The processes on these GPUs.
     pub(in crate::telemetry) processes: Processes,
 }
 
-/// The handle to the thread.
+/// The handle to the thread that reads the GPUs.
 pub(in crate::telemetry) struct Reader {
     asks: Sender<oneshot::Sender<Result<Said, Gap>>>,
-    /// A description of the GPUs that are read: `GPUs of this machine by nvml: 0, 1`.
+    /// A description of the GPUs that are read, such as `GPUs of this machine by nvml: 0, 1`.
     pub(in crate::telemetry) shown: String,
 }
 
 /// The result of looking for GPUs.
 enum Opened {
-    /// These GPUs are read.
+    /// There are GPUs, described by this text. They are read, or each reading fails.
     Found(String),
     /// There are no GPUs.
     Nothing,
@@ -65,8 +66,8 @@ pub(in crate::telemetry) async fn open(wanted: Wanted) -> Option<Reader> {
 }
 
 impl Reader {
-    /// Requests a reading. It also has to wait for an earlier request that has not been answered
-    /// yet.
+    /// Requests a reading. If the thread is still busy with an earlier request, the reading has to wait for
+    /// it.
     pub(in crate::telemetry) fn ask(&self) -> impl Future<Output = Result<Said, Gap>> + Send + 'static {
         let (tell, said) = oneshot::channel();
         let is_asked = self.asks.send(tell).is_ok();
@@ -89,10 +90,10 @@ fn serve(wanted: Wanted, opened: oneshot::Sender<Opened>, asked: Receiver<onesho
         Err(Gap { kind: "no_gpu", .. }) => Opened::Nothing,
         Err(_) => Opened::Found("GPUs of this machine".to_owned()),
     };
-    // The requester may have stopped waiting.
+    // The caller may have stopped waiting, so a failed send is ignored.
     let _ = opened.send(said);
     while let Ok(tell) = asked.recv() {
-        // Requests that timed out while a call was hanging are dropped.
+        // Skip requests that timed out while an earlier call was hanging.
         if tell.is_closed() {
             continue;
         }
@@ -123,7 +124,7 @@ impl Chosen {
             processes.into_iter().filter(|process| is_own(process.pid)).map(|process| process.uuid).collect()
         };
         let devices = choose(&wanted.which, &all, (is_amd, of_server));
-        // GPUs exist but cannot be read, which must be reported.
+        // If GPUs exist but cannot be selected, this must be reported, so the gap is not `no_gpu`.
         let devices = devices.map_err(|why| Gap { kind: "no_device", why })?;
         Ok(Chosen { source, devices, is_own: wanted.is_own.clone(), asked: None })
     }

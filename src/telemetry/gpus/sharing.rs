@@ -1,13 +1,14 @@
-//! Determines which processes other than the server's were on the GPUs, over all readings of a run.
+//! Collects the processes of all readings of a run to determine which processes on the GPUs did not belong
+//! to the server.
 
 use std::collections::BTreeMap;
 
 use crate::rows::{GpuReadings, OtherProcess};
 
-/// Maximum number of processes that are kept.
+/// Maximum number of other processes that are recorded.
 const MOST: usize = 64;
 
-/// A process found in one reading.
+/// A process that one reading found on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::telemetry) struct Found {
     /// The process id.
@@ -51,8 +52,8 @@ impl Sharing {
         }
     }
 
-    /// Combines all readings. Other processes are reported only if the server's own processes are
-    /// visible among all. If they are not, process ids have a different meaning here, and every process
+    /// Combines all readings. Other processes are reported only if the readings also contain processes of
+    /// the server. If they do not, the driver reports process ids of another namespace, and every process
     /// would look foreign.
     pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
         let Sharing { readings, has_own, others, unknown } = self;

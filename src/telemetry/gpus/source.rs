@@ -1,4 +1,4 @@
-//! The interface to readers of GPUs.
+//! The tools that can read GPUs, and their common interface.
 
 use super::super::gap::Gap;
 use super::device::{Device, Values};
@@ -8,16 +8,17 @@ use super::device::{Device, Values};
 pub enum Tool {
     /// NVIDIA's library, `libnvidia-ml.so.1`.
     Nvml,
-    /// NVIDIA's program.
+    /// NVIDIA's program `nvidia-smi`.
     NvidiaSmi,
-    /// AMD's program.
+    /// AMD's program `amd-smi`.
     AmdSmi,
-    /// AMD's program in ROCm before version 6.
+    /// AMD's program `rocm-smi`, from ROCm before version 6.
     RocmSmi,
 }
 
 impl Tool {
-    /// All tools, in order of preference: a library takes less time than a program.
+    /// All tools, in order of preference. The library comes first because it takes less time than a
+    /// program.
     pub const ALL: [Tool; 4] = [Tool::Nvml, Tool::NvidiaSmi, Tool::AmdSmi, Tool::RocmSmi];
 
     /// Returns the name of the tool in plans and results.
@@ -53,7 +54,7 @@ pub(super) trait Source {
     fn list(&mut self) -> Result<Vec<Device>, Gap>;
     /// Reads the values of these GPUs, in the same order.
     fn read(&mut self, devices: &[Device]) -> Result<Vec<Values>, Gap>;
-    /// Returns the processes that run or have memory on these GPUs; the error states why they are
+    /// Returns the processes that run or have memory on these GPUs. The error states why the processes are
     /// unknown.
     fn processes(&mut self, devices: &[Device]) -> Result<Vec<OnGpu>, String>;
     /// Whether a process query costs as much as a reading. If so, processes are queried less often.

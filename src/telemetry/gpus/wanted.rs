@@ -5,18 +5,19 @@ use std::sync::Arc;
 use super::choose::Which;
 use super::source::Tool;
 
-/// Checks whether a process of this machine belongs to the server.
+/// A function that checks whether the process with this id belongs to the server.
 pub type IsOwn = Arc<dyn Fn(u32) -> bool + Send + Sync>;
 
 /// Which GPUs are read, and by which tools.
 #[derive(Clone)]
 pub struct Wanted {
-    /// The tools that are tried, in this order; the first tool that has a GPU reads all GPUs.
+    /// The tools that are tried, in this order. The first tool that lists a GPU reads all GPUs.
     pub tools: Vec<Tool>,
-    /// Whether GPUs are optional. If they are and there are none, there is no page for them.
+    /// Whether GPUs are optional. If they are optional and the machine has none, no page is recorded for
+    /// them.
     pub may_be_none: bool,
-    /// The selected GPUs.
+    /// How the GPUs to read are selected.
     pub which: Which,
-    /// Determines which processes belong to the server; `None` if unknown.
+    /// Checks whether a process belongs to the server; `None` if this cannot be determined.
     pub is_own: Option<IsOwn>,
 }
