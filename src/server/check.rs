@@ -1,5 +1,5 @@
-//! Checks whether a server is reachable. The check runs under load, so it sends as few requests as
-//! possible.
+//! Checks whether a server is reachable. The check may run while the server is under load, so it sends as
+//! few requests as possible.
 
 use std::time::Duration;
 
@@ -9,39 +9,40 @@ use crate::units::{Nanos, patience};
 
 use super::probe::{Question, client, generation, words};
 
-/// The state of a server after one check.
+/// The result of checking whether a server is reachable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
     /// The server responds.
     Here,
-    /// The server does not respond, or reports that it is not available. The text includes its
-    /// address.
+    /// The server does not respond, or reports that it is not available. The text contains the reason and
+    /// the server's address.
     Away(String),
-    /// No response in time.
+    /// The server did not respond within the time limit.
     TimedOut,
 }
 
-/// Checks whether a server is reachable, using its readiness path, or else its list of models. Blocks for
-/// at most ten seconds.
+/// Checks whether a server is reachable by requesting its readiness path or, if it has none, its list of
+/// models. Blocks for at most ten seconds.
 ///
-/// A server that rejects the key or has no list of models is reachable, because it responds. The
-/// same applies if it fails with a 5xx other than 502, 503 and 504, which gateways return for a
-/// server that they cannot reach. With `generates`, one token is then requested as well, because a
+/// A server that rejects the API key or has no list of models is reachable, because it responds. A server
+/// that returns a 5xx status is also reachable, except for 502, 503 and 504, which gateways return for a
+/// server that they cannot reach. If `generates` is set, one token is then requested as well, because a
 /// gateway may return its list of models even if no server is behind it.
 pub fn check(question: &Question, generates: bool) -> Presence {
     let within = patience();
     let question = &Question { connect: within, within, ..question.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // If this machine cannot send requests, that shows nothing about the server.
+    // If this machine cannot send requests, the server may still be reachable.
     let Ok(runtime) = runtime else { return Presence::Here };
     runtime.block_on(async {
-        // The client limits connection and response separately; this limits both together.
+        // The client limits the times for connecting and for the response separately; this timeout limits
+        // their sum.
         tokio::time::timeout(Duration::from(within), ask(question, generates)).await.unwrap_or(Presence::TimedOut)
     })
 }
 
-/// Whether a server reports that it is ready, that is, its readiness path, or else its list of
-/// models, responds with 2xx. Blocks for at most two seconds.
+/// Whether a server reports that it is ready: its readiness path or, if it has none, its list of models
+/// returns a 2xx status. Blocks for at most two seconds.
 pub fn is_ready(question: &Question) -> bool {
     const WITHIN: Nanos = Nanos::from_secs(2);
     let question = &Question { connect: WITHIN, within: WITHIN, ..question.clone() };
@@ -62,10 +63,10 @@ async fn ask(question: &Question, generates: bool) -> Presence {
     answer(generation(&client, question, 1), question, &[&GONE[..], &[StatusCode::TOO_MANY_REQUESTS]].concat()).await
 }
 
-/// Statuses from a gateway whose server is not reachable, or from a server that is unavailable.
+/// HTTP statuses that a gateway returns if its server is not reachable, or a server if it is unavailable.
 const GONE: [StatusCode; 3] = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
-/// Sends one request; a response with one of these statuses means that the server is away.
+/// Sends one request. A response with one of the statuses in `away` means that the server is not reachable.
 async fn answer(request: RequestBuilder, question: &Question, away: &[StatusCode]) -> Presence {
     let request = question.signed(request);
     let url = question.shown();

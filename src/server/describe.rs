@@ -1,5 +1,5 @@
-//! Reads a server's description of itself: its models, its engine and its version. This takes a request
-//! for the list of models and for at most two other pages; nothing is generated.
+//! Reads a server's description of itself: its models, its engine and its version. The list of models and
+//! at most two other pages are requested; nothing is generated.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,25 @@ use crate::plan::Engine;
 pub struct Description {
     /// The models that the server lists.
     pub models: Vec<String>,
-    /// Maximum number of tokens of prompt and response together, for the first model.
+    /// Maximum number of tokens of a prompt and its response together, for the first model; `None` if
+    /// unknown.
     pub longest: Option<u64>,
-    /// The engine, and how it was recognized.
+    /// The engine, and how it was recognized; `None` if it was not recognized.
     pub engine: Option<(Engine, String)>,
-    /// The version of the engine.
+    /// The version of the engine; `None` if unknown.
     pub version: Option<String>,
     /// Flags that the server reports.
     pub flags: BTreeMap<String, String>,
     /// The status with which the server refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
-    /// Whether the response was a list of models: JSON with `data`. A page of HTML is not a list.
+    /// Whether the response was a list of models, that is, JSON with a list `data`, and not, for example,
+    /// an HTML page.
     pub is_list: bool,
-    /// Whether there was a response at all.
+    /// Whether the server responded at all.
     pub responded: bool,
 }
 
-/// Requests a server's models and its version.
+/// Requests a server's description of itself. Blocks until the responses have arrived or timed out.
 pub fn describe(question: &Question) -> Result<Description, ProbeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| unreachable(question, error.to_string()))?;

@@ -1,5 +1,5 @@
-//! The embedded mock: sweepline's own program as a separate process, on a free port, for the runs
-//! that need it.
+//! The embedded mock server: a separate process of sweepline's own program, which listens on a free port.
+//! It is started for the runs that use it.
 //!
 //! The mock ends when sweepline ends, even after `kill -9`: it holds the read end of a pipe whose write
 //! end only sweepline has, and exits when the write end is closed. It is in its own process group, so that
@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::own_program::own_program;
 use crate::plan::MockFigures;
 
-/// Variables that a program may need to start, or to report an error; none of them contains a secret.
+/// Environment variables that the mock's process may need to start or to report an error. None of them
+/// contains a secret.
 const KEPT: [&str; 6] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -29,29 +30,29 @@ const KEPT: [&str; 6] = [
 #[derive(Debug)]
 pub struct Embedded {
     child: Child,
-    /// Closing this pipe ends the process; `None` once the end has been requested.
+    /// The write end of the pipe. Closing it ends the process; `None` once it has been closed.
     pipe: Option<ChildStdin>,
     url: String,
     alive: Arc<AtomicBool>,
 }
 
-/// Why the embedded mock does not run.
+/// Why the embedded mock could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the embedded mock did not start: {0}")]
 pub struct EmbeddedError(String);
 
-/// Why the embedded mock did not end properly.
+/// Why the embedded mock did not shut down cleanly.
 #[derive(Debug, thiserror::Error)]
 #[error("the embedded mock did not shut down cleanly: {0}")]
 pub struct EndError(String);
 
 impl Embedded {
-    /// Starts the mock with these figures and waits until it listens.
+    /// Starts the mock with the latencies and limits in `figures`, and waits until it listens.
     pub fn start(figures: &MockFigures) -> Result<Embedded, EmbeddedError> {
         Embedded::spawn(figures, None)
     }
 
-    /// Starts the mock with a log of the actual events in `log`; the file is complete after
+    /// Starts the mock and lets it log its events to the file `log`. The file is complete after
     /// [`Embedded::end`].
     pub fn with_log(figures: &MockFigures, log: &Path) -> Result<Embedded, EmbeddedError> {
         Embedded::spawn(figures, Some(log))
@@ -61,7 +62,7 @@ impl Embedded {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
         let program = own_program().map_err(wrong)?;
         let mut child = Command::new(program)
-            // The mock needs nothing from the environment, which contains keys.
+            // The environment is cleared because the mock does not need it, and it may contain API keys.
             .env_clear()
             .envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .args(arguments(figures))
@@ -107,13 +108,14 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // The process may already have ended by itself.
+        // The process may already have ended, so errors are ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The end of the output shows that the process has ended.
+/// Starts a thread that sets `alive` to false when the process has ended, which it detects by the end of
+/// the output.
 fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut lines, &mut std::io::sink());

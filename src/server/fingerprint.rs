@@ -1,7 +1,7 @@
 //! Reads a server's description beyond its list of models: engine, version, served model, context length,
-//! flags. Each request is a GET with a short time limit, and none of them is required. No response can do
-//! harm: responses that are too long, not JSON or of another form are ignored, and displayed values are
-//! masked.
+//! flags. Each request is a GET with a short time limit, and the server need not support any of them. No
+//! response can do harm: responses that are too long, not JSON or of an unexpected form are ignored, and
+//! secrets are removed from values that are displayed.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::units::Nanos;
 /// The time limit of each request.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// Identifies a server with only GET requests; `declared` is the engine in the plan. `None` if the server
-/// does not respond.
+/// Identifies a server with only GET requests. `declared` is the engine in the plan. Returns `None` if the
+/// server does not respond or rejects the API key.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
@@ -34,9 +34,9 @@ pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     })
 }
 
-/// Requests the version again, twice and on separate connections, to detect a balancer between two servers.
-/// Returns the first version that differs; `None` if the server reports the same version each time, or no
-/// version.
+/// Requests the version twice more, on separate connections, to detect a load balancer in front of servers
+/// of different versions. Returns the first version that differs from `before`; `None` if the server
+/// reports the same version each time, or no version.
 pub fn other_version(question: &Question, before: &SelfDescription) -> Option<String> {
     let (known, page) = (before.version.as_ref()?, before.page?);
     let question = short(question);
@@ -53,7 +53,7 @@ pub fn other_version(question: &Question, before: &SelfDescription) -> Option<St
     })
 }
 
-/// Returns the same request settings with the time limit of an identification.
+/// Returns the request settings with the shorter time limits that apply to identifying a server.
 fn short(question: &Question) -> Question {
     let longest = Nanos::from(LONGEST_LOOK);
     Question { connect: question.connect.min(longest), within: question.within.min(longest), ..question.clone() }
@@ -64,8 +64,8 @@ pub(super) fn server_header(response: &reqwest::Response) -> String {
     response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-/// Reads the list of models, and requests the pages that contain a version. No further page is requested
-/// after one has timed out.
+/// Evaluates the list of models, and requests the pages that may contain a version until one contains it.
+/// If a page times out, no further page is requested.
 pub(super) async fn read(
     client: &Client,
     question: &Question,
@@ -98,7 +98,7 @@ pub(super) async fn read(
     said
 }
 
-/// Reads other facts from the page with the version.
+/// Reads model, context length and flags from the page that contains the version.
 fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &Question) {
     let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
     said.model = dialect.model.and_then(text);
@@ -107,7 +107,7 @@ fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &
     said.flags = dialect.flags.iter().filter_map(flag).collect();
 }
 
-/// Formats a number, a boolean or a text for display; other values are ignored.
+/// Formats a number, a boolean or a text for display; returns `None` for other values and blank texts.
 fn shown_value(value: &Value, question: &Question) -> Option<String> {
     match value {
         Value::String(text) => Some(question.presentable(text)).filter(|text| !text.trim().is_empty()),
@@ -116,8 +116,7 @@ fn shown_value(value: &Value, question: &Question) -> Option<String> {
     }
 }
 
-/// Returns the description of each model in a list, up to the number of models that are listed in
-/// errors.
+/// Returns the description of each model in a list of models, for at most [`MOST_MODELS`] models.
 fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel> {
     let context = Dialect::of(engine).context;
     let entries = list["data"].as_array().into_iter().flatten().take(MOST_MODELS);
@@ -131,12 +130,12 @@ fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel>
     entries.filter_map(model).collect()
 }
 
-/// Returns the pages to request: the pages of the detected engine, or else of the declared one, or
-/// else of all engines, each page once.
+/// Returns the pages to request: the pages of the detected engine, otherwise those of the engine in the
+/// plan. If neither is known, the pages of all engines are returned, each page once.
 fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dialect, Page)> {
     let of = |dialect: &'static Dialect| dialect.version.iter().map(move |page| (dialect, *page));
     match (declared, shown) {
-        // NIM uses vLLM to serve, but reports the release of NIM.
+        // NIM looks like vLLM, because it is based on vLLM, but its own page reports the release of NIM.
         (Engine::Nim, _) => of(Dialect::of(Engine::Nim)).collect(),
         (_, Some(shown)) => of(shown).collect(),
         (Engine::Openai, None) => {
@@ -149,8 +148,8 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
     }
 }
 
-/// Requests a page. Returns its JSON and the version in it; `None` if there is no such page or no version
-/// in it. Fails if the server cannot be reached or does not respond in time.
+/// Requests a page. Returns its JSON and the version that it contains; `None` if the page does not exist or
+/// contains no version. Fails if the server cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
     let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
     let response = send(asked, question).await.map_err(drop)?;
@@ -162,7 +161,8 @@ async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<
     Ok(version.filter(|version| is_version(version)).map(|version| (answer, version)))
 }
 
-/// Whether a text can be a version: short, one word, with a digit. A page of HTML or a sentence is not.
+/// Whether a text can be a version: it must be short, contain a digit, and contain no whitespace. This
+/// excludes HTML pages and sentences.
 fn is_version(text: &str) -> bool {
     text.len() <= 100 && text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains(char::is_whitespace)
 }

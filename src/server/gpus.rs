@@ -1,5 +1,5 @@
 //! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They belong to the server
-//! only if it runs on the same machine.
+//! only if the server runs on the same machine.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,21 +7,22 @@ use std::time::Duration;
 use crate::telemetry::gpus::command::output;
 use crate::units::text::is_unseen;
 
-/// Time limit for `nvidia-smi`: a driver that hangs must not delay a sweep.
+/// Time limit for `nvidia-smi`. It is short because a driver that hangs must not delay a sweep.
 const LONGEST: Duration = Duration::from_secs(2);
 /// The maximum number of GPUs that are recorded.
 const MOST_GPUS: usize = 64;
 
-/// GPUs and the version of their driver; empty without `nvidia-smi`, or if that does not respond.
+/// GPUs and the version of their driver. Both are empty if `nvidia-smi` is not installed or does not
+/// respond.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpus {
     /// Name and memory of each GPU.
     pub names: Vec<String>,
-    /// The driver's version.
+    /// Version of the driver; `None` if there are no GPUs.
     pub driver: Option<String>,
 }
 
-/// Returns the GPUs of this machine; read once per process.
+/// Returns the GPUs of this machine. They are read once per process.
 pub fn gpus() -> &'static Gpus {
     static HERE: OnceLock<Gpus> = OnceLock::new();
     HERE.get_or_init(|| ask().map(|text| read(&text)).unwrap_or_default())

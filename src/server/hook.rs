@@ -1,5 +1,5 @@
-//! Hooks: a command on this host or a request to the server under test, each with a time limit, and the end
-//! of its output.
+//! Runs hooks. A hook is a command on this host or a request to the server under test. It has a time limit,
+//! and the end of its output is recorded.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -20,28 +20,29 @@ use crate::units::text::is_unseen;
 use super::probe::{LONGEST_WAIT, Question, client, words};
 use super::watchdog::{Watchdog, kill_group};
 
-/// Bytes of output that are recorded.
+/// Maximum number of bytes at the end of a hook's output that are recorded.
 const RECORDED: usize = 2 * 1024;
-/// Bytes of output that are kept while the hook runs: more than are recorded, so that truncation
-/// never leaves a part of a secret.
+/// Number of bytes at the end of the output that are kept while the hook runs. More are kept than are
+/// recorded, because secrets are removed before the record is truncated, so that it never contains a part
+/// of a secret.
 const KEPT: usize = 64 * 1024;
 /// Interval between checks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long to wait for the output of a command that has ended, if a process that it started still
-/// holds it open.
+/// How long to wait for the end of a command's output after the command has ended. A process that the
+/// command started may hold the output open.
 const OUTPUT_WITHIN: Duration = Duration::from_millis(200);
-/// A hook that takes longer than this is announced.
+/// A hook that takes longer than this is announced to the user.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
 
-/// The limits of a hook, and the callback for a slow hook.
+/// The limits of a hook, and the callback that announces a slow hook.
 pub struct HookLimits<'a> {
-    /// Time limit.
+    /// Time limit of the hook.
     pub within: Nanos,
-    /// Values that are never recorded.
+    /// Secret values, which are removed from the recorded output.
     pub secrets: &'a [String],
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once if the hook takes long.
+    /// Called once if the hook takes longer than [`ANNOUNCED_AFTER`].
     pub announce: &'a dyn Fn(),
 }
 
@@ -50,19 +51,19 @@ pub struct HookLimits<'a> {
 pub struct HookEnd {
     /// The outcome.
     pub outcome: HookOutcome,
-    /// The exit code of a command that ended by itself.
+    /// The exit code of a command; `None` if it did not exit normally.
     pub exit_code: Option<i32>,
-    /// The HTTP status of a request with a response.
+    /// The HTTP status of the response; `None` if the hook is a command or got no response.
     pub status: Option<u16>,
-    /// Why there is neither an exit code nor a status, if so.
+    /// Why there is neither an exit code nor a status; `None` if there is one of them.
     pub detail: Option<String>,
-    /// Duration.
+    /// Duration of the hook.
     pub took: Nanos,
-    /// The end of the output.
+    /// The last bytes of the output, without secrets.
     pub output: String,
 }
 
-/// The sweep was stopped, which also ended the hook.
+/// The error if the sweep was stopped while the hook was running. The hook is then ended too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookStopped;
 
@@ -90,9 +91,9 @@ impl HookEnd {
     }
 }
 
-/// Runs a command to its end in its own process group. A command that exceeds its time limit is killed with
-/// its group, and so is a command that is still running when sweepline is killed. Processes that a finished
-/// command left running continue to run.
+/// Runs a command to its end in its own process group. If the command exceeds its time limit, or is still
+/// running when sweepline is killed, the whole group is killed. Processes that a finished command left
+/// running are not killed.
 pub fn run_command(
     command: &[String],
     env: &[(&str, String)],
@@ -104,8 +105,8 @@ pub fn run_command(
         return Ok(HookEnd::failed("no program in the command".to_owned(), start));
     };
     let not_started = |error: std::io::Error| HookEnd::failed(format!("cannot start it: {error}"), start);
-    // A relative path combined with another current folder means different things on different
-    // systems.
+    // Systems differ in whether a relative path is resolved before or after changing the current folder, so
+    // the path is made absolute.
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let whole = if program.contains('/') {
         match std::path::absolute(place.join(program)) {
@@ -132,7 +133,7 @@ pub fn run_command(
         }
         Err(error) => return Ok(not_started(error)),
     };
-    // The command value also holds the write ends of the pipe.
+    // `started` also holds the write ends of the pipe, which would keep the pipe open.
     drop(started);
     let _watchdog = Watchdog::over(child.id());
     let output = Output::read(reader);
@@ -162,7 +163,8 @@ pub fn run_command(
     Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
 }
 
-/// The end of an output that a thread reads, so that a command that prints a lot is never blocked.
+/// The last bytes of a command's output. A thread reads the output, so a command that prints a lot is never
+/// blocked.
 struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -190,13 +192,13 @@ impl Output {
                 }
             }
         };
-        // If no thread starts, the output is lost, and writes of the command fail.
+        // If the thread cannot be started, the output is lost, and the command's writes fail.
         let reader = std::thread::Builder::new().name("hook output".to_owned()).spawn(read).ok();
         Output { kept, reader }
     }
 
-    /// Returns all output. Processes that the command left running may hold the pipe. This does not wait
-    /// for them, but what they have written so far is read.
+    /// Returns the output that was kept. Processes that the command left running may hold the pipe open.
+    /// This function waits for them only briefly, and returns what has been written so far.
     fn end(self) -> Vec<u8> {
         let deadline = Instant::now() + OUTPUT_WITHIN;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
@@ -206,7 +208,7 @@ impl Output {
     }
 }
 
-/// Sends a request without a body to a path, counted from the root, of the server of `question`.
+/// Sends a request without a body to the server of `question`. `path` starts at the server's root.
 pub fn send_request(
     question: &Question,
     method: &str,
@@ -276,8 +278,8 @@ pub fn send_request(
     })
 }
 
-/// Formats the end of an output for a record and a terminal, without secrets, which are removed before
-/// truncation, and without control and invisible characters.
+/// Formats the end of an output for recording and display. Secrets are removed before the output is
+/// truncated, and control characters and invisible characters are removed as well.
 fn recorded(output: &[u8], secrets: &[String]) -> String {
     let text = String::from_utf8_lossy(output);
     let text = without_secrets(&text, secrets.iter().map(String::as_str), "[secret]");

@@ -2,7 +2,7 @@
 
 use crate::rows::{Environment, Fingerprint};
 
-/// Returns what is known about this machine, without facts about a server.
+/// Returns the facts about this machine; the fields about a server and GPUs are left empty.
 pub fn client_environment() -> Environment {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -30,7 +30,7 @@ pub(super) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Returns the processor's name, if the platform reports it.
+/// Returns the processor's name; `None` if the platform does not report it.
 fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;

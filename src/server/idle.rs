@@ -1,5 +1,5 @@
-//! Checks whether a server is idle: by its gauge of running and waiting requests, if it has one, otherwise
-//! by how long it takes to generate one token.
+//! Checks whether a server is idle: by its metrics for the numbers of running and waiting requests (its
+//! "gauge"), or, if it has none, by the time that it takes to generate one token.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use crate::rows::ServerLoad;
 use crate::telemetry::text::samples;
 use crate::units::Nanos;
 
-/// Where a server's gauge is found.
+/// The page that contains a server's gauge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gauge {
-    /// At `/metrics` of the server.
+    /// `/metrics` at the server's root.
     Root,
-    /// At `/metrics` below the API's base.
+    /// `/metrics` below the API's base address.
     Base,
 }
 
-/// Checks how busy one server is.
+/// Checks how busy a server is.
 #[derive(Debug, Clone)]
 pub struct Busy {
     client: Client,
@@ -42,7 +42,7 @@ impl Busy {
         Ok(Busy { client, question })
     }
 
-    /// Uses the model of `question` from here on; the server stays the same.
+    /// Uses the address and the model of `question` from now on. The server must be the same.
     pub fn ask_for(&mut self, question: Question) {
         (self.question.url, self.question.model) = (question.url, question.model);
     }
@@ -52,7 +52,7 @@ impl Busy {
         &self.question.model
     }
 
-    /// Looks for a gauge, and returns it with its value. `None` if the server has no known gauge.
+    /// Looks for a gauge and returns it with its value; `None` if the server has no known gauge.
     pub async fn find_gauge(&self) -> Result<Option<(Gauge, ServerLoad)>, ProbeError> {
         for gauge in [Gauge::Root, Gauge::Base] {
             if let Some(load) = self.read(gauge).await? {
@@ -71,7 +71,7 @@ impl Busy {
         };
         let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
         match response.status().as_u16() {
-            // This response does not show whether there is a gauge.
+            // These statuses do not show whether the server has a gauge.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
             200..300 => {}
             _ => return Ok(None),
@@ -82,8 +82,8 @@ impl Busy {
         }
     }
 
-    /// Measures how long it takes to generate one token, which is its TTFT. `within` is the time limit; a
-    /// request that is given up would stay in the server's queue.
+    /// Measures how long the server takes to generate one token, which is its TTFT. `within` is the time
+    /// limit. It should be long, because a request that is given up may remain in the server's queue.
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };
         let start = Instant::now();
@@ -97,8 +97,8 @@ impl Busy {
     }
 }
 
-/// Returns the value of the gauge in a Prometheus text of any known engine, as the sum over models,
-/// ranks and replicas. `None` if one of the two parts is missing.
+/// Returns the value of the gauge on the metrics page of any known engine, summed over models, ranks and
+/// replicas. `None` if the number of running or waiting requests is missing.
 fn load_in(text: &str) -> Option<ServerLoad> {
     let gauges = DIALECTS.iter().filter_map(|dialect| dialect.gauges.as_ref());
     gauges.into_iter().find_map(|Gauges { running, waiting, .. }| {
@@ -107,8 +107,8 @@ fn load_in(text: &str) -> Option<ServerLoad> {
     })
 }
 
-/// Returns the sum of all samples of `name`; `None` if there are none, or if one is not a count. Malformed
-/// lines are ignored, so that an existing gauge is used whatever else the page contains.
+/// Returns the sum of all samples of the metric `name`; `None` if there are none, or if one of them is not
+/// a count. Malformed lines are ignored, because they do not affect the gauge.
 fn sum(text: &str, name: &str) -> Option<u64> {
     let named = samples(text).filter_map(Result::ok).filter(|sample| sample.name == name);
     let values: Vec<f64> = named.map(|sample| sample.value).collect();

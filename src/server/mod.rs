@@ -1,6 +1,6 @@
-//! The server under test: the embedded mock's process, the probe of a server, the checks whether it is
-//! reachable and idle, its own token counts, its description of itself, and the machine that the requests
-//! come from.
+//! The server under test: launching it, probing it, checking whether it is reachable and idle, requesting
+//! its token counts and its description of itself, and running hooks. Also contains the embedded mock's
+//! process and the description of the machine that sends the requests.
 
 mod check;
 mod describe;

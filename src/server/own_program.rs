@@ -1,11 +1,12 @@
-//! The path of this program, which is needed to start it again as the embedded mock, a supervisor or a job.
+//! Finds the path of this program, which is needed to start the program again as the embedded mock, a
+//! supervisor or a job.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of this program. On Linux it is read from `/proc`; without `/proc`, as in a bare chroot,
-/// it is the path by which the program was started.
+/// Returns the path of this program. On Linux, it is read from `/proc`. Without `/proc`, as in a bare
+/// chroot, it is derived from the name by which the program was started.
 pub fn own_program() -> io::Result<PathBuf> {
     std::env::current_exe().or_else(|error| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -13,8 +14,9 @@ pub fn own_program() -> io::Result<PathBuf> {
     })
 }
 
-/// Returns the file that a command name starts. A name with a folder is relative to the current folder, which
-/// the program never changes; any other name is looked up in `PATH`.
+/// Returns the program file that the command name `name` refers to; `None` if it is not found. A name with
+/// a folder is relative to the current folder, which the program never changes. Any other name is looked up
+/// in `path`, the value of `PATH`.
 fn started_by(name: &Path, path: &OsStr) -> Option<PathBuf> {
     if name.parent().is_some_and(|folder| folder != Path::new("")) {
         return std::path::absolute(name).ok();

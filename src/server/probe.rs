@@ -1,6 +1,6 @@
-//! Probes a server before it is measured: does it respond, does it have the model, does it generate? The
-//! probe sends one request for the list of models and one for a generation, which is repeated if the
-//! server expects the length under another name.
+//! Probes a server before it is measured: checks whether it responds, has the model, and generates. The
+//! probe requests the list of models and one generation. The generation is repeated if the server expects
+//! the maximum length under another field name.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-/// The prompt of the generation: short, and suitable for every model.
+/// The prompt of the probe's generation, which is short and suitable for every model.
 pub const PROMPT: &str = "Say hello.";
 
-/// The longest wait for each response to a probe. A server that is ready generates four tokens in less
-/// time.
+/// The longest wait for each response to a probe. A server that is ready generates the probe's four tokens
+/// in less time.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
-/// The number of a server's models that are listed in an error.
+/// Maximum number of a server's models that an error lists.
 const FEW_MODELS: usize = 20;
-/// The longest `Retry-After` of a server that is recorded.
+/// Longer pauses in `Retry-After` are shortened to this.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
-/// The maximum length of a server's text that is shown or stored, in characters.
+/// Maximum length of a text from the server that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
-/// The maximum number of model names that are read from a server's list.
+/// Maximum number of model names that are read from a server's list.
 pub(super) const MOST_MODELS: usize = 1000;
 
 /// The request settings of a probe.
@@ -37,26 +37,26 @@ pub(super) const MOST_MODELS: usize = 1000;
 pub struct Question {
     /// Base address of the API.
     pub url: String,
-    /// The API key, revealed only for sending.
+    /// The API key in plain text; `None` if the endpoint has none.
     pub api_key: Option<String>,
-    /// Name and value of further headers, with secrets revealed only for sending.
+    /// Names and values of additional headers, with secrets in plain text.
     pub headers: Vec<[String; 2]>,
-    /// The secrets in the headers of the endpoint's runs, which are never shown.
+    /// The secrets in the endpoint's headers, which are removed from shown texts.
     pub secrets: Vec<String>,
-    /// Whether any certificate is accepted.
+    /// Whether any TLS certificate is accepted, without verification.
     pub insecure_tls: bool,
-    /// Whether requests use HTTP/2, as the endpoint's runs do.
+    /// Whether requests use HTTP/2, like the endpoint's runs.
     pub http2: bool,
-    /// The API that is called.
+    /// The API that the generation uses.
     pub api: Api,
-    /// A path of the server, from its root, that responds with 2xx once it is ready. It is requested
-    /// before anything else.
+    /// The path, from the server's root, that returns a 2xx status once the server is ready. It is
+    /// requested before anything else. `None` if the plan sets no readiness path.
     pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
     /// Time limit for opening a connection.
     pub connect: Nanos,
-    /// Time limit for each of the two responses.
+    /// Time limit for each response.
     pub within: Nanos,
 }
 
@@ -66,15 +66,14 @@ impl Question {
         format!("{}/models", self.url.trim_end_matches('/'))
     }
 
-    /// Returns the address without the API's own part of the path, below which servers have their other
-    /// pages.
+    /// Returns the base address without `/v1`. Servers have their other pages below this address.
     pub(super) fn root(&self) -> &str {
         let base = self.url.trim_end_matches('/');
         base.strip_suffix("/v1").unwrap_or(base)
     }
 
-    /// Returns the address of the readiness check: a path of this server, in any form, or else its
-    /// list of models.
+    /// Returns the address of the readiness check: the readiness path or, if there is none, the list of
+    /// models.
     pub(super) fn ready_url(&self) -> Result<reqwest::Url, String> {
         let Some(ready) = &self.ready else {
             let models = format!("{}/models", self.url.trim_end_matches('/'));
@@ -83,7 +82,8 @@ impl Question {
         self.url_of(ready)
     }
 
-    /// Returns the address of a path of this server, from its root, with its query.
+    /// Returns the address of `path` on this server. `path` starts at the server's root and may have a
+    /// query.
     pub(super) fn url_of(&self, path: &str) -> Result<reqwest::Url, String> {
         let mut whole = reqwest::Url::parse(&self.url).map_err(|error| error.to_string())?;
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
@@ -92,7 +92,7 @@ impl Question {
         Ok(whole)
     }
 
-    /// Adds the key and the headers that all requests carry.
+    /// Adds the API key and the headers that all requests carry.
     pub(super) fn signed(&self, request: RequestBuilder) -> RequestBuilder {
         let request = match &self.api_key {
             Some(key) => request.bearer_auth(key),
@@ -102,41 +102,42 @@ impl Question {
         self.headers.iter().fold(request, |request, [name, value]| request.header(name, value))
     }
 
-    /// Replaces the secrets in a text.
+    /// Replaces the API key and other secrets in a text.
     pub fn without_key(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(&self.secrets);
         without_secrets(text, secrets.map(String::as_str), "[secret]")
     }
 
-    /// Returns the address as it is displayed: it may contain the key.
+    /// Returns the base address for display. Secrets are replaced, because the address may contain the API
+    /// key.
     pub(super) fn shown(&self) -> String {
         self.without_key(&self.url)
     }
 
-    /// Returns the beginning of a server's text, cleaned for a terminal: without control and invisible
-    /// characters, and without the key, which servers tend to repeat in errors. The key is removed
-    /// first, because truncation could leave a part of it.
+    /// Returns the beginning of a text from the server, cleaned for display: without control characters,
+    /// invisible characters and secrets. Servers tend to repeat the API key in errors. It is removed before
+    /// the text is truncated, because truncation could leave a part of it.
     pub(super) fn presentable(&self, text: &str) -> String {
         self.without_key(text).chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
     }
 }
 
-/// The server's reports about itself.
+/// The results of a probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Found {
     /// The `Server` header.
     pub server: Option<String>,
     /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
-    /// The model of the response, under the server's name for it.
+    /// The name of the model in the response to the generation.
     pub model: Option<String>,
-    /// Prompt tokens of the generation, as the server counted them.
+    /// Prompt tokens of the generation, as counted by the server.
     pub prompt_tokens: Option<u64>,
-    /// Output tokens of the generation, as the server counted them.
+    /// Output tokens of the generation, as counted by the server.
     pub output_tokens: Option<u64>,
-    /// The network path to the server; the probe itself does not measure it.
+    /// The network path to the server. The probe itself does not measure it; the caller sets it.
     pub way: Way,
-    /// Why the server is not near, if the plan declares that it is.
+    /// Why the server is not near, although the plan declares that it is.
     pub not_near: Option<String>,
     /// The server's description of itself; empty if it was not requested.
     #[serde(skip)]
@@ -144,7 +145,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the models that the server lists, with at most `most` names.
+    /// Returns the models that the server lists, as text with at most `most` names.
     pub fn listed(&self, most: usize) -> String {
         let names = self.models.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.models.len().saturating_sub(most) {
@@ -154,13 +155,13 @@ impl Found {
     }
 }
 
-/// The question for a user whose server does not respond.
+/// The end of the error for a server that does not respond.
 pub const IS_IT_THERE: &str = "; is the server running, and is its address right?";
 
 /// Why a server cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// No connection was opened, or not in time.
+    /// No connection could be opened within the time limit, or the connection broke.
     #[error("{url} does not respond: {reason}{}", IS_IT_THERE)]
     Unreachable {
         /// The address.
@@ -168,7 +169,7 @@ pub enum ProbeError {
         /// The reason.
         reason: String,
     },
-    /// The server accepted the request and did not respond in time.
+    /// The server accepted the request, but did not respond within the time limit.
     #[error(
         "{url} did not respond to {what} within {within}; wait until it has loaded its model, and run the same \
          command again; if it never responds, is this the address of an OpenAI-compatible API?"
@@ -181,7 +182,7 @@ pub enum ProbeError {
         /// The time waited.
         within: Nanos,
     },
-    /// The server began a response and did not finish it in time.
+    /// The server began a response, but did not finish it within the time limit.
     #[error(
         "{url} did not finish its response to {what} within {within}; run the same command again once it is ready; if \
          it never does, is this the address of an OpenAI-compatible API?"
@@ -194,7 +195,7 @@ pub enum ProbeError {
         /// The time waited.
         within: Nanos,
     },
-    /// The server uses another HTTP version than the plan.
+    /// The server uses another HTTP version than the endpoint in the plan.
     #[error("{url} uses {spoken}, not {asked}: {reason}; {remedy}")]
     OtherHttp {
         /// The address.
@@ -208,7 +209,7 @@ pub enum ProbeError {
         /// The remedy.
         remedy: &'static str,
     },
-    /// The server requires a key, or a different one.
+    /// The server rejects the API key, or requires one.
     #[error("{url} rejects the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
     Key {
         /// The address.
@@ -234,7 +235,7 @@ pub enum ProbeError {
         /// The address.
         url: String,
     },
-    /// The server responds, but does not generate.
+    /// The server responds to the generation with an error.
     #[error("{url} returns HTTP {status} for a generation: {reason}")]
     Refused {
         /// The address.
@@ -243,7 +244,7 @@ pub enum ProbeError {
         status: u16,
         /// The server's text.
         reason: String,
-        /// The pause that the server requests: `Retry-After`, if that is a number of seconds.
+        /// The pause that the server requests in `Retry-After`; `None` unless this is a number of seconds.
         retry_after: Option<Duration>,
     },
     /// The server is reachable, but does not have the readiness path.
@@ -263,13 +264,12 @@ pub enum ProbeError {
         path: String,
         /// HTTP status.
         status: u16,
-        /// The pause that the server requests, as for a refused generation.
+        /// The pause that the server requests in `Retry-After`; `None` if it is not a number of seconds.
         retry_after: Option<Duration>,
     },
 }
 
-/// Probes a server. Blocks for at most the time limits of its two requests, and at most ten seconds
-/// for each of them.
+/// Probes a server. Each request takes at most the time limits in `question`, and at most ten seconds.
 pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     let question = &Question {
         connect: question.connect.min(LONGEST_WAIT),
@@ -302,11 +302,11 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     })
 }
 
-/// Returns why a server that does not respond over one HTTP version counts as unreachable, after first
-/// trying the other version.
+/// Tries the other HTTP version for a server that did not respond, and returns the error: either that the
+/// server uses the other version, or that it is unreachable.
 async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let ProbeError::Unreachable { url, reason } = error else { return error };
-    // Most failures over HTTP/1.1 are unrelated to the version.
+    // Most failures over HTTP/1.1 have nothing to do with the HTTP version.
     if !question.http2 && !OF_ANOTHER_HTTP.iter().any(|words| reason.contains(words)) {
         return ProbeError::Unreachable { url, reason };
     }
@@ -333,8 +333,8 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     }
 }
 
-/// Errors of hyper and rustls about a server that responds to HTTP/2 with HTTP/1.1, or accepts only
-/// HTTP/1.1.
+/// Parts of the errors that hyper and rustls return if the server uses another HTTP version than the
+/// client.
 const OF_ANOTHER_HTTP: [&str; 6] = [
     "unexpected message",
     "before message completed",
@@ -344,21 +344,21 @@ const OF_ANOTHER_HTTP: [&str; 6] = [
     "no application protocol",
 ];
 
-/// Returns why there was no response.
+/// Returns the error for a server that cannot be reached, with secrets removed from the reason.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
     ProbeError::Unreachable { url: question.shown(), reason: question.without_key(&reason) }
 }
 
 pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
-    // Each request has a separate connection, because a server may close a connection after a
-    // response, and nothing is retried.
+    // No connection is kept for later requests. The server might close it after a response, and the next
+    // request, which is not retried, would fail.
     client_that_keeps(question, 0)
 }
 
-/// Builds a client that keeps up to this many connections for later requests.
+/// Builds a client that keeps up to `connections` open connections for later requests.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
     let builder = tls::client();
-    // Without this setting, reqwest uses the result of ALPN, or HTTP/1.1 if there is no TLS.
+    // Without this setting, reqwest would choose the HTTP version by ALPN, or use HTTP/1.1 without TLS.
     let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
     builder
         .no_proxy()
@@ -376,7 +376,8 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
     question.signed(request).send().await.map_err(|error| no_answer(&error, question))
 }
 
-/// Returns why a request has no response. reqwest itself reports if no connection was opened in time.
+/// Returns the error for a request without a response. If no connection was opened in time, `is_connect` is
+/// also true, and the server counts as unreachable.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
@@ -386,7 +387,7 @@ fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     ProbeError::Silent { url, what, within: question.within }
 }
 
-/// Returns the target of a request: its path after the address.
+/// Returns the path of a request relative to the base address, for an error message.
 fn asked(url: &reqwest::Url, question: &Question) -> String {
     let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
     let path = url.path();
@@ -435,7 +436,8 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     if response.status() == StatusCode::BAD_REQUEST {
         let refusal = refusal(question, response).await;
         let other_length = LengthField::MaxCompletionTokens.name();
-        // OpenAI's newer models reject the name that all other servers use, and report the one they expect.
+        // OpenAI's newer models reject the field name that all other servers use, and their error contains
+        // the name that they expect.
         if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(other_length)) {
             return Err(refusal);
         }
@@ -460,12 +462,12 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     Ok(())
 }
 
-/// Builds a request for a generation of this many tokens.
+/// Builds a request for a generation of at most `tokens` tokens.
 pub(super) fn generation(client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
     generation_under("max_tokens", client, question, tokens)
 }
 
-/// Builds the same request with its length under this name.
+/// Builds the request for a generation with the maximum length in the field `name`.
 fn generation_under(name: &'static str, client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
     let protocol = question.api.protocol();
     let mut body = Object::with_capacity(256);
@@ -477,7 +479,7 @@ fn generation_under(name: &'static str, client: &Client, question: &Question, to
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let (status, retry_after) = (response.status(), retry_after(&response));
-    // The status of the refusal is known, even if its text cannot be read.
+    // If the body cannot be read, the error is reported by its status alone.
     let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
@@ -489,21 +491,22 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// Returns the pause that a server requests. A date is ignored, because the clocks of server and
-/// client may differ.
+/// Returns the pause that a server requests in `Retry-After`. A date is ignored, because the clocks of
+/// server and client may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
-/// Returns the JSON of a response of at most 4 MiB; null for anything else. If a response breaks off, the
-/// received part is used; if it stalls, that is an error.
+/// Returns the body of a response as JSON; as a JSON string if it is not JSON, and null if it is larger
+/// than 4 MiB. If the connection breaks, the received part is used. If the response stalls, an error is
+/// returned.
 pub(super) async fn body(mut response: Response, question: &Question) -> Result<Value, ProbeError> {
     let mut data = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => data.extend_from_slice(&chunk),
-            // This kind of error does not contain an address.
+            // A timeout error does not contain the address, so it is taken from the response.
             Err(error) if error.is_timeout() => {
                 let (url, what) = (question.shown(), asked(response.url(), question));
                 return Err(ProbeError::Unfinished { url, what, within: question.within });
@@ -518,7 +521,7 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
     Ok(serde_json::from_slice(&data).unwrap_or_else(|_| text()))
 }
 
-/// Formats an error with its causes, because reqwest's own text contains only the outermost one.
+/// Returns the innermost cause of an error, because reqwest's own text contains only the outermost one.
 pub(super) fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

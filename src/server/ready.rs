@@ -1,11 +1,11 @@
-//! Classifies a failed probe by whether the plan must be edited or waiting may help.
+//! Determines whether a failed probe requires an edit of the plan, or whether waiting may help.
 
 use std::time::Duration;
 
 use super::probe::ProbeError;
 
-/// The errors of `getaddrinfo` for an unknown name. A name server that does not respond causes another
-/// error, which is temporary.
+/// The errors of `getaddrinfo` for an unknown host name. If the name server does not respond, `getaddrinfo`
+/// returns another error, which is temporary.
 const UNKNOWN_HOST: [&str; 4] = [
     "Name or service not known",
     "nodename nor servname provided",
@@ -21,9 +21,10 @@ const CERTIFICATE: &str = "invalid peer certificate";
 pub struct Unready {
     /// The reason, as text.
     pub reason: String,
-    /// Whether waiting does not help: the key, the host, the certificate or the model is wrong.
+    /// Whether waiting does not help, because the plan or the machine must be changed: for example, the API
+    /// key, the host, the certificate or the model is wrong.
     pub is_final: bool,
-    /// The pause that the server requests.
+    /// The pause that the server requests in `Retry-After`; `None` if it requests none.
     pub retry_after: Option<Duration>,
     /// Whether the process that sweepline launched has ended.
     pub has_ended: bool,
@@ -37,12 +38,12 @@ impl Unready {
 }
 
 impl Unready {
-    /// Returns the state of a probe that was stopped before a response.
+    /// Returns the state after a probe that was stopped before the server responded.
     pub fn stopped() -> Unready {
         Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None, has_ended: false }
     }
 
-    /// Returns the state of a launched process that has ended, or did not start.
+    /// Returns the state of a launched server process that has ended, or did not start.
     pub fn ended(reason: impl Into<String>, is_final: bool) -> Unready {
         Unready { reason: reason.into(), is_final, retry_after: None, has_ended: true }
     }
@@ -65,7 +66,7 @@ impl From<ProbeError> for Unready {
     }
 }
 
-/// Whether a connection that could not be opened can never be opened.
+/// Whether the reason why a connection could not be opened is permanent.
 fn is_final(reason: &str) -> bool {
     reason.contains(CERTIFICATE) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
 }

@@ -1,5 +1,5 @@
-//! Measures the distance to a server on a separate connection: the time to open it, and the shortest of a
-//! few exchanges on it.
+//! Measures the network path to a server on a separate connection: the time to open the connection, and the
+//! shortest of a few exchanges on it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,23 +22,24 @@ use super::way::{NEAR_CONNECT, Way};
 use crate::tls;
 use crate::units::Nanos;
 
-/// Number of exchanges on the connection. The first one is not counted if others follow, because the
-/// server may initialize something for it.
+/// Number of exchanges on the connection. The first exchange is ignored if others follow, because the
+/// server may need extra time for it.
 const EXCHANGES: usize = 5;
-/// Total time limit, so that a server that is slow to list its models does not delay the sweep.
+/// Total time limit of the measurement, so that a server that is slow to list its models does not delay the
+/// sweep.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How often a connection is opened if the first one took long, to see whether only this machine was
-/// slow.
+/// Maximum number of times that a connection is opened. If the first took long, others show whether only
+/// this machine was slow.
 const CONNECTS: usize = 3;
 
-/// Measures the network path to the server of `question`, which is known to respond. Blocks for at most
-/// two seconds. After a failure, the remaining values stay null, because the probe has already shown that
-/// the server can be measured.
+/// Measures the network path to the server of `question`, which has already responded to the probe. Blocks
+/// for at most two seconds. If a step fails, the remaining values stay `None`; this is not an error,
+/// because the server can still be measured.
 pub fn measure_way(question: &Question) -> Way {
     let mut way = Way::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
-        // Values measured before the timeout count.
+        // Values that were measured before a timeout are kept.
         let _ = runtime.block_on(async { timeout(WITHIN, measure(question, &mut way)).await });
     }
     way
@@ -61,8 +62,8 @@ async fn measure(question: &Question, way: &mut Way) -> Option<()> {
     exchanges(stream, question.http2, asked, way).await
 }
 
-/// Opens the connection. If that takes long, it is opened a few more times, and the shortest time
-/// counts.
+/// Opens a connection. If this takes long, the connection is opened a few more times, and the shortest time
+/// is recorded.
 async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     let mut opened = None;
     for _ in 0..CONNECTS {
@@ -81,7 +82,7 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
 
 /// Builds the request of each exchange.
 fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
-    // Over HTTP/2 the address is part of the request; over HTTP/1.1 it is a header field.
+    // Over HTTP/2, the host is part of the request's URI; over HTTP/1.1, it is a header field.
     let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
     let authority =
         url.port().map_or(url.host_str()?.to_owned(), |port| format!("{}:{port}", url.host_str().unwrap_or("")));
@@ -97,7 +98,7 @@ fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     question.headers.iter().fold(request, |request, [name, value]| request.header(name, value)).body(Nothing).ok()
 }
 
-/// Makes a few exchanges on an open connection.
+/// Makes a few exchanges on an open connection, and records the shortest time.
 async fn exchanges(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     http2: bool,
@@ -131,7 +132,8 @@ enum Sender {
 }
 
 impl Sender {
-    /// Measures the time until a response begins, and then reads the response to its end.
+    /// Returns the time until the response begins, in nanoseconds, after reading the response to its end;
+    /// `None` if the exchange failed.
     async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
         match self {
             Sender::One(sender) => sender.ready().await.ok()?,
@@ -156,7 +158,7 @@ fn nanos(begin: Instant) -> u64 {
     Nanos::from(begin.elapsed()).0
 }
 
-/// The body of a request without one.
+/// An empty request body.
 #[derive(Debug, Clone, Copy)]
 struct Nothing;
 

@@ -9,19 +9,19 @@ use crate::rows::Fingerprint;
 /// A server's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SelfDescription {
-    /// The detected engine, and how it was recognized.
+    /// The detected engine, and how it was recognized; `None` if it was not recognized.
     pub engine: Option<(Engine, String)>,
     /// The version of the engine.
     pub version: Option<String>,
     /// The page that contained the version.
     pub(super) page: Option<Page>,
-    /// The model that the server serves, if it reports the model separately from the ids.
+    /// The model that the server serves, if the server reports it on another page than the list of models.
     pub(super) model: Option<String>,
     /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
     /// Flags that the server reports.
     pub(super) flags: BTreeMap<String, String>,
-    /// The description of each model in its list.
+    /// The description of each model in the server's list of models.
     pub(super) listed: Vec<ListedModel>,
 }
 
@@ -30,22 +30,22 @@ pub struct SelfDescription {
 pub(super) struct ListedModel {
     /// The id of the model.
     pub(super) id: String,
-    /// The model behind the id.
+    /// The name or path of the model that is served under the id.
     pub(super) root: Option<String>,
     /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
 }
 
 impl SelfDescription {
-    /// Whether the server is recognizably another engine than the declared one. NIM counts as vLLM,
-    /// which it uses to serve.
+    /// Whether the detected engine differs from the engine in the plan. If the plan declares NIM, vLLM is
+    /// not a different engine, because NIM is based on vLLM.
     pub fn is_another_than(&self, declared: Engine) -> bool {
         let is_alike = |shown: Engine| shown == declared || (declared, shown) == (Engine::Nim, Engine::Vllm);
         declared != Engine::Openai && self.engine.as_ref().is_some_and(|(shown, _)| !is_alike(*shown))
     }
 
-    /// Suggests an engine for the plan if it declares none or a different one; `None` if the
-    /// declaration is right.
+    /// Returns a hint for the user if the plan declares no engine or a different one; `None` if the
+    /// declaration is right, or if the engine is unknown.
     pub fn hint(&self, declared: Engine) -> Option<String> {
         let (engine, by) = self.engine.as_ref()?;
         let title = Dialect::of(*engine).title;
@@ -61,7 +61,7 @@ impl SelfDescription {
     /// Returns the fingerprint for runs with the model `id`.
     pub fn of_model(&self, id: &str) -> Fingerprint {
         let listed = self.listed.iter().find(|model| model.id == id);
-        // SGLang repeats the id in this field, and reports the model's path elsewhere.
+        // SGLang repeats the id in `root`, and reports the path of the model on another page.
         let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
         Fingerprint {
             engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),

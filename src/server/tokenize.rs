@@ -1,8 +1,7 @@
-//! A server's own count of tokens, requested before a run: `/tokenize` of vLLM, SGLang and llama.cpp.
+//! Requests token counts from a server before a run, using `/tokenize` of vLLM, SGLang and llama.cpp.
 //!
-//! vLLM counts texts and chats. SGLang counts texts; the `usage` of a one-token request shows what it
-//! adds around a chat. llama.cpp converts a chat to a text (`/apply-template`), and counts its
-//! tokens.
+//! vLLM counts texts and chats. SGLang counts only texts, so a chat is counted by the `usage` of a request
+//! for one token. llama.cpp counts texts, and converts a chat to a text with `/apply-template`.
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -11,10 +10,10 @@ use tokio::task::JoinSet;
 
 use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words};
 
-/// Number of concurrent requests.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// The form of a server's `/tokenize`.
+/// The engines whose `/tokenize` differs in form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Vllm,
@@ -29,20 +28,21 @@ pub struct Counter {
     runtime: Runtime,
 }
 
-/// The settings shared by all requests.
+/// The settings that all requests share.
 #[derive(Clone)]
 struct Asker {
     client: Client,
     question: Question,
-    /// The base of `/tokenize`.
+    /// The base address of `/tokenize`.
     root: String,
 }
 
-/// A message: its role and its text.
+/// A chat message: its role and its text.
 pub type Message<'a> = (&'static str, &'a str);
 
 impl Counter {
-    /// Looks for `/tokenize` at the server's root and at the API's base; `None` if neither has it.
+    /// Looks for `/tokenize` at the server's root and at the API's base address; `None` if it is at
+    /// neither.
     pub fn find(question: &Question) -> Result<Option<Counter>, ProbeError> {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -58,8 +58,8 @@ impl Counter {
         Ok(None)
     }
 
-    /// Returns the number of tokens of each text. If `is_prompt` is set, the prefix of every prompt
-    /// is included; otherwise each text is counted alone.
+    /// Returns the number of tokens of each text. If `is_prompt` is set, the special tokens that the server
+    /// adds to every prompt are included.
     pub fn texts(&self, texts: &[String], is_prompt: bool) -> Result<Vec<u64>, ProbeError> {
         self.runtime.block_on(async {
             let mut asking = JoinSet::new();
@@ -82,15 +82,15 @@ impl Counter {
         })
     }
 
-    /// Returns the number of tokens of a chat, up to the beginning of the response.
+    /// Returns the number of tokens of a chat's prompt, including the tokens that introduce the response.
     pub fn chat(&self, messages: &[Message]) -> Result<u64, ProbeError> {
         self.runtime.block_on(self.asker.chat(self.dialect, messages))
     }
 }
 
 impl Asker {
-    /// Tries a chat for vLLM, a text for SGLang, and llama.cpp's form: each of these servers
-    /// accepts only its own form.
+    /// Determines the engine by the requests that `/tokenize` accepts: a chat (vLLM), a text (SGLang), or
+    /// `content` (llama.cpp). Returns `None` if it accepts none of them.
     async fn dialect(&self) -> Result<Option<Dialect>, ProbeError> {
         let chat = json!({ "model": self.question.model, "messages": list(&[("user", "Hello.")]) });
         let text = json!({ "model": self.question.model, "prompt": "Hello." });
@@ -163,7 +163,7 @@ impl Asker {
 }
 
 impl Dialect {
-    /// Returns the count in a response of `/tokenize`.
+    /// Returns the token count in a response of `/tokenize`; `None` if it contains none.
     fn count(self, answer: &Value) -> Option<u64> {
         match self {
             Dialect::Vllm | Dialect::Sglang => answer["count"].as_u64(),

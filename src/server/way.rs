@@ -1,5 +1,4 @@
-//! The network path to a server, that is, between the server and this machine, independent of the
-//! server's computation.
+//! The network path between this machine and a server, measured independently of the server's computation.
 
 use std::fmt;
 
@@ -8,32 +7,33 @@ use serde::Serialize;
 
 use crate::units::Nanos;
 
-/// A TCP handshake is one round trip between two kernels: 0.02 to 0.1 ms within a host, 0.05 to 0.3 ms
-/// within a rack of 10 Gbit/s Ethernet, and 0.5 to 2 ms between zones of a cloud. A server that takes
-/// longer is not near.
+/// The longest TCP handshake with a server that is near. A handshake is one round trip between two kernels.
+/// It takes 0.02 to 0.1 ms within a host, 0.05 to 0.3 ms within a rack with 10 Gbit/s Ethernet, and 0.5 to
+/// 2 ms between zones of a cloud.
 pub(super) const NEAR_CONNECT: Nanos = Nanos::from_millis(1);
-/// An exchange takes that round trip plus the server's work, which is a few milliseconds in Python
-/// for a list of models. If an exchange takes longer than this, there is a slow proxy in between, or
-/// a tunnel whose near end accepts the handshake.
+/// The longest HTTP exchange with a server that is near. An exchange takes one round trip plus the server's
+/// work, which is a few milliseconds for a list of models in Python. If an exchange takes longer, there is
+/// a slow proxy in between, or a tunnel whose near end accepts the handshake.
 const NEAR_EXCHANGE: Nanos = Nanos::from_millis(10);
 
-/// The measurements; null if a measurement was not possible.
+/// Measurements of the network path to a server. A value is null if it could not be measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Way {
-    /// The HTTP version used: 1.1 or 2.
+    /// HTTP version of the exchanges: 1.1 or 2.
     pub http: Option<&'static str>,
-    /// The TCP handshake, in nanoseconds: one round trip to the host that accepts it.
+    /// Duration of the TCP handshake, in nanoseconds: one round trip to the host that accepts the
+    /// connection.
     pub connect_ns: Option<u64>,
-    /// The TLS handshake, in nanoseconds; null without TLS.
+    /// Duration of the TLS handshake, in nanoseconds; null without TLS.
     pub tls_ns: Option<u64>,
-    /// The shortest of a few small exchanges on an open connection, in nanoseconds: the round trip plus the
-    /// server's work for a response.
+    /// Duration of the shortest of a few small exchanges on an open connection, in nanoseconds: the round
+    /// trip plus the server's work for a response.
     pub round_trip_ns: Option<u64>,
 }
 
 impl Way {
-    /// Returns why a client with this path to its server cannot be near it, as `near: true` declares;
-    /// `None` if it can.
+    /// Returns why a client with this network path cannot be near the server, although the plan sets `near:
+    /// true`; `None` if it can be near.
     pub fn contradicts_near(&self) -> Option<String> {
         let beyond = |measured: Option<u64>, limit: Nanos| measured.filter(|ns| *ns > limit.0).map(millis);
         let connect = beyond(self.connect_ns, NEAR_CONNECT)
@@ -52,7 +52,7 @@ impl Way {
 }
 
 impl fmt::Display for Way {
-    /// `HTTP/1.1, connect 0.05 ms, round trip 0.31 ms`.
+    /// Writes the measurements: `HTTP/1.1, connect 0.05 ms, round trip 0.31 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Way { http, connect_ns, tls_ns, round_trip_ns } = *self;
         let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];

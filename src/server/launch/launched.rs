@@ -1,4 +1,4 @@
-//! A launched server, as a sweep uses it, and the errors of starting it.
+//! Starts, watches and ends a server on behalf of a sweep.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -18,13 +18,13 @@ use crate::rows::LAST_LINES;
 use crate::server::own_program::own_program;
 use crate::units::Nanos;
 
-/// The hidden command that runs the program as a supervisor.
+/// The hidden command that runs this program as a supervisor.
 pub const SUPERVISE: &str = "supervise";
-/// Lines of a server's output that an error quotes.
+/// Number of lines at the end of a server's output that an error quotes.
 const TAIL_LINES: usize = 8;
-/// How long a port is probed to see whether something listens on it.
+/// Time limit for the connection that shows whether something listens on a port.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// How much longer than its server a supervisor may take to end before it is killed.
+/// How much longer than the server the supervisor may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server is not running.
@@ -69,7 +69,7 @@ pub enum LaunchError {
         how: String,
         /// How long the server ran.
         after: Nanos,
-        /// The last lines of its output, and the location of the rest.
+        /// The last lines of the server's output, and the path of its log.
         tail: String,
     },
     /// An error of sweepline itself.
@@ -78,7 +78,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Whether the plan or the machine must be changed first, because trying again does not help.
+    /// Whether trying again does not help, because the plan or the machine must be changed first.
     pub fn is_final(&self) -> bool {
         match self {
             LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } => true,
@@ -96,11 +96,12 @@ pub struct Launched {
     watch: ServerWatch,
 }
 
-/// The observable state of a launched server, independently of which value owns the server.
+/// The observable state of a launched server. It can be cloned, and remains usable after the [`Launched`]
+/// value was dropped.
 #[derive(Debug, Clone)]
 pub struct ServerWatch {
     alive: Arc<AtomicBool>,
-    /// How the server's process ended, and when.
+    /// How and when the server's process ended; `None` while it runs.
     ended: Arc<Mutex<Option<(String, Instant)>>>,
     /// Whether all of the server's processes are gone.
     gone: Arc<AtomicBool>,
@@ -201,13 +202,13 @@ impl ServerWatch {
         &self.log
     }
 
-    /// Returns the longest time that ending the server may take.
+    /// Returns the maximum time that ending the server may take.
     fn longest_end(&self) -> Duration {
         self.stop_within.saturating_mul(2) + GRACE
     }
 
-    /// Waits until all processes of a server that has ended are gone, because its children may hold
-    /// its port and its devices.
+    /// Waits until all processes of a server that has ended are gone, because its child processes may still
+    /// hold its port and its devices.
     pub fn wait_until_gone(&self) {
         let deadline = Instant::now() + self.longest_end();
         while !self.gone.load(Ordering::Relaxed) && Instant::now() < deadline {
@@ -221,7 +222,7 @@ impl ServerWatch {
         self.ended.lock().ok()?.as_ref().map(|(how, _)| how.clone())
     }
 
-    /// Returns the error that the server ended before it was ready; `None` while it runs.
+    /// Returns the error for a server that ended before it was ready; `None` while the server runs.
     pub fn early_end(&self) -> Option<LaunchError> {
         let (how, at) = self.ended.lock().ok()?.clone()?;
         let after = Nanos::from(at.saturating_duration_since(self.started));
@@ -239,13 +240,12 @@ impl ServerWatch {
         processes::storage_read_bytes(&self.mark)
     }
 
-    /// Returns the message that the server ended during a run.
+    /// Returns the message for a server that ended during a run; `None` while the server runs.
     pub fn death(&self) -> Option<String> {
         Some(format!("the server ended {}{}", self.ended()?, self.tail()))
     }
 
-    /// Returns the last lines of the server's output and the location of the rest, to append to a
-    /// message.
+    /// Returns the last lines of the server's output and the path of its log, to append to a message.
     pub fn tail(&self) -> String {
         let place = self.log.display();
         match log::tail(&self.log, TAIL_LINES) {
@@ -257,7 +257,7 @@ impl ServerWatch {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // The supervisor waits for the end of the pipe.
+        // Closing the pipe makes the supervisor end the server.
         self.pipe = None;
         let deadline = Instant::now() + self.watch.longest_end();
         while Instant::now() < deadline {
@@ -267,13 +267,14 @@ impl Drop for Launched {
                 _ => return self.watch.wait_until_gone(),
             }
         }
-        // The supervisor hangs. Its lease stays, and the next sweep ends the remaining processes.
+        // The supervisor hangs, so it is killed. Its lease remains, and the next sweep ends the remaining
+        // processes.
         let _ = self.supervisor.kill();
         let _ = self.supervisor.wait();
     }
 }
 
-/// Start times are reported to a hundredth of a second.
+/// Rounds a time up to a hundredth of a second, for messages.
 fn rounded(time: Nanos) -> Nanos {
     const HUNDREDTH: u64 = 10_000_000;
     Nanos(time.0.div_ceil(HUNDREDTH) * HUNDREDTH)
@@ -289,8 +290,9 @@ fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
         .map_err(|error| LaunchError::Supervisor(format!("unexpected message `{}`: {error}", line.trim())))
 }
 
-/// Detects the end of the server, and of its supervisor. If the supervisor was killed, the remaining
-/// processes are ended here, using its lease.
+/// Starts a thread that waits for the end of the server and of its supervisor, and records both. If the
+/// supervisor was killed, the thread ends the remaining processes, which it finds by the supervisor's
+/// lease.
 fn listen(
     mut lines: impl BufRead + Send + 'static,
     watch: ServerWatch,
@@ -319,7 +321,8 @@ fn listen(
     Ok(())
 }
 
-/// Whether a program exists, either at its path, relative to `folder`, or in a folder of `PATH`.
+/// Checks that a program exists. A name with a `/` is a path relative to `folder`; any other name is looked
+/// up in `path` or, if this is `None`, in sweepline's own `PATH`.
 pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<(), LaunchError> {
     let no = |place: String| LaunchError::NoProgram { program: program.to_owned(), place };
     if program.contains('/') {
@@ -333,8 +336,8 @@ pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<
     }
 }
 
-/// Returns a file that every launched server needs and that this system lacks. `/proc` lists a server's
-/// processes, and `/dev/null` is their standard input.
+/// Returns a file that every launched server needs and that this system lacks; `None` if all of them exist.
+/// `/proc` is needed to list a server's processes, and `/dev/null` is their standard input.
 fn missing_file() -> Option<&'static str> {
     let needed: &[&str] = if cfg!(target_os = "linux") { &["/proc/self/stat", "/dev/null"] } else { &["/dev/null"] };
     needed.iter().copied().find(|path| !Path::new(path).exists())
@@ -345,7 +348,7 @@ pub fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Returns an error if another process already listens at an address.
+/// Returns an error if another process already listens on this host and port; `None` if the port is free.
 pub fn port_taken(host: &str, port: u16) -> Option<LaunchError> {
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().into_iter().flatten().collect();
     let answers = |address: &SocketAddr| TcpStream::connect_timeout(address, PORT_TRIAL).is_ok();

@@ -1,5 +1,5 @@
-//! Leases: records of a running server, which a later sweep uses to end a server whose supervisor was
-//! killed.
+//! Leases. A lease is a file that describes a running server. If the server's supervisor is killed, a later
+//! sweep uses the lease to end the server.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,14 +16,15 @@ use crate::server::host::host_name;
 
 /// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// How much longer than its server a supervisor may take to end after its sweep has ended.
+/// How much longer than its server the supervisor may take to end after the sweep has ended.
 const GRACE: Duration = Duration::from_secs(10);
-/// Interval between checks.
+/// Interval between checks whether processes are gone.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a killed process may take to be gone.
+/// How long to wait for a killed process to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The record of a server. It contains no secrets: secret variables are stored as references.
+/// The description of a running server. It contains no secrets, because only references are stored for
+/// secret environment variables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Lease {
     endpoint: String,
@@ -42,7 +43,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Creates the lease of this supervisor before the server is started.
+    /// Creates the lease for this supervisor's server, which has not been started yet.
     pub(super) fn new(order: &Order) -> Lease {
         let own = std::process::id();
         let is_secret = |name: &&String| order.secret_references.contains_key(*name);
@@ -67,7 +68,7 @@ impl Lease {
         self.server = Some(pid);
     }
 
-    /// Writes the lease atomically, so that readers never see an incomplete one.
+    /// Writes the lease atomically, so readers never see an incomplete file.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let beside = path.with_extension("part");
@@ -80,14 +81,14 @@ impl Lease {
     }
 }
 
-/// A server that an earlier sweep left running.
+/// A server that an earlier sweep may have left running.
 #[derive(Debug)]
 pub struct LeftServer {
     path: PathBuf,
     lease: Lease,
 }
 
-/// Returns the servers that earlier sweeps left running, according to the leases in a folder.
+/// Returns the servers that earlier sweeps left running, according to the leases in the folder `servers`.
 /// Unreadable files are ignored.
 pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
     let entries = std::fs::read_dir(servers).into_iter().flatten().flatten();
@@ -101,7 +102,7 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
 }
 
 impl LeftServer {
-    /// The endpoint that the server was launched for.
+    /// Returns the name of the endpoint that the server was launched for.
     pub fn endpoint(&self) -> &str {
         &self.lease.endpoint
     }
@@ -112,8 +113,8 @@ impl LeftServer {
         Some(LeftServer { path: path.to_owned(), lease })
     }
 
-    /// Ends the remaining processes of the server, and returns a description of what was done. `secret`
-    /// returns the secret behind a reference.
+    /// Ends the remaining processes of the server, and returns a message that states what was done.
+    /// `secret` returns the secret value for a reference, or `None` if it is not available.
     pub fn end(self, secret: &dyn Fn(&str) -> Option<String>) -> String {
         let LeftServer { path, lease } = self;
         let Lease { endpoint, host, .. } = &lease;
@@ -127,7 +128,8 @@ impl LeftServer {
         let within = Duration::from_millis(lease.stop_within_ms);
         let is_this_boot = lease.boot == processes::boot();
         let deadline = Instant::now() + within + GRACE;
-        // The supervisor's pipe closed when the sweep ended, so it is ending the server now.
+        // The supervisor's pipe closed when the sweep ended, so a supervisor that is still alive is ending
+        // the server now.
         while is_this_boot && processes::is_alive(lease.supervisor, lease.supervisor_started) {
             if Instant::now() >= deadline {
                 processes::signal(lease.supervisor, Signal::KILL);
@@ -152,7 +154,8 @@ impl LeftServer {
     }
 }
 
-/// Ends every process with a server's mark: TERM, then KILL.
+/// Ends every process with a server's mark: sends TERM, and KILL to the processes that remain after
+/// `within`.
 fn end_marked(mark: &str, within: Duration) {
     for (signal, within) in [(Signal::TERM, within), (Signal::KILL, KILLED_WITHIN)] {
         let deadline = Instant::now() + within;

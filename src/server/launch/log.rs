@@ -1,5 +1,5 @@
-//! The output of a server. The beginning and the end are kept, however much is printed in between,
-//! and secrets are removed.
+//! Writes the output of a server to log files. The beginning and the end are kept, however much is printed
+//! in between, and secrets are removed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-/// Size of each file of a log in bytes. One file contains the beginning, and two contain the newest
-/// output.
+/// Maximum size of each file of a log, in bytes. One file contains the beginning of the output, and two
+/// files contain the newest output.
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
-/// Longer lines are split.
+/// Maximum length of a line, in bytes. Longer lines are split.
 const LONGEST_LINE: usize = 64 * 1024;
-/// Bytes at the end of a log that are searched for its last lines.
+/// Number of bytes at the end of a log that are searched for its last lines.
 const TAIL_BYTES: u64 = 16 * 1024;
-/// Number of characters of a line that are quoted.
+/// Maximum number of characters of a line that are quoted.
 const LONGEST_QUOTED: usize = 300;
 
-/// A log that is being written: `NAME.log` with the beginning, then `NAME.log.1` and `NAME.log.2`
-/// alternately.
+/// A log that is being written. The beginning of the output is in `NAME.log`; the rest is written to
+/// `NAME.log.1` and `NAME.log.2` in turn.
 pub(super) struct Log {
     path: PathBuf,
     file: File,
@@ -36,7 +36,8 @@ impl Log {
         Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, secrets, line: Vec::new() })
     }
 
-    /// Copies the input until it ends. A full disk loses lines, but does not stop the server.
+    /// Copies the input to the log until the input ends. If the disk is full, lines are lost, but the
+    /// server is not stopped.
     pub(super) fn copy(mut self, mut from: impl Read) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -57,7 +58,9 @@ impl Log {
                 self.end_of_line();
             }
         }
-        // An incomplete line may be a prompt or a progress bar, and a user may be following the log.
+        // An incomplete line is written at once, because it may be a prompt or a progress bar, and a user
+        // may be following the log. With secrets, this is not possible, because the line may end within a
+        // secret.
         if !self.line.is_empty() && self.secrets.is_empty() {
             self.end_of_line();
         }
@@ -94,7 +97,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     name.into()
 }
 
-/// Returns the last lines that a server printed, cleaned for a terminal.
+/// Returns the last `lines` lines that a server printed, without control and invisible characters.
 pub(super) fn tail(path: &Path, lines: usize) -> Vec<String> {
     let newest = [path.to_owned(), numbered(path, 1), numbered(path, 2)]
         .into_iter()

@@ -1,5 +1,5 @@
-//! The messages between a sweep and a supervisor. First, one line of JSON goes each way; events
-//! follow.
+//! The messages between a sweep and a supervisor. The sweep sends the order as one line of JSON, and the
+//! supervisor responds with one line. Later lines from the supervisor report events.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The order to start a server. It holds secrets in plain text, so it does not implement `Debug`.
+/// A sweep's order to start a server. It contains secrets in plain text, so it does not implement `Debug`.
 #[derive(Clone)]
 pub struct LaunchOrder {
     /// The endpoint's name.
@@ -18,24 +18,24 @@ pub struct LaunchOrder {
     pub env: BTreeMap<String, String>,
     /// The secret values among these variables, which are never written to disk.
     pub secrets: Vec<String>,
-    /// References of secret variables, by name, so that a later sweep can run `stop` with them.
+    /// For each secret variable: the reference to its value, with which a later sweep can run `stop`.
     pub secret_references: BTreeMap<String, String>,
     /// The folder in which the command runs.
     pub folder: PathBuf,
-    /// The command that ends the server, if any.
+    /// The command that ends the server; `None` if the plan sets no such command.
     pub stop: Option<Vec<String>>,
     /// How long the server may take to end before it is killed.
     pub stop_within: Duration,
-    /// The folder for its log and its lease.
+    /// The folder for the server's log and its lease.
     pub servers: PathBuf,
 }
 
-/// The environment variable of all processes of a server, which is used to find processes that left the
-/// group.
+/// The environment variable that marks all processes of a server. It is used to find processes that left
+/// the process group.
 pub(super) const MARK: &str = "SWEEPLINE_SERVER";
 
-/// The order for a supervisor. Because it contains secrets, it is sent through a pipe and does not
-/// implement `Debug`.
+/// The order as it is sent to a supervisor. Because it contains secrets, it is sent through a pipe and does
+/// not implement `Debug`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Order {
     pub endpoint: String,
@@ -52,12 +52,13 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Creates an order with new paths for its log and its lease.
+    /// Creates the message for an order, with new paths for the log and the lease.
     pub(super) fn new(order: &LaunchOrder) -> Order {
         let LaunchOrder { endpoint, command, env, secrets, secret_references, folder, stop, stop_within, servers } =
             order.clone();
         let name = unused_name(&servers, &endpoint);
-        // A supervisor resolves paths relative to its current folder, which is the same as ours.
+        // If this fails, the path stays relative. The supervisor resolves it correctly, because its current
+        // folder is the same as ours.
         let servers = std::fs::canonicalize(&servers).unwrap_or(servers);
         Order {
             command,
@@ -74,7 +75,7 @@ impl Order {
         }
     }
 
-    /// Returns the values of the secret variables by the references that replace them in a lease.
+    /// Returns for each reference to a secret, as stored in a lease, the value of the secret.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()
@@ -85,7 +86,7 @@ impl Order {
     }
 }
 
-/// Returns an unused log name, made of time and endpoint as a valid file name.
+/// Returns an unused name for the log, made of the time and the endpoint's name. It is a valid file name.
 fn unused_name(servers: &Path, endpoint: &str) -> String {
     let safe: String = endpoint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let base = format!("{}-{safe}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"));
@@ -94,7 +95,7 @@ fn unused_name(servers: &Path, endpoint: &str) -> String {
     names.take(10_000).find(is_free).unwrap_or(base)
 }
 
-/// The messages of a supervisor.
+/// A message from a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
@@ -103,14 +104,14 @@ pub(super) enum Said {
         /// The process id of the server.
         pid: u32,
     },
-    /// The server's process was not started.
+    /// The server's process could not be started.
     Failed {
         /// The operating system's reason.
         reason: String,
     },
-    /// The server's process ended by itself.
+    /// The server's process ended without being stopped.
     Ended {
-        /// `with exit code 1`, `by signal 9`.
+        /// How the process ended, such as `with exit code 1` or `by signal 9`.
         how: String,
     },
 }

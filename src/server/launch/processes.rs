@@ -1,4 +1,4 @@
-//! Processes of this machine: descendants of this process, and processes with a server's mark.
+//! Finds and signals processes of this machine: children of a process, and processes with a server's mark.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ struct Seen {
 /// Reads `/proc/PID/stat`; `None` if the process or `/proc` does not exist.
 fn seen(pid: u32) -> Option<Seen> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may itself contain spaces and parentheses.
+    // The second field, the name in parentheses, may itself contain spaces and parentheses.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Seen {
         pid,
@@ -32,13 +32,14 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Returns when a process was started, in ticks since boot. Together with its id, this identifies
-/// the process uniquely.
+/// Returns when a process was started, in ticks since boot; `None` if there is no such process. Together
+/// with the process id, this identifies a process uniquely.
 pub(super) fn start_of(pid: u32) -> Option<u64> {
     seen(pid).map(|seen| seen.started)
 }
 
-/// Whether this very process is still alive.
+/// Whether the process with this id and start time is still alive. A later process with the same id has
+/// another start time.
 pub(super) fn is_alive(pid: u32, started: u64) -> bool {
     seen(pid).is_some_and(|seen| seen.started == started && !seen.is_zombie)
 }
@@ -49,8 +50,9 @@ pub(super) fn children_of(parent: u32) -> Vec<u32> {
     children.map(|seen| seen.pid).collect()
 }
 
-/// Reaps dead children except `spared`, for which another thread waits: a supervisor inherits orphans of
-/// its server, and a process group exists until all of its dead members are reaped.
+/// Reaps dead children of this process, except `spared`, for which another thread waits. A supervisor must
+/// reap them because it inherits orphans of its server, and a process group exists until all of its dead
+/// members are reaped.
 pub(super) fn reap(spared: u32) {
     let own = std::process::id();
     let dead = all().filter_map(seen).filter(|seen| seen.parent == own && seen.is_zombie && seen.pid != spared);
@@ -69,7 +71,7 @@ pub(super) fn marked(mark: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process has a server's mark.
+/// Whether a process has a server's mark in its environment.
 pub(super) fn carries(pid: u32, mark: &str) -> bool {
     let wanted = format!("{MARK}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -87,7 +89,7 @@ pub(super) fn storage_read_bytes(mark: &str) -> Option<u64> {
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
-/// Sends a signal; has no effect if the process is gone.
+/// Sends a signal to a process. Has no effect if the process is gone.
 pub(super) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);

@@ -17,21 +17,21 @@ use super::processes;
 
 /// Interval between checks whether processes are gone.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a killed process may take to be gone.
+/// How long to wait for killed processes to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The events of a supervisor.
+/// An event that a supervisor waits for.
 enum Happened {
     /// The server's process has ended.
     Ended(io::Result<ExitStatus>),
-    /// The sweep requests the end of the server, or has ended itself.
+    /// The sweep has requested the end of the server, or the sweep itself has ended.
     Stop,
 }
 
-/// Runs as a supervisor: reads its order from standard input, and returns when all processes of the
-/// server are gone.
+/// Runs this process as a supervisor: reads the order from standard input, starts the server, and returns
+/// when all processes of the server are gone.
 pub fn supervise() -> io::Result<()> {
-    // Orphans of the server become our children, so that no process escapes.
+    // Orphaned processes of the server become our children, so that they can be found and ended.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
     let mut first = String::new();
     io::stdin().lock().read_line(&mut first)?;
@@ -58,7 +58,7 @@ pub fn supervise() -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a message; the receiver may be gone.
+/// Sends a message to the sweep. Errors are ignored, because the sweep may be gone.
 fn say(said: &Said) {
     let text = serde_json::to_string(said).unwrap_or_default();
     let mut out = io::stdout().lock();
@@ -73,8 +73,7 @@ fn spawn(order: &Order) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).envs(&order.env).env(MARK, &order.mark).current_dir(&order.folder);
     let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
-    // Dropped because the command holds the write ends of the pipe, which would otherwise never
-    // close.
+    // `command` holds the write ends of the pipe, which would otherwise never close.
     drop(command);
     std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output))?;
     Ok(child)
@@ -86,7 +85,7 @@ fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
     Ok(())
 }
 
-/// Any input from the pipe, or its end, means that the server must be ended.
+/// Starts a thread that sends `Stop` when the sweep's pipe closes or delivers another line.
 fn listen(sender: Sender<Happened>) -> io::Result<()> {
     let listen = move || {
         let mut line = String::new();
@@ -100,15 +99,15 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
 /// Waits for events, and then ends every process of the server.
 fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
     let is_gone = match happened.recv() {
-        // A command like `docker run -d` ends at once, while the server runs elsewhere until
-        // `stop`.
+        // A command like `docker run -d` ends at once, but the server runs outside our process group until
+        // `stop` ends it.
         Ok(Happened::Ended(Ok(status))) if status.success() && order.stop.is_some() => {
             let _ = happened.recv();
             true
         }
         Ok(Happened::Ended(status)) => {
             say(&Said::Ended { how: how(&status) });
-            // Remaining processes of the server may hold the port and the device.
+            // Other processes of the server may still hold its port and devices.
             end(order, pid, happened, true);
             return;
         }
@@ -128,7 +127,8 @@ fn how(status: &io::Result<ExitStatus>) -> String {
     }
 }
 
-/// Runs `stop`, then sends TERM, then KILL, until no process is left.
+/// Runs the `stop` command, then sends TERM, and then KILL, until no process of the server is left.
+/// `is_gone` is whether the server's first process has already ended.
 fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool) {
     let deadline = Instant::now() + order.stop_within();
     if let Some(stop) = &order.stop {
