@@ -1,4 +1,4 @@
-//! Runs that were measured elsewhere, which are being copied into this folder.
+//! Commits runs to this results folder that were measured elsewhere and copied here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::inventory;
 use super::layout::{Layout, short};
 use super::record::RunRecord;
 
-/// Prefix of the folder in `attempts/` of a run that is being fetched. Attempts never have such names, so
-/// the folder cannot be confused with one.
+/// Prefix of the name of the folder in `attempts/` into which a run is fetched. The folders of attempts
+/// never have this prefix.
 const FETCHED: &str = ".fetched-";
 
-/// Creates an empty folder for the files of the run `id` (short) that are being fetched. Removes
-/// leftovers of an earlier fetch.
+/// Creates an empty folder into which the files of the run `id` (short) are fetched. Removes the files of
+/// an earlier fetch.
 pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> {
     let dir = layout.attempts().join(format!("{FETCHED}{id}.{}", std::process::id()));
     if disk::is_taken(&dir) {
@@ -28,7 +28,7 @@ pub(super) fn fetched(layout: &Layout, id: &str) -> Result<PathBuf, StoreError> 
     Ok(dir)
 }
 
-/// Removes the unfinished fetches of processes that no longer exist. The caller holds the lock.
+/// Removes the folders of unfinished fetches whose processes no longer exist. The caller holds the lock.
 pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     let is_left = |name: &&String| {
         let process = name.strip_prefix(FETCHED).and_then(|name| name.split_once('.')).map(|(_, process)| process);
@@ -41,21 +41,21 @@ pub(super) fn clear_up(layout: &Layout) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether a process with this ID exists, including those of other users.
+/// Whether a process with this ID exists; it may belong to another user.
 fn is_alive(process: &str) -> bool {
     let pid = process.parse().ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// Makes the checked files in `dir` the committed run of their `run.json`. An unusable run in its place
-/// is moved to `superseded/`.
+/// Commits the run in `dir`, whose files have been checked. An unusable run with the same id is moved to
+/// `superseded/`.
 pub(super) fn adopt(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     take_place(layout, dir, short(&record.id))?;
     inventory::write(layout, record, Sync::Now)
 }
 
-/// Does the same for files that can be fetched again, without waiting for the disk. If another
-/// process was faster, its folder stays.
+/// Commits the run in `dir` without waiting for the disk, because its files can be fetched again. If
+/// another process has already committed the run, `dir` is removed.
 pub(super) fn adopt_copy(layout: &Layout, dir: &Path, record: &RunRecord) -> Result<(), StoreError> {
     let run = layout.run(&record.id);
     match fs::rename(dir, &run) {

@@ -1,5 +1,5 @@
-//! One attempt at a run: a folder in `attempts/` that `commit` turns into a run, and that stays
-//! there otherwise.
+//! An attempt at a run: a folder in `attempts/`. `commit` turns the attempt into a run; without a commit,
+//! the folder remains in `attempts/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
 
-/// An attempt in progress. If the attempt is dropped without `commit`, it stays in `attempts/` and
-/// never becomes a result.
+/// An attempt in progress. If the attempt is dropped without `commit`, its folder remains in `attempts/`
+/// and never becomes a result.
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
-    /// The shared results to which the attempt is also committed.
+    /// The shared results to which the attempt is also committed; `None` for an ordinary folder.
     pub(super) remote: Option<Arc<dyn Remote>>,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
-    /// The lock, held as long as anything may be written.
+    /// The lock of the results folder, which is held as long as this attempt exists.
     _lock: Arc<Held>,
 }
 
@@ -74,7 +74,8 @@ impl Attempt {
         self.nonce_seed
     }
 
-    /// Returns the attempt's folder, in which logs may be placed; they move with it.
+    /// Returns the attempt's folder. Callers may place logs in it, which remain with the run after the
+    /// commit.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -104,13 +105,13 @@ impl Attempt {
         Ok(TextWriter::create(&self.dir, self.labels())?)
     }
 
-    /// Leaves the attempt as failed, with the reason in its `attempt.json`.
+    /// Ends the attempt as failed, and records the reason in its `attempt.json`.
     pub fn fail(mut self, reason: &str) -> Result<(), StoreError> {
         self.note_failure(reason)
     }
 
-    /// Leaves the attempt as spoiled by its environment. `given_up` is the number of retries if the run is
-    /// given up with this attempt.
+    /// Ends the attempt as spoiled by its environment. `given_up` is the number of retries if the run is
+    /// given up with this attempt, otherwise `None`.
     pub fn spoil(mut self, spoiled: Spoiled, given_up: Option<u32>) -> Result<(), StoreError> {
         let reason = spoiled.detail.clone();
         (self.record.spoiled, self.record.given_up) = (Some(spoiled), given_up);

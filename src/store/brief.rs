@@ -1,5 +1,5 @@
-//! The small part of a committed run that is needed for decisions. Commands keep it in memory for every run
-//! and read a whole record only when they need it.
+//! A summary of a committed run that contains only what decisions need. Commands keep the summaries of all
+//! runs in memory, and read a whole record only when they need it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -36,16 +36,16 @@ impl fmt::Display for ShortId {
     }
 }
 
-/// A committed run with the result of its quick check.
+/// The summary of a committed run, with the result of its quick check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// Whether the result can be used.
     pub state: State,
-    /// The content of the run's `run.json`, if readable.
+    /// The part of the run's `run.json` that is needed for decisions; `None` if the file cannot be read.
     pub said: Option<Said>,
-    /// Whether the next writer updates the run's entry in the inventory.
+    /// Whether the next writer has to update the run's entry in the inventory.
     pub(super) wants_entry: bool,
-    /// Identifies the run's files; `None` unless they have been unchanged for a while.
+    /// The stamp of the run's files, if they have been unchanged for a while; otherwise `None`.
     pub(super) stamp: Option<Stamp>,
 }
 
@@ -54,9 +54,9 @@ pub struct Brief {
 pub struct Said {
     /// The run's id; `None` if the field does not contain an id.
     pub id: Option<RunId>,
-    /// Whether the id matches the spec.
+    /// Whether the id is the hash of the run's spec.
     pub is_sound: bool,
-    /// The number of the attempt.
+    /// The number of the committed attempt.
     pub attempt: u32,
     /// When the attempt ended.
     pub ended: Moment,
@@ -69,7 +69,8 @@ pub struct Said {
 }
 
 impl Brief {
-    /// Extracts this part from a listed run; `planned` is the plan's spec for this short id.
+    /// Creates the summary of a listed run. `planned` is the plan's spec for the run with this short id;
+    /// `None` if the plan does not contain the run.
     pub fn of(listed: &Listed, common: &Common, planned: Option<&RunSpec>) -> Brief {
         Brief {
             state: listed.state.clone(),
@@ -84,12 +85,13 @@ impl Brief {
         self.state == State::Whole
     }
 
-    /// Whether the next writer updates the run's entry in the inventory.
+    /// Whether the next writer has to update the run's entry in the inventory.
     pub fn wants_entry(&self) -> bool {
         self.wants_entry
     }
 
-    /// Returns why the result of the run `id` cannot be used; `None` if it can.
+    /// Returns the error that states why the result of the run `id` cannot be used; `None` if it can be
+    /// used.
     pub fn unusable(&self, layout: &Layout, id: ShortId) -> Option<StoreError> {
         let reason = self.state.problem()?.to_owned();
         Some(StoreError::Unusable { dir: layout.run(&id.to_string()), reason })
@@ -115,7 +117,7 @@ impl Said {
     }
 }
 
-/// Values shared by many runs, each stored once.
+/// Values that many runs share, each of which is stored only once.
 #[derive(Debug, Default)]
 pub struct Common {
     names: Mutex<HashSet<Arc<str>>>,

@@ -1,4 +1,5 @@
-//! Measurements of the generator itself: one file for each calibration, named by time and host.
+//! Stores calibrations, which are measurements of the load generator itself. Each calibration has its own
+//! file, named by time and host.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,13 @@ use serde::de::DeserializeOwned;
 use super::error::{Doing, StoreError};
 use super::{Moment, Store, Writer, disk, record};
 
-/// The folder inside `calibrations/` for rows and logs of a calibration in progress.
+/// The folder inside `calibrations/` for the rows and logs of a calibration in progress.
 const SCRATCH: &str = ".scratch";
-/// The maximum length of a host's name in a file's name, in characters.
+/// Maximum number of characters of the host's name in a file name.
 const LONGEST_HOST: usize = 40;
 
 impl Store {
-    /// Returns the calibrations, latest first.
+    /// Returns the paths of all calibrations, latest first.
     pub fn calibrations(&self) -> Result<Vec<PathBuf>, StoreError> {
         let folder = self.layout().calibrations();
         let names = disk::names(&folder)?;
@@ -28,7 +29,7 @@ impl Store {
 }
 
 impl Writer {
-    /// Stores a calibration that began at `started` on `host`, atomically, and returns its file.
+    /// Atomically stores a calibration that began at `started` on `host`, and returns the path of its file.
     pub fn keep_calibration(
         &self,
         started: Moment,
@@ -41,8 +42,8 @@ impl Writer {
         Ok(folder.join(name))
     }
 
-    /// Creates an empty folder on the disk of the results, which is removed when the value is dropped. A
-    /// folder left by a killed program is emptied.
+    /// Creates an empty folder on the same disk as the results. The folder is removed when the returned
+    /// value is dropped. If a killed program left such a folder, its files are removed first.
     pub fn scratch(&self) -> Result<Scratch, StoreError> {
         let folder = self.calibrations()?.join(SCRATCH);
         if folder.exists() {
@@ -63,14 +64,14 @@ impl Writer {
     }
 }
 
-/// A temporary folder.
+/// A temporary folder, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// Returns its path.
+    /// Returns the path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -78,12 +79,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The next calibration removes any remaining files.
+        // An error is ignored, because the next calibration removes any remaining files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// `20261121T145738.123Z-host.json`: sorted by time, and without characters that some file systems reject.
+/// Returns a file name like `20261121T145738.123Z-host.json`. These names sort by time and contain no
+/// characters that some file systems reject.
 fn file_name(started: Moment, host: &str) -> String {
     let time: String = format!("{:.3}", started.0).chars().filter(|c| !"-:".contains(*c)).collect();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };

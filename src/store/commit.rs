@@ -1,9 +1,10 @@
-//! Turns an attempt into a committed run: seal it, check it, write `run.json`, move it into `runs/`,
-//! write its entry into the inventory. In this order, a kill at any instant does no damage.
+//! Turns an attempt into a committed run: the attempt is sealed and checked, its `run.json` is written, its
+//! folder is moved into `runs/`, and its entry is written into the inventory. Because of this order, a kill
+//! at any instant does no damage.
 //!
-//! If the attempt replaces a run, the two are exchanged in one step, so that there is no instant
-//! without a run. The replaced run is then moved from `attempts/` to `superseded/`. If the file
-//! system cannot exchange folders, the replaced run is moved aside first.
+//! If the attempt replaces a run, the two folders are exchanged in one step, so that a committed run exists
+//! at every instant. The replaced run is then moved from `attempts/` to `superseded/`. If the file system
+//! cannot exchange folders, the replaced run is moved to `superseded/` first.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,20 +20,20 @@ use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON, shor
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
-/// The data of a run in addition to its journal and its time series.
+/// The data that a commit needs in addition to the attempt's journal and its time series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
-    /// The observed circumstances.
+    /// The observed circumstances of the run.
     pub environment: Environment,
-    /// The inputs of the verdict other than the rows.
+    /// The facts from which the verdict is computed, in addition to the rows.
     pub facts: Facts,
     /// Digest of the generated requests, without nonces.
     pub generator_digest: String,
     /// Number of samples in the finished time series.
     pub samples: u64,
-    /// Number of rows in the finished texts, if texts were recorded.
+    /// Number of rows in the finished texts; `None` if texts were not recorded.
     pub texts: Option<u64>,
-    /// Why a committed run is replaced; stored only if a run is replaced.
+    /// Why the run is repeated. The reason is stored only if the commit replaces a run.
     pub reason: Option<String>,
 }
 
@@ -40,14 +41,14 @@ impl Attempt {
     /// Makes this attempt the committed run of its id. The previously committed run is moved to
     /// `superseded/`.
     ///
-    /// Fails if the journal or the time series were not finished, if the disk is full or read-only, or
-    /// if the written data cannot be read back. The attempt then stays in `attempts/` with the reason,
-    /// and the previously committed run stays committed.
+    /// Fails if the journal or the time series were not finished, if the disk is full or read-only, or if
+    /// the written data cannot be read back. The attempt then remains in `attempts/` and records the
+    /// reason, and the previously committed run remains committed.
     pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {
-            // Best effort: on a full disk even the reason may not fit, and the first error is the
-            // one to report.
+            // An error is ignored here: on a full disk, even the reason may not fit, and the first error is
+            // the one to report.
             let _ = self.note_failure(&error.to_string());
         }
         let record = sealed?;
@@ -62,7 +63,7 @@ impl Attempt {
         Ok(record)
     }
 
-    /// Writes the row files and `run.json`. From here on the attempt is complete; it only has to be moved.
+    /// Writes the row files and `run.json`. After that, the attempt is complete and only has to be moved.
     fn seal(&self, commit: Commit) -> Result<RunRecord, StoreError> {
         let ended = Moment::now();
         failpoint("before_seal");
@@ -88,7 +89,7 @@ impl Attempt {
         Ok(record)
     }
 
-    /// Opens every written file again, reads all of it, and computes its size and digest.
+    /// Opens every written file again, reads it completely, and computes its size and digest.
     fn check(&self, requests: u64, commit: &Commit) -> Result<BTreeMap<String, FileRecord>, StoreError> {
         let mut files = BTreeMap::new();
         let folder = Folder::open(&self.dir)?;
@@ -106,7 +107,7 @@ impl Attempt {
         Ok(files)
     }
 
-    /// Returns the run that this one will replace.
+    /// Describes the committed run that this attempt will replace; `None` if there is none.
     fn replaced(&self, reason: Option<String>) -> Option<Replaced> {
         let committed = self.layout.run(&self.record.id);
         let attempt = RunRecord::read(&committed).ok().map(|record| record.attempt);
@@ -114,12 +115,12 @@ impl Attempt {
     }
 }
 
-/// The step between the two renames on a file system that cannot exchange folders. A test that selects
-/// this point uses the two renames.
+/// The failpoint between the two renames that are needed on a file system that cannot exchange folders. If
+/// a test selects this failpoint, the two renames are always used.
 const TWO_RENAMES: &str = "between_supersede_and_rename";
 
-/// Moves a sealed attempt into `runs/`, and the run that it replaces to `superseded/`. `recover` does the
-/// same for an attempt whose process was killed during the move.
+/// Moves a sealed attempt into `runs/`, and the run that it replaces to `superseded/`. `recover` also calls
+/// this for an attempt whose process was killed before or during the move.
 pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreError> {
     let attempt = layout.attempt(&record.id, record.attempt);
     disk::remove(&attempt.join(JOURNAL))?;
@@ -128,7 +129,8 @@ pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreEr
     take_place(layout, &attempt, &record.id)
 }
 
-/// Moves a complete folder to the place of the run `id`, and its predecessor to `superseded/`.
+/// Moves a complete folder to the place of the run `id` in `runs/`, and the run that was there to
+/// `superseded/`.
 pub(super) fn take_place(layout: &Layout, whole: &Path, id: &str) -> Result<(), StoreError> {
     let run = layout.run(id);
     if disk::is_taken(&run) {
@@ -150,7 +152,8 @@ pub(super) fn take_place(layout: &Layout, whole: &Path, id: &str) -> Result<(), 
     disk::sync_dir(&layout.attempts())
 }
 
-/// Moves a replaced run to `superseded/` if a kill left it in the attempt's place.
+/// Moves a replaced run to `superseded/`. This is needed if a kill left the run in the attempt's folder
+/// after the exchange.
 pub(super) fn set_aside(layout: &Layout, replaced: &Path, id: &str) -> Result<(), StoreError> {
     rename(replaced, &place_aside(layout, replaced, id)?)?;
     disk::sync_dir(&layout.superseded())?;
@@ -161,8 +164,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))
 }
 
-/// Returns the place in `superseded/` for the run in `dir`. It is named by its attempt's number, or by
-/// the next free one if that number is unknown or taken.
+/// Returns the path in `superseded/` for the run in `dir`. Its name contains the number of the run's
+/// attempt, or the next free number if that number is unknown or taken.
 fn place_aside(layout: &Layout, dir: &Path, id: &str) -> Result<PathBuf, StoreError> {
     let number = RunRecord::read(dir).map_or(0, |old| old.attempt);
     let free = (number..=MOST_ATTEMPTS).map(|number| layout.superseded_run(id, number));

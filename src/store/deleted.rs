@@ -1,4 +1,5 @@
-//! Committed runs whose folders are gone. The inventory still lists them, until they are forgotten.
+//! Finds and forgets deleted runs: committed runs whose folders are gone. The inventory lists them until
+//! they are forgotten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -49,15 +50,16 @@ impl Store {
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // A run whose next attempt is sealed is being replaced, or its writer was killed while
-        // replacing it. The next writer repairs that.
+        // A run with a sealed attempt is not deleted: it is being replaced, or its writer was killed while
+        // replacing it, which the next writer repairs.
         let sealed = self.sealed()?;
         gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
         let folder = inventory::folder(&self.layout)?;
         Ok(gone.into_iter().filter_map(|id| self.deleted_run(folder.as_ref(), id)).collect())
     }
 
-    /// Returns the run `id` (full or short), if it was committed and its folder is gone.
+    /// Describes the run `id` (full or short), whose folder is gone; `None` if the inventory does not list
+    /// it.
     pub(super) fn deleted_run(&self, folder: Option<&Folder>, id: String) -> Option<Deleted> {
         match inventory::entry(folder, &id) {
             Ok(None) => None,
@@ -68,8 +70,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Drops the entry of a run that is gone, or of a commit that another one replaced; `prefix` is
-    /// the beginning of the run's id.
+    /// Removes the inventory entry of a run whose folder is gone, or an entry that belongs to another
+    /// commit than the existing run. `prefix` is the beginning of the run's id.
     pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
         let (store, layout) = (self.store(), self.store().layout());
         let wanted = prefix.to_ascii_lowercase();

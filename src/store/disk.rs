@@ -1,4 +1,4 @@
-//! File operations of the store, each with an error that names the file.
+//! File operations of the store. Their errors contain the path of the file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use super::error::{Doing, StoreError};
 use super::hex::hex;
 use super::seal;
 
-/// Syncs the entries of a folder to disk.
+/// Syncs a folder to disk, so that created, renamed and removed entries are permanent.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::on(Doing::Write, dir))
 }
 
-/// Writes `value` as `dir/name`, atomically and synced to disk.
+/// Writes `value` as the JSON file `dir/name`, atomically, and syncs it to disk.
 pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
     let path = dir.join(name);
     let mut text =
@@ -28,7 +28,7 @@ pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Resu
     sync_dir(dir)
 }
 
-/// Writes `value` as above, with a digest at the end of the file, and returns the digest.
+/// Writes `value` like [`write_json`], with a digest at the end of the file, and returns the digest.
 pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Result<String, StoreError> {
     let digest = write_sealed_soon(&dir.join(name), value, Sync::Now)?;
     sync_dir(dir)?;
@@ -38,20 +38,20 @@ pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Re
 /// Whether to wait until a file is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// Wait.
+    /// Waits until the file is on disk.
     Now,
     /// Does not wait, because the file can be recreated.
     Later,
 }
 
-/// Writes `value` with a digest at its end as the file `path`, atomically, and returns the digest.
+/// Writes `value` as the JSON file `path`, atomically, with a digest at the end, and returns the digest.
 pub(crate) fn write_sealed_soon(path: &Path, value: &impl Serialize, sync: Sync) -> Result<String, StoreError> {
     let (text, digest) = seal::sealed(value).map_err(|error| StoreError::io(Doing::Write, path, error.into()))?;
     place(path, &text, sync)?;
     Ok(digest)
 }
 
-/// Writes a file atomically: under a temporary name first, then renamed.
+/// Writes a file atomically: first under a temporary name, which is then changed to the final name.
 fn place(path: &Path, text: &[u8], sync: Sync) -> Result<(), StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -74,7 +74,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Creates a folder with its parents, if it is missing.
+/// Creates a folder and its parents, unless they exist.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::on(Doing::Write, dir))
 }
@@ -112,7 +112,7 @@ pub(crate) fn sha256(path: &Path, mut file: &File) -> Result<String, StoreError>
     read().map_err(StoreError::on(Doing::Read, path))
 }
 
-/// Exchanges two folders in one step. Returns false if the file system does not support it.
+/// Exchanges two folders in one step. Returns false if the file system does not support this.
 pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool, StoreError> {
     match renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
@@ -121,7 +121,7 @@ pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether any entry has this name, including a dangling link.
+/// Whether anything exists at this path, even a dangling symbolic link.
 pub(crate) fn is_taken(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -1,5 +1,5 @@
-//! Errors of the results folder. All but `NotFound`, `Ambiguous`, `Deleted` and `StillThere` mean that the
-//! folder is locked, full, unreadable or damaged (exit code 5); those four are user errors (exit code 2).
+//! Errors of the results folder. `NotFound`, `Ambiguous`, `Deleted` and `StillThere` are user errors (exit
+//! code 2). All other errors mean that the folder is locked, full, unreadable or damaged (exit code 5).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use crate::rows::RowsError;
 /// A results folder that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No space, quota exceeded, or a limit on the size of files.
+    /// The file cannot be written because the disk is full, or because a quota or a limit on the size of
+    /// files is exceeded.
     #[error(
         "no room to write {path} ({source}): free space or raise the limit, then run the same command again; committed \
          runs are kept"
@@ -59,7 +60,7 @@ pub enum StoreError {
         /// The process ID of the holder, if it could be read.
         pid: Option<u32>,
     },
-    /// Another writer holds this part.
+    /// Another writer holds this part of the plan.
     #[error(
         "part `{part}` of {dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the \
          process, so there is nothing to remove",
@@ -68,7 +69,7 @@ pub enum StoreError {
     PartLocked {
         /// The results folder.
         dir: PathBuf,
-        /// The part.
+        /// The name of the part.
         part: String,
         /// The process ID of the holder, if it could be read; it may be on another host.
         pid: Option<u32>,
@@ -81,12 +82,12 @@ pub enum StoreError {
         /// The problem.
         reason: String,
     },
-    /// Something other than a folder in place of the inventory.
+    /// Something other than a folder exists at the path of the inventory.
     #[error(
         "{path} cannot be used as the inventory ({reason}): move it elsewhere, and the next `sweepline run` recreates the inventory"
     )]
     NoInventory {
-        /// The entry at its path.
+        /// The path of the inventory.
         path: PathBuf,
         /// The problem.
         reason: String,
@@ -125,10 +126,10 @@ pub enum StoreError {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// A run for which no number is left for another attempt.
+    /// A run that has the highest possible attempt number, so it cannot be attempted again.
     #[error("{} has the highest possible attempt number: move it out of the results folder", path.display())]
     LastNumber {
-        /// The folder with that number.
+        /// The folder of the attempt with this number.
         path: PathBuf,
     },
     /// A run that was measured, but whose folder was removed.
@@ -145,7 +146,7 @@ pub enum StoreError {
         /// When the run was measured.
         measured: String,
     },
-    /// A run that cannot be forgotten.
+    /// A run that cannot be forgotten, because it still exists.
     #[error("run {id} still exists, so there is nothing to forget: `sweepline list{}` shows it", typed_results(dir))]
     StillThere {
         /// The results folder.
@@ -175,7 +176,7 @@ pub enum StoreError {
     /// A failure to use, reach, read or write shared results.
     #[error("{text}")]
     Remote {
-        /// The error, its place and the remedy.
+        /// The message, which contains the error, its location and the remedy.
         text: String,
         /// Whether running the same command again may succeed.
         passes: bool,
@@ -190,7 +191,7 @@ pub enum StoreError {
     },
 }
 
-/// The operation that the operating system refused.
+/// The file operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
@@ -205,7 +206,7 @@ pub enum Doing {
 }
 
 impl StoreError {
-    /// Converts the operating system's error into one that contains a remedy for the user.
+    /// Converts the operating system's error into the error that tells the user the remedy.
     pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match (source.kind(), doing) {
@@ -220,13 +221,14 @@ impl StoreError {
         }
     }
 
-    /// Converts the operating system's error on writing a file in the results folder that is not part
-    /// of the store.
+    /// Converts the operating system's error for a file in the results folder that is not part of the store
+    /// and could not be written.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
     }
 
-    /// Returns the file that has unexpected contents, if this is such an error.
+    /// Returns the path of the file or run folder whose contents are damaged, if this is such an error;
+    /// otherwise `None`.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),
@@ -235,12 +237,13 @@ impl StoreError {
         }
     }
 
-    /// Whether the file exists but this user or this program cannot read it, which is not damage.
+    /// Whether this user or this program cannot read an existing file. Such a file is not considered
+    /// damaged.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. } | StoreError::Remote { .. })
     }
 
-    /// Returns a function that converts errors of an operation on `path`.
+    /// Returns a function that converts the operating system's errors of an operation on `path`.
     pub(crate) fn on(doing: Doing, path: &Path) -> impl Fn(io::Error) -> StoreError {
         move |source| StoreError::io(doing, path, source)
     }

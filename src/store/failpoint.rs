@@ -1,19 +1,20 @@
-//! Named points at which a test can kill the program, to see how the next start recovers.
+//! Failpoints: named points in the code at which a test can kill the program, to check how the next start
+//! recovers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How often the selected point has been reached.
+/// How often the selected failpoint has been reached.
 static PASSED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether `SWEEPLINE_FAILPOINT` names this point, whatever count it gives. Always false in builds
-/// without debug assertions.
+/// Whether `SWEEPLINE_FAILPOINT` names this failpoint, with any count. Always false in builds without debug
+/// assertions.
 pub(super) fn is_chosen(name: &str) -> bool {
     let chosen = || std::env::var("SWEEPLINE_FAILPOINT").ok();
     cfg!(debug_assertions) && chosen().is_some_and(|wanted| wanted.split(':').next() == Some(name))
 }
 
-/// Kills this process with SIGKILL if `SWEEPLINE_FAILPOINT` is `name`, or `name:nth` and the point is
-/// reached for the nth time. No effect in builds without debug assertions.
+/// Kills this process with SIGKILL if `SWEEPLINE_FAILPOINT` is the given `name`, or if it is `name:N` and
+/// the failpoint is reached for the Nth time. Has no effect in builds without debug assertions.
 pub fn failpoint(name: &str) {
     if !cfg!(debug_assertions) {
         return;

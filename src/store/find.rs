@@ -8,19 +8,19 @@ use super::list::Listed;
 use super::{Store, disk, inventory};
 
 impl Store {
-    /// Returns the only committed run whose id begins with `prefix` (any length up to all 64
-    /// digits, in either case).
+    /// Returns the only committed run whose id begins with `prefix`, which may have up to 64 hex digits in
+    /// upper or lower case.
     ///
-    /// Fails with `NotFound`, with `Deleted` if only the inventory lists such a run, or with `Ambiguous`,
-    /// which lists the candidates.
+    /// Fails with `NotFound` if there is no such run, with `OnlyTried` if it has only attempts, with
+    /// `Deleted` if only the inventory lists it, and with `Ambiguous` if there are several.
     pub fn find(&self, prefix: &str) -> Result<Listed, StoreError> {
         let wanted = prefix.to_ascii_lowercase();
         let not_found = || StoreError::NotFound { dir: self.place().to_owned(), prefix: prefix.to_owned() };
         let mut candidates = self.run_names()?;
         candidates.retain(|name| name.starts_with(short(&wanted)));
         if candidates.is_empty() && !wanted.is_empty() {
-            // A run that is being replaced may be absent for an instant, while a run that is gone
-            // for good is reported.
+            // The folder of a run that is being replaced may be absent for an instant, so the inventory is
+            // searched too. A run that remains absent is reported as deleted.
             candidates = inventory::ids(&self.layout)?;
             candidates.retain(|name| name.starts_with(short(&wanted)));
         }
@@ -31,15 +31,16 @@ impl Store {
             let tried = || self.find_tried(&wanted).unwrap_or_else(not_found);
             return Err(self.find_deleted(&wanted)?.unwrap_or_else(tried));
         };
-        // The folder's name contains 16 digits; further digits are in `run.json`.
+        // The folder's name contains only 16 digits of the id, so more digits are compared with the id in
+        // `run.json`.
         match &listed.record {
             Some(record) if !record.id.starts_with(&wanted) => Err(not_found()),
             _ => Ok(listed),
         }
     }
 
-    /// Returns the error for the only run that has attempts but no result and whose id begins with
-    /// `wanted`.
+    /// Returns the error for the only run whose id begins with `wanted` and that has attempts but no
+    /// result; `None` if there is not exactly one.
     fn find_tried(&self, wanted: &str) -> Option<StoreError> {
         let names = disk::names(&self.layout.attempts()).ok()?;
         let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());
@@ -51,7 +52,8 @@ impl Store {
         }
     }
 
-    /// Returns the error for the only committed run whose folder is gone and whose id begins with `wanted`.
+    /// Returns the error for the only committed run whose id begins with `wanted` and whose folder is gone,
+    /// or the error that there are several; `None` if there is no such run.
     fn find_deleted(&self, wanted: &str) -> Result<Option<StoreError>, StoreError> {
         let mut ids = inventory::ids(&self.layout)?;
         let sealed = self.sealed()?;

@@ -1,8 +1,8 @@
-//! A folder that is held open, and the files in it that can be read safely.
+//! Reads files safely through a folder that is held open.
 //!
-//! Everything that is read through an open folder belongs to one commit, even if the folder is moved in
-//! the meantime. A file is checked before it is opened. A pipe, a device or a folder in place of a file is
-//! rejected, so that it cannot block.
+//! All data that is read through an open folder belongs to one commit, even if the folder is moved in the
+//! meantime. The type of a file is checked before it is opened: a pipe, a device or a folder in its place
+//! is rejected, because opening it could block.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::error::{Doing, StoreError};
 
-/// The maximum size of a JSON file of the store, in bytes. Records take a few kilobytes.
+/// Maximum size of a JSON file of the store, in bytes. Records normally take a few kilobytes.
 const MOST_JSON: u64 = 64 * 1024 * 1024;
 
 /// A folder that is held open.
@@ -37,7 +37,8 @@ impl Folder {
         &self.path
     }
 
-    /// Returns the metadata of the file at `name`, a path below the folder; `None` if there is no such file.
+    /// Returns the metadata of the file at the relative path `name` in the folder; `None` if there is no
+    /// such file.
     pub(super) fn look(&self, name: &str) -> rustix::io::Result<Option<Stat>> {
         match statat(&self.fd, name, AtFlags::empty()) {
             Ok(found) => Ok(Some(found)),
@@ -57,8 +58,8 @@ impl Folder {
     pub(super) fn file(&self, name: &str) -> Result<(File, u64), StoreError> {
         self.size(name)?;
         let path = self.path.join(name);
-        // If another kind of entry has replaced the file since, it must not block and must not
-        // become our controlling terminal.
+        // If something else has replaced the file since the check, opening it must not block, and a
+        // terminal must not become our controlling terminal.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(|errno| refused(&path, errno))?;
         let found = fstat(&fd).map_err(|errno| refused(&path, errno))?;
@@ -83,7 +84,7 @@ impl Folder {
     }
 }
 
-/// Returns the size of an entry, if it is a regular file.
+/// Returns the size of a regular file; an error for any other kind of file.
 fn regular(path: &Path, found: &Stat) -> Result<u64, StoreError> {
     let kind = match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => return Ok(u64::try_from(found.st_size).unwrap_or(0)),
@@ -96,8 +97,8 @@ fn regular(path: &Path, found: &Stat) -> Result<u64, StoreError> {
     Err(StoreError::Damaged { path: path.to_owned(), reason: format!("it is {kind}, not a regular file") })
 }
 
-/// Converts the operating system's error. Circular links count as damage, because no permission
-/// fixes them.
+/// Converts the operating system's error. Circular links are treated as damage, because changing
+/// permissions cannot fix them.
 fn refused(path: &Path, errno: Errno) -> StoreError {
     match errno {
         Errno::LOOP => {
@@ -108,7 +109,7 @@ fn refused(path: &Path, errno: Errno) -> StoreError {
     }
 }
 
-/// Reads the JSON file at `path` with the same limits.
+/// Reads the JSON file at `path` with the same checks and limits as [`Folder::json`].
 pub(super) fn json(path: &Path) -> Result<Vec<u8>, StoreError> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(StoreError::io(Doing::Read, path, io::ErrorKind::InvalidInput.into()));

@@ -1,4 +1,4 @@
-//! Runs that were given up: the last spoiled attempt records this, and no result has been committed
+//! Lists runs that were given up. Their last spoiled attempt records this, and no result has been committed
 //! since.
 
 use super::Store;
@@ -8,20 +8,20 @@ use super::record::{AttemptRecord, Moment, run_labels};
 use crate::expand::RunSpec;
 use crate::rows::{GivenUp, RunLabels};
 
-/// A run that has no result and is not retried automatically.
+/// A run that was given up: it is not retried automatically.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GivenUpRun {
     /// The full RunId, 64 hex digits.
     pub id: String,
-    /// The attempt with which it was given up, from 1.
+    /// The number of the attempt with which the run was given up, from 1.
     pub attempt: u32,
     /// When that attempt began.
     pub started: Moment,
-    /// When that attempt ended.
+    /// When that attempt ended; `None` if this was not recorded.
     pub ended: Option<Moment>,
     /// The spec of the run.
     pub spec: RunSpec,
-    /// Why it was given up.
+    /// Why the run was given up.
     pub given_up: GivenUp,
 }
 
@@ -40,7 +40,7 @@ impl GivenUpRun {
 
 impl Store {
     /// Returns the runs that were given up since their last commit, sorted by id. This includes runs that
-    /// had a result before and were given up when they were repeated: their results are unchanged. An
+    /// already have a result and were given up when they were repeated; their results are unchanged. An
     /// attempt is ignored if its `attempt.json` belongs to another attempt.
     pub fn given_up(&self) -> Result<Vec<GivenUpRun>, StoreError> {
         let tries = self.tries()?;
@@ -50,7 +50,8 @@ impl Store {
         Ok(runs)
     }
 
-    /// Returns the run `id` (short), which was given up with this attempt.
+    /// Returns the run `id` (short), which was given up with attempt `number`; `None` if its `attempt.json`
+    /// cannot be read or belongs to another attempt.
     fn given_up_with(&self, id: &str, number: u32) -> Option<GivenUpRun> {
         let record = AttemptRecord::read(&self.layout.attempt(id, number)).ok()?;
         let is_its_own = short(&record.id) == id && record.attempt == number;

@@ -1,5 +1,4 @@
-//! The locks of a results folder, while they are held. The kernel releases them when the process
-//! ends.
+//! The locks of a results folder that this process holds. The kernel releases them when the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -19,19 +18,19 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// The lock of the whole folder.
+    /// Takes the lock of the whole folder.
     pub(super) fn whole(layout: &Layout) -> Result<Held, StoreError> {
         Ok(Held { _files: vec![take(layout.root(), &layout.lock())?] })
     }
 
-    /// The lock of a part, and a shared lock of the folder.
+    /// Takes the lock of a part of the plan, and a shared lock of the folder.
     pub(super) fn part(layout: &Layout, name: &str) -> Result<Held, StoreError> {
         Ok(Held { _files: take_part(layout, name)? })
     }
 }
 
-/// Takes the lock and writes our process id into its file, where other processes that find it
-/// locked can read it.
+/// Locks the file at `path` and writes our process id into it. Other processes that find the file locked
+/// can read the id.
 fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     let failed = StoreError::on(Doing::Write, path);
     let mut file = open(path)?;
@@ -54,7 +53,7 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Takes the lock of a part, and a shared lock of the folder.
+/// Takes the lock of the part `part`, and a shared lock of the folder.
 fn take_part(layout: &Layout, part: &str) -> Result<Vec<File>, StoreError> {
     let root = layout.root();
     let path = layout.lock();
@@ -67,7 +66,8 @@ fn take_part(layout: &Layout, part: &str) -> Result<Vec<File>, StoreError> {
         }
     }
     disk::create_dir(&layout.part_locks())?;
-    // Endpoint names are not valid file names.
+    // The file name is a hash, because a part is named after an endpoint, whose name may not be a valid
+    // file name.
     let name = hex(&Sha256::digest(part.as_bytes())[..8]);
     let own = take(root, &layout.part_locks().join(name)).map_err(|error| match error {
         StoreError::Locked { dir, pid } => StoreError::PartLocked { dir, part: part.to_owned(), pid },
@@ -81,7 +81,7 @@ fn open(path: &Path) -> Result<File, StoreError> {
     open.map_err(StoreError::on(Doing::Write, path))
 }
 
-/// Returns the process id in a lock file.
+/// Returns the process id in a lock file; `None` if it cannot be read.
 fn process_in(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok())

@@ -1,4 +1,4 @@
-//! Digests as text.
+//! Formats digests as text.
 
 /// Formats bytes as hex digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -1,5 +1,5 @@
-//! An index of runs whose files have not changed since they were read, so that a sweep with nothing to do
-//! does not have to read a hundred thousand records.
+//! An index of runs. If the files of a run have not changed since the index was written, the run is taken
+//! from the index. A sweep with nothing to do then need not read a hundred thousand records.
 //!
 //! ```text
 //! derived/runs.index
@@ -8,8 +8,8 @@
 //!     one row of ROW bytes for each run
 //! ```
 //!
-//! The index is derived data: if it is missing, damaged or written by another program, it is ignored;
-//! deleting it loses nothing. A row is valid only while the run's stamp is unchanged.
+//! The index is derived data, so nothing is lost if it is deleted. It is ignored if it is damaged or was
+//! written by another program. A row is valid only while the run's stamp is unchanged.
 
 use std::collections::HashMap;
 use std::fs;
@@ -30,21 +30,21 @@ use super::stamp::Stamp;
 use crate::expand::RunId;
 use crate::rows::Fingerprint;
 
-/// Version of the file format.
+/// Version of the index's file format.
 const VERSION: u32 = 1;
 /// Size of a row in bytes: id, stamp, attempt, seconds and nanoseconds of the end, endpoint, server, flags.
 const ROW: usize = 32 + 16 + 4 + 8 + 4 + 4 + 4 + 1;
-/// The server number that stands for a run without a fingerprint.
+/// The server number in the row of a run without a fingerprint.
 const NONE: u32 = u32::MAX;
 /// The flag of a run whose id matches its spec.
 const SOUND: u8 = 1;
 /// The flag of a run that recorded texts.
 const TEXTS: u8 = 2;
 
-/// The runs read by earlier commands.
+/// The runs that earlier commands have read.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Sorted by id.
+    /// The runs, sorted by id.
     runs: Vec<(ShortId, Stamp, Said)>,
 }
 
@@ -57,14 +57,15 @@ struct Head {
 }
 
 impl Index {
-    /// Reads the index of a results folder; empty if it is missing or written by another program.
+    /// Reads the index of a results folder. It is empty if the file is missing, damaged or written by
+    /// another program.
     pub(super) fn read(layout: &Layout, common: &Common) -> Index {
         Index::of_file(layout, common).unwrap_or_default()
     }
 
     fn of_file(layout: &Layout, common: &Common) -> Option<Index> {
         let path = layout.index();
-        // Never reads a special file, which could block.
+        // A special file is not read, because reading it could block.
         let bytes = fs::metadata(&path).ok()?.is_file().then(|| fs::read(&path).ok())??;
         let (digest, body) = bytes.split_at_checked(64)?;
         let body = body.strip_prefix(b"\n")?;
@@ -84,14 +85,15 @@ impl Index {
         Some(Index { runs })
     }
 
-    /// Returns the entry of a run if its files have this stamp.
+    /// Returns the indexed summary of a run; `None` if the run is missing in the index or has another stamp
+    /// there.
     pub(super) fn get(&self, id: ShortId, stamp: Stamp) -> Option<&Said> {
         let at = self.runs.binary_search_by_key(&id, |(id, ..)| *id).ok()?;
         let (_, of, said) = &self.runs[at];
         (*of == stamp).then_some(said)
     }
 
-    /// Writes the index. Best effort: without write permission, only the speed-up is lost.
+    /// Writes the index. Errors are ignored, because without the index, commands are only slower.
     pub(super) fn write<'a>(layout: &Layout, runs: impl Iterator<Item = (Stamp, &'a Said)>) {
         let Some(program) = program() else { return };
         let (mut endpoints, mut servers) = (Numbered::default(), Numbered::default());
@@ -131,7 +133,7 @@ fn place(layout: &Layout, bytes: &[u8]) {
     }
 }
 
-/// Identifies this build of the program, because another build may judge a record differently. `None` if
+/// Identifies this build of the program, because another build may evaluate a record differently. `None` if
 /// the metadata of the program's file cannot be read.
 fn program() -> Option<String> {
     let file = fs::metadata(std::env::current_exe().ok()?).ok()?;
@@ -139,7 +141,7 @@ fn program() -> Option<String> {
     Some(format!("{VERSION} {FORMAT} {} {size} {at}.{ns}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Numbered values, in order.
+/// Assigns consecutive numbers to distinct values.
 struct Numbered<T: ?Sized> {
     values: Vec<Arc<T>>,
     numbers: HashMap<Arc<T>, u32>,
@@ -163,7 +165,7 @@ impl<T: Hash + Eq + ?Sized> Numbered<T> {
     }
 }
 
-/// Parses a row; `None` if it is too short or refers to an unknown endpoint or server.
+/// Parses a row of the index; `None` if the row is too short or refers to an unknown endpoint or server.
 fn said(row: &[u8], endpoints: &[Arc<str>], servers: &[Arc<Fingerprint>]) -> Option<(ShortId, Stamp, Said)> {
     let mut rest = row;
     let id = RunId(take(&mut rest)?);

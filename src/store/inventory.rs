@@ -1,10 +1,10 @@
-//! The inventory. It has one small entry for each commit, outside of `runs/`, so that deleted runs and
-//! records that have lost their digest are detected.
+//! The inventory, which has a small entry for each committed run. It is stored outside of `runs/`, so that
+//! deleted runs and records that have lost their digest can be detected.
 //!
-//! Only `run.json` is the commit. An entry is written after the rename that commits; A kill between the
-//! two steps leaves a run without an entry, or with the entry of an earlier attempt. Both states are
-//! valid, and the next writer updates the entry. So an entry may lag behind its run but is never ahead
-//! of it.
+//! Only the `run.json` in `runs/` commits a run. An entry is written after the rename that commits the run.
+//! A kill between the two steps leaves a run without an entry, or with the entry of an earlier attempt.
+//! Both states are valid, and the next writer updates the entry. So an entry may be older than its run, but
+//! never newer.
 
 use std::io;
 
@@ -18,24 +18,25 @@ use super::record::{FORMAT, Moment, RunRecord, parse};
 use super::{Store, seal};
 use crate::rows::RunLabels;
 
-/// The inventory's entry of a committed run.
+/// The inventory's entry for a committed run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Format of the file.
+    /// Format version of the file.
     pub format: u32,
     /// The full RunId, 64 hex digits.
     pub id: String,
     /// The attempt that was committed.
     pub attempt: u32,
-    /// End of the run.
+    /// When the run ended.
     pub ended: Moment,
-    /// The endpoint of the run.
+    /// The name of the endpoint in the plan.
     pub endpoint: String,
     /// The name of the model in the plan.
     pub model: String,
     /// The name of the scenario in the plan.
     pub scenario: String,
-    /// Number of requests kept in flight; `None` in an open loop without a cap.
+    /// Number of requests in flight in a closed loop, or the in-flight cap of an open loop; `None` in an
+    /// open loop without a cap.
     pub batch_size: Option<u32>,
     /// Requests per second; `None` in a closed loop.
     pub qps: Option<f64>,
@@ -63,7 +64,7 @@ impl Entry {
         }
     }
 
-    /// Returns the name of the run that users see.
+    /// Returns the name of the run for display.
     pub fn name(&self) -> String {
         let Entry { endpoint, model, scenario, batch_size, qps, repeat, .. } = self;
         let load = match (qps, batch_size) {
@@ -75,18 +76,19 @@ impl Entry {
     }
 }
 
-/// The relation between a run and its entry.
+/// The relation between a run and its entry in the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entered {
-    /// There is no entry, or only the entry of an earlier attempt: the next writer updates it.
+    /// The run has no entry, or only the entry of an earlier attempt. The next writer updates the entry.
     Behind,
     /// The run and the entry belong to the same commit.
     Same,
-    /// The entry belongs to a later attempt, or to another commit with the same number.
+    /// The entry belongs to a later attempt, or to another commit with the same attempt number; contains a
+    /// description.
     Other(String),
-    /// The entry is damaged. The next writer recreates it from an undamaged run.
+    /// The entry is damaged, for this reason. The next writer recreates it if the run is undamaged.
     Damaged(String),
-    /// The entry cannot be read by this user or this program, and is kept as it is.
+    /// This user or this program cannot read the entry, for this reason. The entry is left unchanged.
     Unreadable(String),
 }
 
@@ -100,7 +102,7 @@ impl Entered {
     }
 }
 
-/// Returns an error if something other than a folder is in place of the inventory.
+/// Returns an error if something other than a folder exists at the path of the inventory; `None` otherwise.
 pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
     match Folder::open(&layout.inventory()) {
         Err(StoreError::Damaged { path, reason }) => Some(StoreError::NoInventory { path, reason }),
@@ -108,7 +110,7 @@ pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
     }
 }
 
-/// Opens the folder of entries; `None` if it does not exist yet, or is not a folder.
+/// Opens the inventory's folder; `None` if it does not exist yet, or is not a folder.
 pub(super) fn folder(layout: &Layout) -> Result<Option<Folder>, StoreError> {
     match Folder::open(&layout.inventory()) {
         Err(StoreError::Damaged { .. }) => Ok(None),
@@ -138,7 +140,7 @@ pub(super) fn entry(folder: Option<&Folder>, id: &str) -> Result<Option<Entry>, 
     Ok(Some(entry))
 }
 
-/// Compares a whole record with its entry; an error describes the problem of the record.
+/// Compares an undamaged record with its entry. Returns an error if the record has a problem after all.
 pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreError>) -> Result<Entered, String> {
     let entry = match entry {
         Ok(None) => return Ok(Entered::Behind),
@@ -146,8 +148,8 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
         Err(StoreError::Damaged { reason, .. }) => return Ok(Entered::Damaged(reason)),
         Err(error) => return Ok(Entered::Unreadable(error.to_string())),
     };
-    // The run is a later attempt: a kill prevented its entry, or an earlier version of sweepline
-    // made the run.
+    // The run is a later attempt than the entry: a kill prevented the update of the entry, or an earlier
+    // version of sweepline, which wrote no entries, committed the run.
     if record.attempt > entry.attempt {
         return Ok(Entered::Behind);
     }
@@ -170,7 +172,8 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
 /// Writes the entry of a committed run.
 pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(), StoreError> {
     let path = layout.entry(&record.id);
-    // Anything else with this name is not an inventory entry, and a file cannot replace a folder.
+    // A folder with this name is not an inventory entry. It is renamed, because a file cannot replace a
+    // folder.
     if path.is_dir() && !path.is_symlink() {
         let name = |end: String| layout.inventory().join(format!("{}.json.not-a-file{end}", short(&record.id)));
         let others = (2..=u32::MAX).map(|number| name(format!("-{number}")));
@@ -184,15 +187,15 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
 
 /// Returns the short ids that have entries, sorted.
 pub(super) fn ids(layout: &Layout) -> Result<Vec<String>, StoreError> {
-    // If this is not a folder, there are no entries; that is reported separately.
+    // If the inventory is not a folder, it has no entries. This problem is reported separately.
     let names = if obstacle(layout).is_some() { Vec::new() } else { disk::names(&layout.inventory())? };
     let ids = names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|id| is_short_id(id));
     Ok(ids.map(str::to_owned).collect())
 }
 
 impl Store {
-    /// Returns an error if something other than a folder is in place of the inventory, because the
-    /// commits are unknown in that case.
+    /// Returns an error if something other than a folder exists at the path of the inventory, because then
+    /// it is unknown which runs were committed. `None` otherwise.
     pub fn no_inventory(&self) -> Option<StoreError> {
         obstacle(&self.layout)
     }

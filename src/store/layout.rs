@@ -1,31 +1,32 @@
-//! The layout of the results folder.
+//! The layout of the results folder: its files and folders.
 
 use std::path::{Path, PathBuf};
 
 use crate::units::text::quoted;
 
-/// The `.gitignore` of a new results folder, because results are not source code.
+/// The `.gitignore` that is written to a new results folder, because results are usually not kept in a
+/// source repository.
 pub(crate) const GITIGNORE: &str = "*\n!.gitignore\n";
 
-/// The commit of a run: the file that readers trust.
+/// The file that commits a run. Readers trust only this file.
 pub const RUN_JSON: &str = "run.json";
 
-/// The data of an attempt before its commit.
+/// The file that describes an attempt before its commit.
 pub(crate) const ATTEMPT_JSON: &str = "attempt.json";
 
-/// The rows of an attempt as they arrive.
+/// The file to which the rows of an attempt are written during the run.
 pub(crate) const JOURNAL: &str = "journal.arrow";
 
 /// The highest number of an attempt. Folders with higher numbers were not created by sweepline.
 pub(crate) const MOST_ATTEMPTS: u32 = 999_999_999;
 
-/// Returns the first 16 hex digits of a RunId, which name its folder.
+/// Returns the first 16 hex digits of a RunId, which are the name of the run's folder.
 pub fn short(id: &str) -> &str {
     id.get(..16).unwrap_or(id)
 }
 
-/// Returns the option for a results folder as given after a command, with a leading space; empty
-/// for the default.
+/// Returns the command-line option for the results folder `dir`, with a leading space; empty for the
+/// default folder.
 pub fn typed_results(dir: &Path) -> String {
     match dir.to_str() {
         Some("results") => String::new(),
@@ -33,7 +34,7 @@ pub fn typed_results(dir: &Path) -> String {
     }
 }
 
-/// The paths of one results folder.
+/// The paths of the files and folders in a results folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     root: PathBuf,
@@ -50,42 +51,42 @@ impl Layout {
         &self.root
     }
 
-    /// Returns the folder of committed runs, one folder each.
+    /// Returns the folder of committed runs, which has a folder for each run.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// Returns the folder of attempts that are in progress, failed or interrupted.
+    /// Returns the folder of attempts that are in progress, have failed, or were interrupted.
     pub fn attempts(&self) -> PathBuf {
         self.root.join("attempts")
     }
 
-    /// Returns the folder of committed runs that later ones replaced.
+    /// Returns the folder of committed runs that later commits replaced.
     pub fn superseded(&self) -> PathBuf {
         self.root.join("superseded")
     }
 
-    /// Returns the inventory: a small entry for each committed run.
+    /// Returns the folder of the inventory, which has a small entry for each committed run.
     pub fn inventory(&self) -> PathBuf {
         self.root.join("inventory")
     }
 
-    /// Returns the entry of the run `id`, full or short.
+    /// Returns the path of the inventory entry of the run `id`, full or short.
     pub fn entry(&self, id: &str) -> PathBuf {
         self.inventory().join(format!("{}.json", short(id)))
     }
 
-    /// Returns the folder of files that are derived from the others.
+    /// Returns the folder of files that can be derived from the other files.
     pub fn derived(&self) -> PathBuf {
         self.root.join("derived")
     }
 
-    /// Returns the path of the index of runs.
+    /// Returns the path of the index of unchanged runs.
     pub(crate) fn index(&self) -> PathBuf {
         self.derived().join("runs.index")
     }
 
-    /// Returns the folder of measurements of the generator itself.
+    /// Returns the folder of calibrations, which are measurements of the load generator itself.
     pub fn calibrations(&self) -> PathBuf {
         self.root.join("calibrations")
     }
@@ -95,12 +96,12 @@ impl Layout {
         self.root.join("servers")
     }
 
-    /// Returns the file whose lock a writer holds.
+    /// Returns the path of the lock file, which a writer keeps locked.
     pub fn lock(&self) -> PathBuf {
         self.root.join(".lock")
     }
 
-    /// Returns the folder of the files whose locks are held by writers of parts.
+    /// Returns the folder of the lock files of parts, which writers of parts keep locked.
     pub fn part_locks(&self) -> PathBuf {
         self.root.join(".parts")
     }
@@ -111,7 +112,7 @@ impl Layout {
         self.root.join("submit")
     }
 
-    /// Returns the status file of a running sweep; it exists only while the sweep runs.
+    /// Returns the path of the status file of a sweep, which exists only while the sweep runs.
     pub fn live(&self) -> PathBuf {
         self.root.join("live.json")
     }
@@ -136,7 +137,7 @@ fn numbered(id: &str, number: u32) -> String {
     format!("{}.{number}", short(id))
 }
 
-/// Whether a name is the name of a run's folder: the first 16 hex digits of its id.
+/// Whether a name can be the name of a run's folder: 16 lower-case hex digits.
 pub(crate) fn is_short_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -1,8 +1,9 @@
-//! Lists the results folder: committed runs with a quick check, attempts, replaced runs.
+//! Lists the contents of a results folder: committed runs, with a quick check of each, attempts, and
+//! replaced runs.
 //!
-//! The quick check covers only `run.json`, the run's entry in the inventory and the sizes of the files:
-//! because a sweep with nothing to do checks every run. All readers use these results; `verify` also reads
-//! the files.
+//! The quick check covers only `run.json`, the run's entry in the inventory, and the sizes of the files. It
+//! must be quick because even a sweep with nothing to do checks every run. All readers rely on this check;
+//! `verify` also reads the files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,26 +19,27 @@ use super::remote::SHARED;
 use super::{Store, disk, parallel};
 use crate::rows::Table;
 
-/// Number of runs that justifies another thread.
+/// Number of runs to list that justifies another thread.
 pub(super) const RUNS_A_THREAD: usize = 64;
-/// Number of runs read at a time, and the number of runs that justifies another thread.
+/// Number of runs that [`Store::stream`] reads at a time, and the number of these runs that justifies
+/// another thread.
 const PART: (usize, usize) = (32, 8);
 
-/// How often to look again for a missing folder, because a run that is being replaced is absent for an
-/// instant on a file system that cannot exchange folders.
+/// How often to look for the missing folder of a run that is being replaced. On a file system that cannot
+/// exchange folders, it is absent for an instant.
 const LOOKS: u32 = 5;
-/// How long to wait each time.
+/// How long to wait before looking again.
 const INSTANT: Duration = Duration::from_millis(10);
 
 /// The result of the quick check of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// `run.json` is undamaged and every file has the recorded size.
+    /// The run can be used: `run.json` is undamaged and every file has the recorded size.
     Whole,
-    /// The run cannot be used, for this reason. The next `run` that needs it measures it again.
+    /// The run is damaged, for this reason. The next `sweepline run` that needs it measures it again.
     Corrupt(String),
-    /// This user or this program cannot read the record, for this reason. This is not damage, so
-    /// the run is kept as it is.
+    /// This user or this program cannot read the record, for this reason. This is not considered damage, so
+    /// the run is left unchanged.
     Unreadable(String),
 }
 
@@ -51,36 +53,36 @@ impl State {
     }
 }
 
-/// One folder in `runs/`.
+/// A committed run: a folder in `runs/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// The short id: the folder's name.
+    /// The short id of the run, which is the folder's name.
     pub id: String,
     /// The folder.
     pub dir: PathBuf,
     /// Whether the run can be used.
     pub state: State,
-    /// The run's `run.json`, if it can be read.
+    /// The content of the run's `run.json`; `None` if it cannot be read.
     pub record: Option<RunRecord>,
     /// The relation between the run and its entry in the inventory.
     pub entered: Entered,
 }
 
 impl Listed {
-    /// Returns why the run's result cannot be used; `None` if it can.
+    /// Returns the error that states why the run's result cannot be used; `None` if it can be used.
     pub fn unusable(&self) -> Option<StoreError> {
         let reason = self.state.problem()?.to_owned();
         Some(StoreError::Unusable { dir: self.dir.clone(), reason })
     }
 
-    /// Whether the run is undamaged and its entry in the inventory is missing, belongs to an
-    /// earlier attempt, or is damaged.
+    /// Whether the next writer has to write the run's entry in the inventory: the run is undamaged, and its
+    /// entry is missing, damaged, or belongs to an earlier attempt.
     pub fn wants_entry(&self) -> bool {
         self.state == State::Whole && matches!(self.entered, Entered::Behind | Entered::Damaged(_))
     }
 
-    /// Whether a second look cannot change the result. A second look is needed because parts that
-    /// are read during a replacement may not fit together.
+    /// Whether the run was found without problems, so it need not be checked again. A run with a problem is
+    /// checked twice, because files that are read while the run is being replaced may not match.
     fn is_settled(&self) -> bool {
         self.state == State::Whole && self.entered.problem().is_none()
     }
@@ -95,7 +97,7 @@ pub enum AttemptState {
     Failed(String),
 }
 
-/// One folder in `attempts/`.
+/// An attempt: a folder in `attempts/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedAttempt {
     /// The run's short id.
@@ -106,13 +108,13 @@ pub struct ListedAttempt {
     pub dir: PathBuf,
     /// The outcome of the attempt.
     pub state: AttemptState,
-    /// The attempt's `attempt.json`, if it can be read.
+    /// The content of the attempt's `attempt.json`; `None` if it cannot be read.
     pub record: Option<AttemptRecord>,
 }
 
 impl Store {
     /// Returns all committed runs with a quick check of each, sorted by id. All records are held in memory;
-    /// `overview`, `stream` and `survey` need less.
+    /// `overview`, `stream` and `survey` need less memory.
     ///
     /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
     /// state.
@@ -120,14 +122,15 @@ impl Store {
         self.survey(&Some)
     }
 
-    /// Maps each committed run with `of`, sorted by id, without keeping the records in memory.
+    /// Applies `of` to each committed run, and returns the results sorted by the run's id. The records are
+    /// not kept in memory.
     pub fn survey<R: Send>(&self, of: &(impl Fn(Listed) -> Option<R> + Sync)) -> Result<Vec<R>, StoreError> {
         let inventory = inventory::folder(&self.layout)?;
         let one = |name: &String| self.look(inventory.as_ref(), name).and_then(of);
         Ok(parallel::filter_map(&self.names()?, RUNS_A_THREAD, &one))
     }
 
-    /// Iterates over all committed runs, sorted by id, reading a few at a time.
+    /// Returns an iterator over all committed runs, sorted by id. It reads a few runs at a time.
     pub fn stream(&self) -> Result<impl Iterator<Item = Listed> + use<'_>, StoreError> {
         let inventory = inventory::folder(&self.layout)?;
         let (names, mut at) = (self.names()?, 0);
@@ -145,10 +148,11 @@ impl Store {
         Ok(self.names()?.iter().any(|name| self.look(inventory.as_ref(), name).is_some()))
     }
 
-    /// Returns the short ids of committed runs, sorted.
+    /// Returns the short ids of all runs that may be committed, sorted. The folder of a run may still be
+    /// missing.
     pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
-        // Runs that are committed or about to be committed may be absent at the instant of the
-        // listing.
+        // The folder of a run that is being replaced may be absent while the folder `runs/` is listed, so
+        // sealed attempts and the inventory are listed too.
         let mut names = self.sealed()?;
         names.retain(|id| is_short_id(id));
         names.extend(inventory::ids(&self.layout)?);
@@ -158,19 +162,18 @@ impl Store {
         Ok(names)
     }
 
-    /// Returns the committed run `id` (full or short) with a quick check; `None` if there is no such
-    /// folder.
+    /// Returns the committed run `id` (full or short) with a quick check; `None` if the run has no folder.
     pub fn run(&self, id: &str) -> Result<Option<Listed>, StoreError> {
         let dir = self.layout.run(id);
         let inventory = inventory::folder(&self.layout)?;
         let found = dir.try_exists().map_err(StoreError::on(Doing::Read, &dir))?;
-        // A committed run may be absent for an instant.
+        // The folder of a committed run may be absent for an instant.
         let is_known = found || disk::is_taken(&dir) || disk::is_taken(&self.layout.entry(id));
         Ok(if is_known { self.look(inventory.as_ref(), short(id)) } else { None })
     }
 
-    /// Checks a run, and repeats the check before it reports a problem; `None` if the run's folder
-    /// is gone.
+    /// Checks a run. If the check finds a problem, it is repeated once before the problem is reported.
+    /// Returns `None` if the run's folder is gone.
     pub(super) fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
         let first = self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))?;
         if first.is_settled() {
@@ -179,8 +182,8 @@ impl Store {
         self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))
     }
 
-    /// Whether a run has a folder. A run whose next attempt is sealed may be absent for an instant;
-    /// this function waits for it.
+    /// Whether a run has a folder. If the folder is missing and the run has a sealed attempt, the run is
+    /// probably being replaced, so this function waits for the folder for a moment.
     fn is_there(&self, id: &str) -> bool {
         let dir = self.layout.run(id);
         for _ in 0..LOOKS {
@@ -195,7 +198,8 @@ impl Store {
         disk::is_taken(&dir)
     }
 
-    /// Returns the short ids of the attempts that have a `run.json`: they are about to move into `runs/`.
+    /// Returns the short ids of the runs with a sealed attempt. Such an attempt has a `run.json` and is
+    /// about to be moved into `runs/`.
     pub(super) fn sealed(&self) -> Result<Vec<String>, StoreError> {
         let names = disk::names(&self.layout.attempts())?;
         let numbered = names.iter().filter_map(|name| split_numbered(name));
@@ -203,19 +207,19 @@ impl Store {
         Ok(numbered.filter(is_sealed).map(|(id, _)| id.to_owned()).collect())
     }
 
-    /// Returns all attempts that are not runs, sorted by id.
+    /// Returns all attempts in `attempts/`, sorted by the run's id.
     pub fn attempts(&self) -> Result<Vec<ListedAttempt>, StoreError> {
         let names = disk::names(&self.layout.attempts())?;
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| self.attempt(id, number)).collect())
     }
 
-    /// Returns short id and attempt of every replaced run, sorted by id.
+    /// Returns the short id and the attempt number of every replaced run, sorted by id.
     pub fn superseded(&self) -> Result<Vec<(String, u32)>, StoreError> {
         let names = disk::names(&self.layout.superseded())?;
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| (id.to_owned(), number)).collect())
     }
 
-    /// Returns the names of the runs' folders in `runs/`, sorted; other names are skipped.
+    /// Returns the names of the run folders in `runs/`, sorted. Other names are skipped.
     pub(super) fn run_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names = disk::names(&self.layout.runs())?;
         names.retain(|name| is_short_id(name));
@@ -231,10 +235,11 @@ impl Store {
     }
 }
 
-/// Checks the run in `dir`, which should be the run `id` (short), and its entry.
+/// Checks the run in `dir`, which should be the run `id` (short), and its entry in the inventory.
 ///
-/// The entry is read first. It is written after its run, so it is never ahead of a run that is read later.
-/// Then everything is read through one open folder, so that `run.json` and the files belong to one commit.
+/// The entry is read first. Because an entry is written after its run, it cannot be newer than a run that
+/// is read later. Then everything else is read through one open folder, so that `run.json` and the files
+/// belong to one commit.
 pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Listed {
     let entry = inventory::entry(inventory, id);
     let opened = Folder::open(dir).and_then(|folder| Ok((RunRecord::read_in(&folder)?, folder)));
@@ -244,7 +249,7 @@ pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Liste
         Ok(opened) => opened,
         Err(error) => {
             listed.state = unread(&error);
-            // An entry can be judged even without its record.
+            // The problem of the entry is reported even if the record cannot be read.
             listed.entered = match entry {
                 Err(StoreError::Damaged { reason, .. }) => Entered::Damaged(reason),
                 Err(error) => Entered::Unreadable(error.to_string()),
@@ -279,7 +284,8 @@ fn unread(error: &StoreError) -> State {
     }
 }
 
-/// Returns the problem of the id in a record.
+/// Returns the state of a run if the id in its record is invalid or belongs to another run; `None` if the
+/// id is right.
 fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
     let is_id = record.id.len() == 64 && record.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match is_id {
@@ -291,7 +297,8 @@ fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
     }
 }
 
-/// Returns the problem of a run's files, without reading them.
+/// Returns the state of a run if its files have a problem, without reading the files; `None` if there is no
+/// problem.
 fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     wanted(record).map(|(name, _)| name).find_map(|name| match size_problem(folder, record, name) {
         Ok(Some(_)) if is_to_fetch(folder, record, name) => None,
@@ -300,15 +307,15 @@ fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     })
 }
 
-/// Returns whether a file is absent because it is in the shared results and was never read here.
+/// Whether a file is absent because it is only in the shared results and has not been fetched yet.
 fn is_to_fetch(folder: &Folder, record: &RunRecord, name: &str) -> bool {
     let is_absent =
         || matches!(folder.size(name), Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     record.files.contains_key(name) && is_absent() && folder.size(SHARED).is_ok()
 }
 
-/// Returns the files in a run's record, the required ones, and those that would be taken for files
-/// of the run if they existed.
+/// Returns all file names to check for a run: those in its record, and those of all tables, because a file
+/// that the record does not list must not exist.
 pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
     let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
     let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);
@@ -316,7 +323,7 @@ pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<T
     tables.chain(others)
 }
 
-/// Returns the problem of a file, without reading it.
+/// Returns the problem of a file, without reading the file; `None` if there is no problem.
 pub(super) fn size_problem(folder: &Folder, record: &RunRecord, name: &str) -> Result<Option<String>, StoreError> {
     let listed = record.files.get(name);
     let is_optional = Table::ALL.iter().any(|table| table.file() == name && table.is_optional());

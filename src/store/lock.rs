@@ -1,5 +1,5 @@
-//! Allows one writer per results folder. The kernel holds the lock and releases it when the process
-//! ends, however it ends.
+//! Ensures that a results folder has only one writer at a time. The kernel releases the writer's lock when
+//! the process ends, however it ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::remote::Standing;
 use super::{Store, disk};
 use crate::expand::RunSpec;
 
-/// The results folder, held by its only writer. Attempts also hold the lock, so it lives as long as
-/// any attempt.
+/// The only writer of a results folder. Attempts share its lock, so the folder remains locked as long as
+/// any attempt exists.
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
@@ -25,33 +25,33 @@ pub struct Writer {
     recovered: Vec<Recovered>,
 }
 
-/// A part of a plan. One process measures the runs of this part while other processes measure other
-/// parts.
+/// A part of a plan. One process measures the runs of this part while other processes measure the runs of
+/// other parts.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// The name of the part. A part has one writer at a time.
+    /// The name of the part. A part can have only one writer at a time.
     pub name: &'a str,
     /// Returns whether the run with this short id belongs to the part.
     pub has: &'a dyn Fn(&str) -> bool,
 }
 
 impl Store {
-    /// Opens the results folder for writing, creates it if it is missing, and repairs what a killed
-    /// writer left.
+    /// Opens the results folder for writing, creates it if it is missing, and repairs the commits that a
+    /// killed writer left incomplete.
     ///
-    /// Fails with `Locked` while another process holds it.
+    /// Fails with `Locked` while another process holds the folder's lock.
     pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
         Store::open(dir).writer()
     }
 
-    /// Opens this folder for writing. A copy of shared results is first updated, and runs that the
-    /// shared results lack are sent there.
+    /// Opens this folder for writing. If the folder is a copy of shared results, runs that are missing in
+    /// the shared results are sent there first.
     pub fn writer(self) -> Result<Writer, StoreError> {
         self.lock_for(None)
     }
 
-    /// Opens this folder for writing the runs of one part, alongside writers of other parts.
-    /// Interrupted commits of other runs are left alone.
+    /// Opens this folder for writing the runs of one part, while other processes may write other parts.
+    /// Interrupted commits of runs of other parts are not repaired.
     ///
     /// Fails with `Locked` while another process holds the whole folder, and with `PartLocked` while
     /// another process holds the part.
@@ -93,7 +93,7 @@ impl Store {
 }
 
 impl Writer {
-    /// Returns the folder for reading.
+    /// Returns the store for reading.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -103,20 +103,20 @@ impl Writer {
         &self.recovered
     }
 
-    /// Takes the run `id` (full or short) for this process if results are shared, after taking the server if
-    /// workers share it. In an ordinary folder every run is open.
+    /// Claims the run `id` (full or short) for this process if results are shared. If workers share the
+    /// server `server`, it is claimed first. In an ordinary folder, every run is open.
     pub fn claim(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.claim(self.store.layout(), super::short(id), server))
     }
 
-    /// Returns the state of the run `id`, without taking it.
+    /// Returns the state of the run `id`, without claiming it.
     pub fn look(&self, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
         let remote = self.store.remote();
         remote.map_or(Ok(Standing::Open), |remote| remote.look(self.store.layout(), super::short(id), server))
     }
 
-    /// Gives back the runs that were taken and not committed.
+    /// Releases the claims on runs that were not committed.
     pub fn release(&self) {
         if let Some(remote) = self.store.remote() {
             remote.release();
@@ -128,7 +128,7 @@ impl Writer {
         self.create(id, spec, false)
     }
 
-    /// Starts the next attempt at the run `id`. The count of spoiled attempts starts again, because
+    /// Starts the next attempt at the run `id`. The count of spoiled attempts starts again at 0, because
     /// the user requested the run although it was given up.
     pub fn begin_afresh(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
         self.create(id, spec, true)
@@ -146,8 +146,9 @@ impl Drop for Writer {
     }
 }
 
-/// Returns the number after the highest number of the run's attempts, wherever these are now. The
-/// inventory also lists attempts that were removed.
+/// Returns the next attempt number of a run: one more than the highest number among its attempts, its
+/// commit and its replaced commits. The inventory is also checked, because the run's folder may have been
+/// removed.
 fn next_number(layout: &Layout, id: &str) -> Result<u32, StoreError> {
     let mut last = (0, layout.run(id));
     let mut seen = |number: u32, path: PathBuf| {

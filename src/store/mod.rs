@@ -1,8 +1,9 @@
-//! The results folder: committed runs, attempts in progress. A kill at any instant loses nothing.
+//! The results folder, which contains committed runs and attempts. A kill at any instant loses no committed
+//! run.
 //!
-//! Readers trust only `runs/<id>/run.json` and need no lock. A run is written in `attempts/`,
-//! checked, given its `run.json`, which contains its own digest (`seal`), and renamed into `runs/`
-//! (`commit`). If a crash leaves it between two steps, the next writer repairs it (`recover`). The
+//! Readers trust only `runs/<id>/run.json` and need no lock. A run is written in `attempts/` and checked.
+//! Then its `run.json` is written, which contains its own digest (`seal`), and the folder is moved into
+//! `runs/` (`commit`). If a crash interrupts these steps, the next writer repairs the run (`recover`). The
 //! `inventory` lists all commits.
 
 mod adopt;
@@ -66,7 +67,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A results folder for reading, without a lock. Nothing is written.
+/// A results folder that is opened for reading. It is not locked, and nothing is written.
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
@@ -75,13 +76,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the results folder at `dir`; if it does not exist, it has no runs.
+    /// Opens the results folder at `dir`. A folder that does not exist has no runs.
     pub fn open(dir: impl Into<PathBuf>) -> Store {
         Store { layout: Layout::new(dir), remote: None }
     }
 
-    /// Returns shared results, with the folder at `dir` as their local copy. Does not send a
-    /// request yet.
+    /// Opens shared results, with the folder at `dir` as their local copy. Does not send a request yet.
     pub fn shared(dir: impl Into<PathBuf>, remote: Arc<dyn Remote>) -> Store {
         Store { layout: Layout::new(dir), remote: Some(remote) }
     }
@@ -91,25 +91,26 @@ impl Store {
         self.remote.as_deref()
     }
 
-    /// Returns the location of the results, as the user wrote it: the address of shared results, or the
+    /// Returns the location of the results: the address of shared results as the user wrote it, or the
     /// folder.
     pub fn place(&self) -> &Path {
         self.remote().map_or_else(|| self.layout.root(), |remote| Path::new(remote.url()))
     }
 
-    /// Fetches the runs that have been committed elsewhere since the last fetch. Does nothing for
-    /// an ordinary folder.
+    /// Fetches the records of the runs that other workers have committed since the last fetch. Does nothing
+    /// for an ordinary folder.
     pub fn refresh(&self) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, None))
     }
 
-    /// Like `refresh`, but only for these runs (short ids), whose list is computed only if needed. Runs that
-    /// exist locally are not requested, because a commit never changes.
+    /// Like `refresh`, but only for the `wanted` runs (short ids). `wanted` is called only if results are
+    /// shared. Runs that exist locally are not requested, because a commit never changes.
     pub fn refresh_these(&self, wanted: impl FnOnce() -> BTreeSet<String>) -> Result<(), StoreError> {
         self.remote().map_or(Ok(()), |remote| remote.refresh(&self.layout, Some(&wanted())))
     }
 
-    /// Returns whether there are runs that the shared results do not have yet.
+    /// Whether the folder has runs that are missing in the shared results. Always false for an ordinary
+    /// folder.
     pub fn has_unsent(&self) -> Result<bool, StoreError> {
         let unsent = self.remote().map(|_| remote::unsent(&self.layout)).transpose()?;
         Ok(unsent.is_some_and(|runs| !runs.is_empty()))

@@ -1,7 +1,7 @@
-//! A memory-efficient overview of all committed runs, with a quick check of each.
+//! An overview of all committed runs, with a quick check of each, that needs little memory.
 //!
 //! If the files of a run have not changed since an earlier sweep read them (`stamp`), the run is taken from
-//! the index (`index`) and not read again. Stores of fewer than [`WORTH`] runs have no index.
+//! the index (`index`) and not read again. Results folders with fewer than [`WORTH`] runs have no index.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,26 +20,26 @@ use crate::expand::{RunId, RunSpec};
 
 /// Minimum number of runs for which an index pays off.
 const WORTH: usize = 1_000;
-/// How long a file must have been unchanged before it is remembered, because timestamps are coarse on some
-/// file systems and a file server's clock may be behind.
+/// How long a run's files must have been unchanged before the run is added to the index. This time is
+/// needed because timestamps are coarse on some file systems, and the clock of a file server may be behind.
 const SETTLED: Duration = Duration::from_secs(10);
 /// Number of newly read runs that justifies writing the index again.
 const NEWS: usize = 100;
 
-/// The rules for remembering runs.
+/// The rules for adding runs to the index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// The smallest store with an index.
+    /// Minimum number of runs for which there is an index.
     pub(super) worth: usize,
-    /// How long a file must have been unchanged.
+    /// How long a run's files must have been unchanged before the run is added to the index.
     pub(super) settled: Duration,
-    /// The number of newly read runs that justifies writing the index again.
+    /// Number of newly read runs that justifies writing the index again.
     pub(super) news: usize,
 }
 
 impl Rules {
-    /// Returns the rules in effect. Tests may request an index of everything, but only in builds with debug
-    /// assertions.
+    /// Returns the rules in effect. In builds with debug assertions, tests can set an environment variable
+    /// to index all runs.
     fn now() -> Rules {
         match cfg!(debug_assertions) && std::env::var_os("SWEEPLINE_INDEX_ALL").is_some() {
             true => Rules { worth: 0, settled: Duration::ZERO, news: 1 },
@@ -64,12 +64,12 @@ impl Overview {
         Overview { runs: runs.into_iter().collect(), read: 0, is_news: false }
     }
 
-    /// Returns the run with this id, damaged or not.
+    /// Returns the run with this id, whether damaged or not; `None` if it is not committed.
     pub fn get(&self, id: &RunId) -> Option<&Brief> {
         self.runs.get(&ShortId::of(id))
     }
 
-    /// Returns every run, in no particular order.
+    /// Returns an iterator over all runs, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (ShortId, &Brief)> {
         self.runs.iter().map(|(id, brief)| (*id, brief))
     }
@@ -84,15 +84,15 @@ impl Overview {
         self.runs.is_empty()
     }
 
-    /// Returns the number of runs whose records were read; the others come from the index.
+    /// Returns the number of runs whose records were read. The other runs were taken from the index.
     pub fn read(&self) -> usize {
         self.read
     }
 }
 
 impl Store {
-    /// Returns all committed runs with a quick check of each; `planned` returns the spec of a run if the
-    /// plan contains it.
+    /// Returns all committed runs with a quick check of each. `planned` returns the spec of a run, or
+    /// `None` if the plan does not contain the run.
     ///
     /// Fails only if the folder itself cannot be read; problems of a run are part of the run's
     /// state.
@@ -132,7 +132,7 @@ impl Store {
         Ok(Overview { runs, read, is_news })
     }
 
-    /// Stores an overview in the index for later sweeps. Best effort.
+    /// Stores an overview in the index for later sweeps, if enough runs are new. Errors are ignored.
     pub fn remember(&self, overview: &Overview) {
         if overview.is_news {
             let runs = overview.runs.values().filter_map(|brief| Some((brief.stamp?, brief.said.as_ref()?)));
@@ -140,8 +140,8 @@ impl Store {
         }
     }
 
-    /// Applies `work` to each of these runs that may need attention: all except those that an earlier sweep
-    /// found undamaged and listed in the inventory.
+    /// Applies `work` to each of these runs that is not in the index. Runs in the index need no attention,
+    /// because an earlier sweep found that they are undamaged and listed in the inventory.
     pub(super) fn unsettled<R: Send>(
         &self,
         names: &[String],
@@ -161,10 +161,10 @@ impl Store {
     }
 }
 
-/// Reads many runs efficiently.
+/// Reads many runs, and takes unchanged runs from the index.
 struct Eye {
     inventory: Option<Folder>,
-    /// The folder `runs/`, if runs are remembered.
+    /// The folder `runs/`; `None` if there are too few runs for an index.
     runs: Option<Folder>,
     index: Index,
 }
@@ -182,8 +182,8 @@ impl Eye {
     }
 }
 
-/// Whether a run may be remembered: it has no problem, and its files, last changed at `changed` (in seconds),
-/// are old enough.
+/// Whether a run may be added to the index: it has no problem, and its files have been unchanged for long
+/// enough. `changed` is the time of the last change, in seconds since 1970.
 fn is_remembered(listed: &Listed, changed: i64, began: SystemTime, rules: Rules) -> bool {
     let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let is_old = i128::from(changed) + i128::from(rules.settled.as_secs()) <= i128::from(began.as_secs());

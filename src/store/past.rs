@@ -1,5 +1,5 @@
-//! The time that runs took in addition to their committed results, in attempts without a result and
-//! in replaced results.
+//! Lists the time that runs took in addition to their committed results: in attempts without a result, and
+//! in results that were replaced.
 
 use super::error::StoreError;
 use super::layout::{is_short_id, short, split_numbered};
@@ -7,7 +7,7 @@ use super::record::{Moment, RunRecord};
 use super::tries::{How, try_at};
 use super::{Store, disk};
 
-/// A period of a run that is not its committed result.
+/// The period of an attempt that did not lead to the committed result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastTry {
     /// The run's short id.
@@ -16,15 +16,15 @@ pub struct PastTry {
     pub number: u32,
     /// When the period began.
     pub started: Moment,
-    /// When the period ended; `None` while it is in progress, or if the end is unknown.
+    /// When the period ended; `None` if the attempt is still in progress, or if the end is unknown.
     pub ended: Option<Moment>,
-    /// The outcome of the attempt; `None` if it was committed and later replaced.
+    /// The outcome of the attempt; `None` if the attempt was committed and later replaced.
     pub how: Option<How>,
 }
 
 impl Store {
-    /// Returns every attempt at the `wanted` runs (by short id) without a result, and every replaced
-    /// result, ordered by start. Unreadable attempts are omitted, because their times are unknown.
+    /// Returns, for the runs whose short ids are `wanted`, every attempt without a result and every
+    /// replaced result, ordered by start. Unreadable attempts are omitted, because their times are unknown.
     pub fn past_tries(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PastTry>, StoreError> {
         let is_wanted = |id: &str| is_short_id(id) && wanted(id);
         let mut past = Vec::new();

@@ -1,4 +1,5 @@
-//! `run.json`, the commit of a run; and `attempt.json`, the record of an attempt before its commit.
+//! The content of `run.json`, which commits a run, and of `attempt.json`, which describes an attempt before
+//! its commit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,9 +19,10 @@ use crate::expand::{RunId, RunSpec};
 use crate::rows::{Environment, Facts, RunLabels, Spoiled, Table};
 use crate::units::NonceSeed;
 
-/// Format of the store's JSON files. Incremented when a reader of the old format would misread the new one.
-/// A new optional field does not increment it. The digest at the end of `run.json` did not increment it
-/// either, because an earlier version of sweepline ignores it and reads the same figures.
+/// Format version of the store's JSON files. It is incremented when readers of the old format would misread
+/// the new format. It is not incremented for a new optional field. It was not incremented for the digest at
+/// the end of `run.json` either, because earlier versions of sweepline ignore the digest and read the same
+/// values.
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
@@ -54,7 +56,7 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// One file of a committed run.
+/// The record of one row file of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// The size of the file in bytes.
@@ -68,7 +70,7 @@ pub struct FileRecord {
 /// The committed run that this run replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replaced {
-    /// The attempt of the replaced run; null if its `run.json` could not be read.
+    /// The attempt number of the replaced run; null if its `run.json` could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Why the run was repeated; null if no reason was recorded.
@@ -91,28 +93,28 @@ pub struct RunRecord {
     pub ended: Moment,
     /// The spec of the run, with every default explicit.
     pub spec: RunSpec,
-    /// The seed from which the nonces of the requests are derived. `None` in records from before this
-    /// field existed, whose nonces were derived from id and attempt.
+    /// The seed from which the nonces of the requests are derived. `None` in records from before this field
+    /// existed; their nonces were derived from the run's id and the attempt number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
     /// The observed circumstances.
     pub environment: Environment,
-    /// The inputs of the verdict other than the rows.
+    /// The facts from which the verdict is computed, in addition to the rows.
     pub facts: Facts,
-    /// Digest of the generated requests, without nonces: equal for the two arms of a comparison.
+    /// Digest of the generated requests, without nonces. It is equal for the two arms of a comparison.
     pub generator_digest: String,
-    /// The run that this one replaced.
+    /// The committed run that this run replaced; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
     /// The digest at the end of the file, which covers the whole file; `None` in files of earlier versions
-    /// of sweepline. It comes after everything else in the file, so it is not serialized as a field.
+    /// of sweepline. It is written after all other fields, so it is not serialized with them.
     #[serde(default, skip_serializing)]
     pub sha256: Option<String>,
 }
 
-/// The last field of a `run.json` without a digest, as every earlier version of sweepline wrote it.
+/// The last field of a `run.json` that was written by a version of sweepline without the digest.
 const LAST_FIELD: &str = "files";
 
 /// Returns the labels that all rows of an attempt at a run share.
@@ -131,12 +133,12 @@ pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
 }
 
 impl RunRecord {
-    /// Returns the labels that all rows of the run share, even if it has no rows.
+    /// Returns the labels that all rows of the run share, even if the run has no rows.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
     }
 
-    /// Returns the tables that the run has, and the tables that it must have.
+    /// Returns the tables of the run: all required tables, and the optional tables that it has.
     pub fn tables(&self) -> impl Iterator<Item = Table> {
         Table::ALL.into_iter().filter(|table| !table.is_optional() || self.has(*table))
     }
@@ -146,9 +148,10 @@ impl RunRecord {
         self.files.contains_key(table.file())
     }
 
-    /// Whether the rows may understate how much text prompts share. Versions that did not inspect the sent
-    /// text derived this from how prompts were constructed. That missed the blocks of a trace and, without
-    /// a nonce, recorded texts and classes with equal texts.
+    /// Whether `reusable_tokens` in the rows may be too low. Versions of sweepline that did not compare the
+    /// sent prompts derived it from how prompts were constructed. This missed the shared blocks of a trace.
+    /// Without a nonce, it also missed text that is shared by prompts from a data set, or by several
+    /// classes.
     pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
@@ -167,7 +170,7 @@ impl RunRecord {
         RunRecord::of_text(&folder.path().join(RUN_JSON), &folder.json(RUN_JSON)?)
     }
 
-    /// Does the same for the text of the file at `path`.
+    /// Parses and checks the text of the `run.json` at `path`.
     pub(super) fn of_text(path: &Path, text: &[u8]) -> Result<RunRecord, StoreError> {
         let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
         let sha256 = seal::digest(text).map_err(damaged)?;
@@ -182,11 +185,11 @@ impl RunRecord {
     }
 }
 
-/// Checks whether a text without a complete digest at its end can come from an earlier version of
-/// sweepline. If not, the error contains the reason.
+/// Checks that an earlier version of sweepline could have written a text that has no complete digest at its
+/// end. If not, the error contains the reason.
 ///
-/// A damaged record that has lost its digest does not end with the last field of those earlier
-/// versions.
+/// This detects a damaged record that has lost its digest, because such a record does not end with the last
+/// field that earlier versions wrote.
 fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     let raw: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(text).map_err(|error| error.to_string())?;
@@ -194,8 +197,8 @@ fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     if last != LAST_FIELD || record.sha256.is_some() {
         return Err(format!("it ends with `{last}`, not with its digest"));
     }
-    // Ids followed other rules before plans specified how connections are opened, and while texts
-    // were generated by other rules.
+    // The id is checked only if it was computed by today's rules. The rules were different before plans
+    // specified how connections are opened, and the rules for generating texts have also changed since.
     let spec = &record.spec;
     let has_today_s_rules = raw.get("spec").is_some_and(|spec| spec.get("connections").is_some());
     let contents = std::iter::once(&spec.scenario).chain(spec.mix.iter().map(|class| &class.scenario));
@@ -216,7 +219,7 @@ pub struct AttemptRecord {
     pub attempt: u32,
     /// When the attempt began.
     pub started: Moment,
-    /// The process that makes the attempt.
+    /// The id of the process that makes the attempt.
     pub pid: u32,
     /// The seed from which the nonces of the requests are derived; `None` in records from before this
     /// field existed.
@@ -225,17 +228,18 @@ pub struct AttemptRecord {
     /// When the attempt failed; `None` while it is in progress, or if its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Moment>,
-    /// Why the attempt failed.
+    /// Why the attempt failed; `None` while it is in progress, or if its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// How the environment spoiled the attempt, if it failed for that reason.
+    /// How the environment spoiled the attempt; `None` if the attempt did not fail for that reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<Spoiled>,
-    /// The number of retries, if the run was given up with this attempt because all of them were spoiled.
+    /// The number of retries if the run was given up with this attempt, because all retries were spoiled;
+    /// otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<u32>,
-    /// Whether this is the first attempt since the user requested the run although it was given up.
-    /// Earlier attempts no longer count.
+    /// Whether the user requested this attempt although the run had been given up. If so, spoiled attempts
+    /// before this one are no longer counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub afresh: bool,
     /// The spec of the run.
@@ -249,7 +253,7 @@ impl AttemptRecord {
     }
 }
 
-/// The only field that every format has.
+/// The only field that is present in every format version.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -260,8 +264,8 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     parse(path, &folder::json(path)?)
 }
 
-/// Parses the text of the file `path`. The format is checked first, so that a file of a later program is
-/// not reported as damaged.
+/// Parses the text of the file `path`. The format version is checked first, so that a file of a later
+/// version of sweepline is not reported as damaged.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
     let damaged = |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
     let Head { format } = serde_json::from_slice(text).map_err(damaged)?;

@@ -1,11 +1,11 @@
-//! Repairs commits that a killed writer left between two steps. The next writer does this before
+//! Repairs commits that were interrupted because the writer was killed. The next writer does this before
 //! anything else.
 //!
-//! An attempt with an undamaged `run.json` was sealed and checked. Its move into `runs/` is completed, so
-//! that finished work is not repeated, and the resulting set of runs is the same as after an uninterrupted
-//! sweep. If such an attempt turns out to be damaged and the run it was to replace is already in
-//! `superseded/`, that run is moved back. A run that was exchanged with the attempt that replaced it goes
-//! to `superseded/`. Other attempts stay where they are.
+//! An attempt with an undamaged `run.json` was sealed and checked, so its move into `runs/` is completed.
+//! Finished work is thus not repeated, and the runs are the same as after an uninterrupted sweep. If such
+//! an attempt turns out to be damaged, and the run that it should replace is already in `superseded/`, that
+//! run is moved back. If a replaced run has already been exchanged with the attempt, it is moved from
+//! `attempts/` to `superseded/`. Other attempts are left unchanged.
 
 use std::fs;
 
@@ -23,22 +23,23 @@ use super::record::RunRecord;
 pub enum Remedy {
     /// The sealed attempt was moved into `runs/`.
     Finished,
-    /// The sealed attempt is damaged; the run it was to replace was moved back into `runs/`.
+    /// The sealed attempt is damaged, so the run that it should have replaced was moved back into `runs/`.
     Restored,
 }
 
-/// One interrupted commit.
+/// An interrupted commit that was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     /// The run's short id.
     pub id: String,
     /// The attempt that is now the committed run.
     pub attempt: u32,
-    /// The repair.
+    /// How the commit was repaired.
     pub remedy: Remedy,
 }
 
-/// Completes or reverts every interrupted commit. The caller holds the lock.
+/// Completes or reverts every interrupted commit of the runs for which `is_own` returns true. The caller
+/// holds the lock.
 pub(super) fn recover(layout: &Layout, is_own: &dyn Fn(&str) -> bool) -> Result<Vec<Recovered>, StoreError> {
     let mut recovered = Vec::new();
     for name in disk::names(&layout.attempts())? {
@@ -61,7 +62,8 @@ pub(super) fn recover(layout: &Layout, is_own: &dyn Fn(&str) -> bool) -> Result<
                     recovered.push(finished);
                 }
             }
-            // The replaced run, because its replacement is damaged.
+            // The folder in `attempts/` contains the replaced run: the exchange was completed, but the
+            // record of the new run cannot be read.
             (_, Some(record)) if record.attempt < number && disk::is_taken(&layout.run(id)) => {
                 set_aside(layout, &dir, id)?;
                 recovered.push(finished);
@@ -76,10 +78,10 @@ fn is_newer_than_committed(layout: &Layout, record: &RunRecord) -> bool {
     RunRecord::read(&layout.run(&record.id)).map_or(true, |committed| committed.attempt < record.attempt)
 }
 
-/// Moves the newest superseded run of `id` back if `runs/` has none.
+/// Moves the newest superseded run `id` back into `runs/` if the run is missing there.
 ///
-/// Only called for an id with a sealed attempt. Without a sealed attempt, a missing run was removed
-/// on purpose.
+/// Only called for a run with a sealed attempt. A missing run without a sealed attempt was removed on
+/// purpose.
 fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     let run = layout.run(id);
     let names = disk::names(&layout.superseded())?;
@@ -94,9 +96,9 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))
 }
 
-/// Updates the inventory entries of all undamaged runs: entries that a kill left outdated or missing,
-/// entries of earlier versions, and damaged ones. The caller holds the lock. Entries can be recreated,
-/// so this does not wait for the disk.
+/// Updates the inventory entries of all undamaged runs for which `is_own` returns true. Entries may be
+/// outdated or missing after a kill, missing for runs of earlier versions, or damaged. The caller holds the
+/// lock. This function does not wait for the disk, because entries can be recreated.
 pub(super) fn catch_up(store: &Store, is_own: &dyn Fn(&str) -> bool) -> Result<(), StoreError> {
     let mut names = store.names()?;
     names.retain(|name| is_own(name));

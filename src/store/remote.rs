@@ -1,8 +1,8 @@
-//! The interface of a results folder to the shared results that it is a copy of.
+//! The interface between a results folder and the shared results of which the folder is a copy.
 //!
-//! The folder has its usual form. A run that was measured elsewhere has its `run.json` here, with the
-//! mark [`SHARED`] next to it; its row files are fetched when they are read. A run without the mark
-//! was committed here and has not been shared yet.
+//! The folder has the usual layout. For a run that was measured elsewhere, it contains the `run.json` and,
+//! next to it, the marker file [`SHARED`]; row files are fetched when they are read. A run without this
+//! marker was committed here and has not been shared yet.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,8 +12,7 @@ use super::error::StoreError;
 use super::layout::{Layout, is_short_id};
 use super::record::RunRecord;
 
-/// An empty file in the folder of a run. It marks that this `run.json` is also committed in the shared
-/// results.
+/// The name of the empty file that marks a run whose `run.json` is also committed in the shared results.
 pub(crate) const SHARED: &str = ".shared";
 
 /// The state of a run in shared results.
@@ -21,7 +20,7 @@ pub(crate) const SHARED: &str = ".shared";
 pub enum Standing {
     /// The run is not committed, and no other worker is measuring it.
     Open,
-    /// Another worker is measuring the run or holds its server.
+    /// Another worker is measuring the run, or has claimed the server that the run needs.
     Taken,
     /// The run is committed, and its `run.json` is now in the folder.
     Committed,
@@ -32,33 +31,35 @@ pub trait Remote: Debug + Send + Sync {
     /// Returns the address of the shared results, as the user wrote it.
     fn url(&self) -> &str;
 
-    /// Copies the `run.json` of committed runs into the folder: either of the `wanted` runs (short
-    /// ids), or of all runs.
+    /// Copies the `run.json` of committed runs into the folder: of the `wanted` runs (short ids), or of all
+    /// runs if `wanted` is `None`.
     fn refresh(&self, layout: &Layout, wanted: Option<&BTreeSet<String>>) -> Result<(), StoreError>;
 
-    /// Copies a row file of a committed run into its folder, checked against its digest.
+    /// Copies a row file of a committed run into the run's folder, after checking the file's digest.
     fn fetch(&self, layout: &Layout, record: &RunRecord, name: &str) -> Result<(), StoreError>;
 
-    /// Checks before the first write whether the store is reliable. Also sends runs that an earlier
-    /// process committed in the folder but could not send.
+    /// Checks before the first write that the store supports conditional writes. Also sends the runs that
+    /// an earlier process committed in the folder but could not send.
     fn begin(&self, layout: &Layout) -> Result<(), StoreError>;
 
-    /// Commits a run of the folder to the shared results. If another result of the same run came first,
-    /// that result replaces the run in the folder.
+    /// Commits a run of the folder to the shared results. If another result of the same run has already
+    /// been committed there, that result replaces the run in the folder.
     fn commit(&self, layout: &Layout, id: &str) -> Result<(), StoreError>;
 
-    /// Takes a run (short id) for this process if it is open, after taking the server that the run needs
-    /// if workers share it. A run stays taken until it is committed. `release`, or the end of the process,
-    /// gives back both the run and the server. If another worker holds the server, the run is `Taken`.
+    /// Claims a run (short id) for this process if the run is open. If workers share the server `server`,
+    /// it is claimed first; if another worker has claimed it, `Taken` is returned. The run remains claimed
+    /// until it is committed. `release`, or the end of the process, gives up the claims on the run and the
+    /// server.
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
-    /// Returns the state of a run, without taking it.
+    /// Returns the state of a run, without claiming it.
     fn look(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError>;
 
-    /// Returns the names of damaged objects other than runs. Nothing depends on them.
+    /// Returns the names of damaged objects in the shared results that are not runs. No result depends on
+    /// these objects.
     fn damaged(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Gives back every run that this process took but did not commit, and every server.
+    /// Gives up the claims of this process on servers, and on runs that it did not commit.
     fn release(&self);
 }
 

@@ -1,4 +1,4 @@
-//! The digest of a JSON file of the store, which the file itself contains.
+//! Adds a digest to JSON files of the store and checks it. The file itself contains its digest.
 //!
 //! The digest is at the very end of the file, on its own lines, always with the same 83 bytes:
 //!
@@ -8,25 +8,26 @@
 //! }
 //! ```
 //!
-//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So every bit
-//! of the file counts: a change before the comma changes the digest, a change in the digits gives a
-//! different digest, and any other change leaves an end that belongs neither to a file with a digest nor
-//! to a file without one. The digest detects damage. It is not a signature, because a deliberate change
-//! can include a new digest.
+//! The digest is the SHA-256 of all bytes before that comma: `head -c -83 run.json | sha256sum`. Every
+//! changed bit is detected: a change before the comma changes the digest, a changed digit no longer matches
+//! the digest, and after any other change, the file ends neither like a file with a digest nor like a file
+//! without one. The digest detects damage. It is not a signature, because a deliberate change can include a
+//! new digest.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::hex::hex;
 
-/// The bytes before the hex digits of the digest …
+/// The bytes before the hex digits of the digest.
 const BEFORE: &[u8] = b",\n  \"sha256\": \"";
-/// … and the bytes after them.
+/// The bytes after the hex digits of the digest.
 const BEHIND: &[u8] = b"\"\n}\n";
-/// The number of digits.
+/// The number of hex digits of the digest.
 const DIGITS: usize = 64;
 
-/// Serializes `value`, an object with fields, with its digest at the end; returns the text and the digest.
+/// Serializes `value`, which must be an object with fields, and adds its digest at the end. Returns the
+/// text and the digest.
 pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, String)> {
     let mut text = serde_json::to_vec_pretty(value)?;
     let Some(body) = text.strip_suffix(b"\n}").map(<[u8]>::len) else {
@@ -38,8 +39,8 @@ pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, Str
     Ok((text, digest))
 }
 
-/// Returns the digest at the end of `text` after checking it; `None` if the text does not end with
-/// a digest. An error states the problem.
+/// Checks the digest at the end of `text` and returns it; `None` if the text does not end with a digest.
+/// Returns an error if the digest does not match.
 pub(super) fn digest(text: &[u8]) -> Result<Option<String>, String> {
     let end = BEFORE.len() + DIGITS + BEHIND.len();
     let Some((body, end)) = text.len().checked_sub(end).and_then(|at| text.split_at_checked(at)) else {

@@ -1,9 +1,9 @@
-//! Identifies the files of a run without reading them, as git does: a file that has not been written since
-//! has the same inode, size and times.
+//! Detects whether the files of a run have changed without reading them, as git does: an unchanged file has
+//! the same inode, size and times.
 //!
 //! A program cannot set the time of the last change (ctime), so a rewritten file gets a different stamp,
-//! except within the resolution of the clock. Therefore only files that have been unchanged for a while are
-//! remembered (`overview`).
+//! except within the resolution of the clock. Therefore a run is added to the index only if its files have
+//! been unchanged for a while (`overview`).
 
 use rustix::fs::{FileType, Stat};
 use sha2::{Digest, Sha256};
@@ -13,11 +13,12 @@ use super::layout::RUN_JSON;
 use super::remote::SHARED;
 use crate::rows::Table;
 
-/// Identifies the `run.json` of a run, its entry in the inventory, and the sizes of its files.
+/// A hash that changes if the `run.json` of a run, its entry in the inventory, or the sizes of its row
+/// files change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp(pub(super) [u8; 16]);
 
-/// The open folders of a store.
+/// The open folders of a store that are needed to compute stamps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Folders<'a> {
     /// `runs/`.
@@ -45,7 +46,7 @@ impl Folders<'_> {
             is_partial |= size < 0;
             hasher.update(size.to_le_bytes());
         }
-        // Row files may be absent if they are in the shared results.
+        // Row files may be absent in a copy of shared results.
         let is_copy = is_partial && self.runs.look(&format!("{id}/{SHARED}")).ok()?.is_some();
         hasher.update([u8::from(is_copy)]);
         let digest = hasher.finalize();
@@ -58,7 +59,8 @@ fn regular(file: &Stat) -> Option<&Stat> {
     (FileType::from_raw_mode(file.st_mode) == FileType::RegularFile).then_some(file)
 }
 
-/// Returns the metadata that distinguishes a file from any other file or content.
+/// Returns the metadata that identifies a regular file and its current content; `None` if the file is not
+/// regular.
 fn identity(file: &Stat) -> Option<[i128; 7]> {
     let file = regular(file)?;
     Some([

@@ -1,8 +1,8 @@
-//! The outcomes of the attempts at a run that were never committed: how many the environment spoiled, how
-//! the last one ended, and whether the run is given up.
+//! Summarizes the attempts at a run that were not committed: how many of them the environment spoiled, how
+//! the last attempt ended, and whether the run is given up.
 //!
-//! Reads only `attempts/`, and only the attempts after a run's last commit. The spec in an
-//! `attempt.json` is skipped, so that reading thousands of attempts takes only a moment.
+//! Only the attempts after a run's last commit are read. The spec in an `attempt.json` is skipped, so
+//! reading thousands of attempts takes only a moment.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,7 +20,7 @@ use super::record::{Moment, RunRecord, read};
 use super::{Store, disk, parallel};
 use crate::rows::Spoiled;
 
-/// The recorded failure of an attempt that was interrupted properly.
+/// The failure that is recorded for an attempt that the user interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 
 /// Number of runs with attempts that justifies another thread.
@@ -29,11 +29,12 @@ const RUNS_A_THREAD: usize = 64;
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tries {
-    /// Number of spoiled attempts, counted from the last attempt that started a new count.
+    /// Number of spoiled attempts. The count starts at the last attempt that the user requested although
+    /// the run had been given up.
     pub spoiled: u32,
-    /// The last attempt; `None` if there have been no attempts since the commit.
+    /// The last attempt; `None` if there are no attempts since the last commit.
     pub last: Option<LastTry>,
-    /// The last spoiled attempt, if the run was given up with it.
+    /// The last spoiled attempt if the run was given up with it; otherwise `None`.
     pub given_up: Option<GivenUp>,
 }
 
@@ -44,23 +45,24 @@ pub struct LastTry {
     pub number: u32,
     /// When the attempt began; `None` if its `attempt.json` cannot be read.
     pub started: Option<Moment>,
-    /// When the attempt ended. If its process was killed, this is the time at which the newest file
-    /// in its folder was last written.
+    /// When the attempt ended; `None` while it is in progress, or if the time is unknown. If the attempt's
+    /// process was killed, this is the time at which the newest file in its folder was last written.
     pub ended: Option<Moment>,
     /// How the attempt ended.
     pub how: How,
-    /// The number of retries, if the run was given up with this attempt.
+    /// The number of retries if the run was given up with this attempt; otherwise `None`.
     pub given_up: Option<u32>,
 }
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// The attempt has not ended: this process, which holds the folder's lock, is making it.
+    /// The attempt has not ended. It is being made by the process with this id, which holds the folder's
+    /// lock.
     UnderWay(u32),
     /// The user interrupted the attempt, or its process was killed.
     Interrupted,
-    /// The attempt failed for this reason, which is not due to the environment.
+    /// The attempt failed, for this reason. The environment was not the cause.
     Failed(String),
     /// The environment spoiled the attempt.
     Spoiled(Spoiled),
@@ -69,11 +71,11 @@ pub enum How {
 /// A run that is given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
-    /// The attempt with which it was given up.
+    /// The number of the attempt with which the run was given up.
     pub number: u32,
     /// The number of retries.
     pub times: u32,
-    /// When that attempt ended.
+    /// When that attempt ended; `None` if this was not recorded.
     pub ended: Option<Moment>,
     /// How the environment spoiled that attempt.
     pub spoiled: Spoiled,
@@ -92,8 +94,8 @@ struct Brief {
     afresh: bool,
 }
 
-/// A process that holds the lock, and the time since when it has held it, which is unknown for a
-/// shared lock.
+/// A process that holds the folder's lock, and the time when it took the lock; `None` if this is unknown,
+/// as for a shared lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Holder {
     pid: u32,
@@ -101,13 +103,13 @@ struct Holder {
 }
 
 impl Store {
-    /// Returns the outcomes of the attempts that were never committed, by short id. Runs without such an
-    /// attempt since their last commit are omitted.
+    /// Returns the uncommitted attempts of all runs, by the run's short id. Runs that have no such attempt
+    /// since their last commit are omitted.
     pub fn tries(&self) -> Result<HashMap<String, Tries>, StoreError> {
         self.tries_of(&|_| true)
     }
 
-    /// Returns the same only for runs whose short ids are `wanted`.
+    /// Returns the uncommitted attempts of the runs whose short ids are `wanted`.
     pub fn tries_of(&self, wanted: &dyn Fn(&str) -> bool) -> Result<HashMap<String, Tries>, StoreError> {
         let mut numbers: HashMap<String, Vec<u32>> = HashMap::new();
         for name in disk::names(&self.layout.attempts())? {
@@ -124,7 +126,7 @@ impl Store {
         Ok(parallel::filter_map(&numbers, RUNS_A_THREAD, &one).into_iter().collect())
     }
 
-    /// Returns the outcomes of these attempts at the run `id`; `None` if all precede its last commit.
+    /// Summarizes the attempts `numbers` at the run `id`; `None` if there are none since its last commit.
     fn tries_at(&self, id: &str, numbers: &[u32], holders: &[Holder]) -> Option<Tries> {
         let committed = self.last_committed(id);
         let mut newest_first: Vec<u32> = numbers.iter().copied().filter(|number| *number > committed).collect();
@@ -133,7 +135,7 @@ impl Store {
         for number in newest_first {
             let dir = self.layout.attempt(id, number);
             let read = brief(&dir);
-            // The attempt is being moved into `runs/` or out of it.
+            // This folder is about to be moved into `runs/`, or was just moved out of it.
             if matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON)) {
                 continue;
             }
@@ -155,8 +157,8 @@ impl Store {
         tries.last.is_some().then_some(tries)
     }
 
-    /// Returns the last committed attempt at a run, even if its folder has been removed since; 0 if
-    /// no attempt was committed.
+    /// Returns the number of the last committed attempt at a run, even if the run's folder has been removed
+    /// since; 0 if no attempt was committed.
     fn last_committed(&self, id: &str) -> u32 {
         let entry = inventory::folder(&self.layout).and_then(|folder| inventory::entry(folder.as_ref(), id));
         match entry {
@@ -165,27 +167,28 @@ impl Store {
         }
     }
 
-    /// Returns the process that currently writes the results folder; `None` if there is none, or if the
-    /// system does not list its locks.
+    /// Returns the id of the process that currently writes the results folder; `None` if there is none, or
+    /// if the system does not list its locks.
     pub fn writing_process(&self) -> Option<u32> {
         self.holders().first().map(|holder| holder.pid)
     }
 
-    /// Returns the process that holds the folder's lock. The lock is only inspected. Taking it to see
-    /// whether it is free could cause a sweep that starts at the same moment to fail. `None` if the system
-    /// does not list its locks (Linux does).
+    /// Returns the processes that hold the folder's lock. The lock is only inspected: taking it to see
+    /// whether it is free could cause a sweep that starts at the same moment to fail. The list is empty if
+    /// the system does not list its locks; Linux does.
     fn holders(&self) -> Vec<Holder> {
         let Ok(lock) = fs::metadata(self.layout.lock()) else { return Vec::new() };
         let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
         let since = lock.modified().ok().and_then(moment);
-        // Writers of parts do not change the lock file.
+        // Writers of parts do not write to the folder's lock file, so its time does not show when they took
+        // the lock.
         let holder = |(pid, is_whole): (u32, bool)| Holder { pid, since: since.filter(|_| is_whole) };
         holders_in(&locks, lock.ino()).map(holder).collect()
     }
 }
 
-/// Returns the outcome of one attempt; `None` if it does not exist or is being moved into `runs/`
-/// or out of it.
+/// Returns the outcome of the attempt `number` at the run `id`; `None` if its folder is being moved into or
+/// out of `runs/`.
 pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     let dir = store.layout.attempt(id, number);
     let read = brief(&dir);
@@ -193,8 +196,8 @@ pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     (!is_moving).then(|| last(number, &dir, read, &store.holders()))
 }
 
-/// Reads an `attempt.json`. Returns `None` if the file does not exist, either because the process was
-/// killed before writing it, or because the attempt is being moved into `runs/`.
+/// Reads an `attempt.json`. Returns `None` if the file does not exist: either the process was killed before
+/// writing it, or the attempt is being moved into `runs/`.
 fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
     match read(&dir.join(ATTEMPT_JSON)) {
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -202,7 +205,7 @@ fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
     }
 }
 
-/// Returns the outcome of the last attempt.
+/// Returns the outcome of an attempt, given the content of its `attempt.json`.
 fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holders: &[Holder]) -> LastTry {
     let told = |started, ended, how, given_up| LastTry { number, started, ended, how, given_up };
     let brief = match read {
@@ -211,7 +214,8 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
         Err(error) => return told(None, last_written(dir), How::Failed(error.to_string()), None),
     };
     let Brief { started, pid, ended, failure, spoiled, given_up, afresh: _ } = brief;
-    // Process ids are reused: a process that took the lock later did not begin this attempt.
+    // Process ids are reused. A process with this id that took the lock after the attempt began did not
+    // begin the attempt.
     let is_made = |holder: &Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
     let is_interrupted = failure.as_deref() == Some(INTERRUPTED);
     let how = match (spoiled, failure) {
@@ -224,8 +228,8 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
     told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
 }
 
-/// Returns when the newest file in a folder was last written; for an empty folder, when the folder
-/// was created.
+/// Returns when the newest file in a folder was last written; for an empty folder, when the folder itself
+/// was last changed.
 fn last_written(dir: &Path) -> Option<Moment> {
     let files = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let written = |path: &PathBuf| path.symlink_metadata().ok()?.modified().ok();
@@ -237,8 +241,9 @@ fn moment(time: SystemTime) -> Option<Moment> {
     Timestamp::try_from(time).ok().map(Moment)
 }
 
-/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: returns the process that holds the write
-/// lock of a file.
+/// Finds the locks of the file with this inode in the text of `/proc/locks`, with lines like `2: FLOCK
+/// ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`. Returns the id of each process that holds a lock, and whether
+/// it is an exclusive lock.
 fn holders_in(locks: &str, inode: u64) -> impl Iterator<Item = (u32, bool)> {
     locks.lines().filter_map(move |line| {
         let mut words = line.split_whitespace().skip(1);

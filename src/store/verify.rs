@@ -1,5 +1,5 @@
-//! The thorough check, which covers the digests and every page of every file. Also gives access to
-//! the rows of a run, after checking the digests.
+//! The thorough check of a results folder, which checks the digests and reads every page of every file.
+//! This module also gives access to the rows of a run, after checking the digests.
 
 use std::thread;
 use std::time::Duration;
@@ -17,20 +17,21 @@ use super::record::RunRecord;
 use super::{Store, disk};
 use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table};
 
-/// How often to look for a replaced commit that is being moved to `superseded/`.
+/// Maximum number of times to look for a replaced commit that is being moved to `superseded/`.
 const LOOKS: u32 = 20;
-/// How long to wait each time.
+/// How long to wait before looking again.
 const INSTANT: Duration = Duration::from_millis(5);
 
-/// One file of a run.
+/// The result of checking one file of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "OneFile")]
 pub struct FileReport {
     /// The name of the file.
     pub name: String,
-    /// The problem; null if there is none.
+    /// The problem of the file; null if there is none.
     pub problem: Option<String>,
-    /// Whether the problem is not damage, but that this user or this program cannot read the file.
+    /// Whether the problem is only that this user or this program cannot read the file, which is not
+    /// considered damage.
     #[serde(skip)]
     pub closed: bool,
 }
@@ -40,7 +41,7 @@ pub struct FileReport {
 pub struct RunReport {
     /// The run's short id.
     pub id: String,
-    /// `run.json`, followed by the files that it lists.
+    /// The results for `run.json` and for the files that it lists, in this order.
     pub files: Vec<FileReport>,
     /// Whether the run's `run.json` contains its own digest; `None` if the file cannot be read.
     pub covered: Option<bool>,
@@ -59,8 +60,7 @@ impl RunReport {
         self.files.iter().any(|file| file.problem.is_some() && !file.closed)
     }
 
-    /// Whether any file cannot be read by this user or this program, while none is known to be
-    /// damaged.
+    /// Whether this user or this program cannot read some file, while no file is known to be damaged.
     pub fn is_closed(&self) -> bool {
         !self.is_whole() && !self.is_damaged()
     }
@@ -78,8 +78,8 @@ pub struct Verified {
 }
 
 impl Store {
-    /// Checks the digests and reads every page of every committed run, and finds runs in the
-    /// inventory that are missing.
+    /// Checks the digests and reads every page of all committed runs, and finds missing runs that the
+    /// inventory lists.
     pub fn verify(&self) -> Result<Verified, StoreError> {
         let mut runs = Vec::new();
         for listed in self.stream()? {
@@ -89,7 +89,8 @@ impl Store {
         Ok(Verified { runs, deleted: self.deleted()?, inventory })
     }
 
-    /// Reads the record of a commit again, even if another commit has replaced it since.
+    /// Reads the record of the commit with this attempt number again, even if another commit has replaced
+    /// it since.
     ///
     /// Fails with `Gone` if the record is neither in `runs/` nor in `superseded/`.
     pub fn record_of(&self, id: &str, attempt: u32) -> Result<RunRecord, StoreError> {
@@ -103,8 +104,8 @@ impl Store {
         replaced.map_or_else(|| now.and(Err(StoreError::Gone { dir: run })), Ok)
     }
 
-    /// Reads the requests of a committed run and opens access to their gaps, after checking that the files
-    /// still match its commit.
+    /// Reads the requests of a committed run, and opens the file with their gaps for later reading. Both
+    /// files are first checked against the commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_with(record, &[Table::Requests, Table::Events])?;
         let requests = open(&folder, record, Table::Requests)?;
@@ -115,7 +116,7 @@ impl Store {
         Ok(reader)
     }
 
-    /// Streams the requests of a committed run, after the same check of their file.
+    /// Streams the requests of a committed run, after checking that the file matches the commit.
     pub fn stream_requests(
         &self,
         record: &RunRecord,
@@ -129,7 +130,7 @@ impl Store {
         Ok(rows.map(move |row| row.map(known).map_err(StoreError::from)))
     }
 
-    /// Streams the token events of a committed run, after the same check.
+    /// Streams the token events of a committed run, after checking that the file matches the commit.
     pub fn stream_events(
         &self,
         record: &RunRecord,
@@ -138,33 +139,33 @@ impl Store {
         Ok(rows.map(|row| row.map_err(StoreError::from)))
     }
 
-    /// Reads the samples of a committed run, after the same check.
+    /// Reads the samples of a committed run, after checking that the file matches the commit.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
         Ok(open(&self.folder_with(record, &[Table::Samples])?, record, Table::Samples)?.samples()?)
     }
 
-    /// Opens the folder of a run with the files of these tables; missing files are fetched from the shared
-    /// results.
+    /// Opens the folder of a run, after fetching missing files of these tables from the shared results.
     fn folder_with(&self, record: &RunRecord, tables: &[Table]) -> Result<Folder, StoreError> {
         self.need(record, tables.iter().map(|table| table.file()))?;
         self.folder_of(record)
     }
 
-    /// Whether the run `id` (short) is committed and some of its rows are only in the shared results.
+    /// Whether the run `id` (short) is committed and some of its row files are only in the shared results.
     pub fn lacks_rows(&self, id: &str) -> bool {
         let dir = self.layout.run(id);
         let is_absent = |table: &Table| !table.is_optional() && !disk::is_taken(&dir.join(table.file()));
         self.remote.is_some() && disk::is_taken(&dir.join(RUN_JSON)) && Table::ALL.iter().any(is_absent)
     }
 
-    /// Returns how many bytes of a run's files are only in the shared results.
+    /// Returns the total size of a run's files that are only in the shared results, in bytes.
     pub fn absent_bytes(&self, record: &RunRecord) -> u64 {
         let dir = self.layout.run(&record.id);
         let is_absent = |name: &String| self.remote.is_some() && !disk::is_taken(&dir.join(name));
         record.files.iter().filter(|(name, _)| is_absent(name)).map(|(_, file)| file.bytes).sum()
     }
 
-    /// Fetches the files of a run that are missing in its folder.
+    /// Fetches those of the files `names` of a run that are missing in its folder. Does nothing for an
+    /// ordinary folder.
     fn need<'n>(&self, record: &RunRecord, names: impl Iterator<Item = &'n str>) -> Result<(), StoreError> {
         let Some(remote) = self.remote() else { return Ok(()) };
         let dir = self.layout.run(&record.id);
@@ -172,9 +173,9 @@ impl Store {
         absent.try_for_each(|name| remote.fetch(&self.layout, record, name))
     }
 
-    /// Opens the folder with the files of a commit: the run's folder, or the place to which the commit
-    /// was moved when another one replaced it. So a reader that began with a `run.json` reads the files
-    /// of the same commit.
+    /// Opens the folder with the files of a commit: the run's folder or, if another commit has replaced it,
+    /// the folder to which it was moved. A reader that has read a `run.json` thus reads the files of the
+    /// same commit.
     fn folder_of(&self, record: &RunRecord) -> Result<Folder, StoreError> {
         let run = self.layout.run(&record.id);
         let mut current = Ok(());
@@ -191,7 +192,7 @@ impl Store {
             if let Some(folder) = self.replaced(record) {
                 return Ok(folder);
             }
-            // The damage is permanent, and no move is in progress.
+            // The run's folder is damaged, so waiting does not help.
             if matches!(&current, Err(error) if error.damaged_file().is_some()) {
                 break;
             }
@@ -200,8 +201,8 @@ impl Store {
         Err(StoreError::Gone { dir: run })
     }
 
-    /// Reports on a whole run: first the result of the quick check, which every reader gets, then
-    /// its files.
+    /// Checks a run thoroughly. The report combines the result of the quick check with the results for its
+    /// files.
     fn report(&self, listed: Listed) -> RunReport {
         let Listed { id, dir, state, record, entered } = listed;
         let covered = record.as_ref().map(|record| record.sha256.is_some());
@@ -215,7 +216,8 @@ impl Store {
                 }
             }
         }
-        // Problems of the quick check that do not concern any file are reported for the record.
+        // If the quick check found a problem that was not found in any file, it is reported as a problem of
+        // `run.json`.
         if let Some(problem) =
             state.problem().filter(|found| !files.iter().any(|f| f.problem.as_deref() == Some(found)))
         {
@@ -225,7 +227,7 @@ impl Store {
         RunReport { id, files, covered, entered }
     }
 
-    /// Opens the folder of a replaced commit, if it is kept.
+    /// Opens the folder of a replaced commit; `None` if it was not kept.
     fn replaced(&self, record: &RunRecord) -> Option<Folder> {
         let mut places = vec![self.layout.superseded_run(&record.id, record.attempt)];
         for folder in [self.layout.attempts(), self.layout.superseded()] {
@@ -248,7 +250,8 @@ fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, St
     })
 }
 
-/// Opens a file whose size and digest match its commit, or returns the problem.
+/// Opens a file after checking its size and digest against the commit. Returns the problem as text if they
+/// do not match.
 fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<RowFile, String>, StoreError> {
     if let Some(problem) = size_problem(folder, record, name)? {
         return Ok(Err(problem));
@@ -262,7 +265,7 @@ fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<Row
     Ok(Ok(RowFile::opened(path, file)))
 }
 
-/// Reports on the files of a run, through one open folder.
+/// Checks the files of a run, all through one open folder.
 fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     let report = |(name, table): (&str, Option<Table>)| {
         let found = file_problem(folder, record, (name, table));
@@ -274,8 +277,8 @@ fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     wanted(record).map(report).filter(is_of_run).collect()
 }
 
-/// Returns the problem of a file. The problem may be in its bytes, or in its rows although the bytes
-/// match the commit.
+/// Returns the problem of a file; `None` if it has none. Even if the file's bytes match the commit, its
+/// rows may have a problem.
 fn file_problem(
     folder: &Folder,
     record: &RunRecord,
@@ -291,7 +294,7 @@ fn file_problem(
     Ok(table.and_then(|table| page_problem(file, record, table)))
 }
 
-/// Returns the problem of a file's rows.
+/// Returns the problem of a file's rows; `None` if they have none.
 fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<String> {
     let name = table.file();
     if table == Table::Requests {

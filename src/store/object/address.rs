@@ -1,4 +1,4 @@
-//! Turns an address and the environment into a store.
+//! Connects to the object store at an address, with credentials from the environment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use url::Url;
 use super::error::ObjectError;
 use crate::tls;
 
-/// Maximum duration of one request.
+/// Time limit of a request to the store.
 const REQUEST: Duration = Duration::from_secs(120);
-/// Maximum time for retries of a request (throttled, refused, interrupted), all attempts together.
+/// Total time limit for retrying a request that was throttled, refused or interrupted.
 const RETRIES: Duration = Duration::from_secs(60);
 
-/// Returns the store at `url`, and the prefix of every key.
+/// Returns the store at `url`, and the prefix that all keys have.
 pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Key), ObjectError> {
     let parsed = Url::parse(url).map_err(|error| wrong(url, error.to_string()))?;
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
@@ -43,7 +43,8 @@ pub(super) fn connect(url: &str) -> Result<(Arc<dyn ObjectStore>, Key), ObjectEr
     Ok((objects, prefix))
 }
 
-/// `AWS_ENDPOINT_URL` names another server that speaks S3; with `http://`, TLS is not used.
+/// Returns the settings for a store with the S3 protocol. `AWS_ENDPOINT_URL` can set the address of another
+/// server than AWS; if it begins with `http://`, TLS is not used.
 fn s3(url: &str) -> AmazonS3Builder {
     let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]
         .into_iter()
@@ -64,7 +65,7 @@ fn client(is_plain: bool) -> ClientOptions {
 
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(10), ..BackoffConfig::default() };
-    // Tests may shorten this time, but only in builds with debug assertions.
+    // In builds with debug assertions, tests can shorten this time by an environment variable.
     let chosen = || std::env::var("SWEEPLINE_RETRIES_MS").ok()?.parse().ok();
     let all = chosen().filter(|_| cfg!(debug_assertions)).map_or(RETRIES, Duration::from_millis);
     RetryConfig { backoff, max_retries: 20, retry_timeout: all }

@@ -1,20 +1,21 @@
-//! Claims record which worker measures a run and which worker holds a server. One object is created each
-//! time a worker takes a run or a server.
+//! Claims record which worker is measuring a run, and which worker is using a server. A worker that claims
+//! a run or a server creates an object for the claim.
 //!
 //! ```text
 //! claims/<id>/<epoch>.json                created once by the worker that takes the run, which rewrites it as a heartbeat
 //! claims/server-<digest>/<epoch>.json     the same for a server, named by the SHA-256 of its name
 //! ```
 //!
-//! A worker keeps a server until it has no runs left, so that no other worker sends requests to it in
-//! between.
+//! A worker keeps its claim on a server until it has no runs left, so that no other worker uses the server
+//! between its runs.
 //!
-//! A run is open if its last claim (epoch) was given back, or has had no heartbeat for longer than its
-//! lease. The worker that creates the next epoch owns the run. All times are the store's: the time of an
-//! object's last write is compared with the store's clock, as measured by the probe, so the clocks of
-//! workers need not agree. A claim only saves work and decides nothing: a worker that was disconnected
-//! for longer than its lease may measure a run that another worker has taken over. The commit, which can
-//! be created only once, then decides which result stands.
+//! Claims are numbered; the number is called epoch. A run is open if its last claim was released, or has
+//! had no heartbeat for longer than its lease. The worker that creates the claim with the next epoch then
+//! owns the run. The age of a claim is measured by the store's clock only: the time of the object's last
+//! write is compared with the store's current time, which the probe has determined. The clocks of workers
+//! therefore need not agree. A claim only avoids duplicate work. A worker that was disconnected for longer
+//! than its lease may measure a run that another worker has taken over. The commit, which can be created
+//! only once, then decides which result is kept.
 
 use std::sync::Arc;
 
@@ -28,26 +29,27 @@ use super::held::{Claim, LEASE, lease, locked};
 use crate::store::hex::hex;
 use crate::store::record::FORMAT;
 
-/// Additional time before a claim is considered dead, because stores report times in whole seconds.
+/// Time in milliseconds that is added to a lease before the claim is considered expired, because stores
+/// report times in whole seconds.
 const ALLOWANCE_MS: i64 = 2_000;
-/// Number of times a run is checked again if other workers take it or give it back in the meantime.
+/// Maximum number of attempts to claim a run while other workers claim or release it.
 const LOOKS: u32 = 4;
 
-/// The claim state of a run.
+/// Whether a run or a server is claimed.
 enum Claimed {
-    /// No worker has the run; contains the number of earlier claims.
+    /// No worker has a valid claim; contains the epoch of the last claim, or 0.
     Open(u32),
-    /// A worker has the run, possibly this one.
+    /// A worker has a valid claim. The worker may be this process.
     By(Box<Claim>),
 }
 
-/// Returns the name under which a server is claimed.
+/// Returns the name that a server's claims have in place of a run's id.
 fn server_name(server: &str) -> String {
     format!("server-{}", &hex(&Sha256::digest(server))[..16])
 }
 
 impl ObjectResults {
-    /// Takes a run for this process; returns false if another worker has it.
+    /// Claims a run for this process. Returns false if another worker has claimed it.
     pub(super) fn take(&self, id: &str) -> Result<bool, ObjectError> {
         if locked(&self.claims.held).contains_key(id) {
             return Ok(true);
@@ -59,8 +61,8 @@ impl ObjectResults {
             };
             let key = self.key(&["claims", id, &format!("{epoch:08}.json")]);
             let text = self.claims.claim(false);
-            // The created object is read back. If a store occasionally lets two writers create the same
-            // object, one of them then sees the other's content.
+            // The created object is read back. If a store has let two writers create the same object, one
+            // of them sees the other's content.
             if self.create(&key, &text)? && self.get(&key)?.is_none_or(|there| there == text) {
                 locked(&self.claims.held).insert(id.to_owned(), key);
                 self.keep_alive();
@@ -70,13 +72,14 @@ impl ObjectResults {
         Ok(false)
     }
 
-    /// Whether another worker has a run.
+    /// Whether another worker has claimed a run.
     pub(super) fn is_taken(&self, id: &str) -> Result<bool, ObjectError> {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker != self.claims.worker))
     }
 
-    /// Takes a server for this process; returns false if another worker has it. Losing a server to another
-    /// worker is detected, unlike losing a run, because a server may be needed for hours.
+    /// Claims a server for this process. Returns false if another worker has claimed it. For a server,
+    /// unlike for a run, this function checks whether an earlier claim of this process is still valid,
+    /// because a server may be needed for hours.
     pub(super) fn take_server(&self, server: &str) -> Result<bool, ObjectError> {
         let name = server_name(server);
         if locked(&self.claims.held).contains_key(&name) {
@@ -92,7 +95,7 @@ impl ObjectResults {
         Ok(is_taken)
     }
 
-    /// Whether another worker has a server.
+    /// Whether another worker has claimed a server.
     pub(super) fn is_server_taken(&self, server: &str) -> Result<bool, ObjectError> {
         self.is_taken(&server_name(server))
     }
@@ -101,8 +104,8 @@ impl ObjectResults {
         Ok(matches!(self.claimed(id)?, Claimed::By(claim) if claim.worker == self.claims.worker))
     }
 
-    /// Removes earlier claims on a run or server that this process has taken. Best effort, because
-    /// remaining claims are harmless. The last claim stays, so that epochs are never reused.
+    /// Removes earlier claims on a run or server that this process has claimed. Errors are ignored, because
+    /// remaining claims are harmless. The last claim is kept, so that epochs are never reused.
     fn forget_earlier(&self, id: &str) {
         let Some(own) = locked(&self.claims.held).get(id).cloned() else { return };
         let mut keys = Vec::new();
@@ -127,10 +130,9 @@ impl ObjectResults {
             }
         })?;
         let Some((epoch, found)) = last else { return Ok(Claimed::Open(0)) };
-        // The claim was removed in the meantime because the run was committed; the caller checks
-        // for the commit.
+        // If the claim was removed in the meantime, the run was committed. The caller checks this.
         let Some(text) = self.get(&found.location)? else { return Ok(Claimed::Open(0)) };
-        // A claim that cannot be read is considered valid for as long as a claim of this worker.
+        // A claim that cannot be read is considered valid for the default lease.
         let claim: Claim = serde_json::from_slice(&text).unwrap_or(Claim {
             format: FORMAT,
             worker: String::new(),
@@ -141,7 +143,7 @@ impl ObjectResults {
         Ok(if claim.released || is_dead { Claimed::Open(epoch) } else { Claimed::By(Box::new(claim)) })
     }
 
-    /// Removes the claims of a committed run. Best effort, because remaining claims are harmless.
+    /// Removes the claims on a committed run. Errors are ignored, because remaining claims are harmless.
     pub(super) fn forget_claims(&self, id: &str) {
         locked(&self.claims.held).remove(id);
         let mut keys = Vec::new();
@@ -150,8 +152,8 @@ impl ObjectResults {
         }
     }
 
-    /// Gives back every run and server that this process has taken. Best effort: claims that remain expire
-    /// at the end of their lease.
+    /// Releases the claims of this process on runs and servers. Errors are ignored, because claims that are
+    /// not released expire at the end of their lease.
     pub(super) fn give_back(&self) {
         let held = std::mem::take(&mut *locked(&self.claims.held));
         for key in held.values() {
@@ -159,8 +161,8 @@ impl ObjectResults {
         }
     }
 
-    /// Sends heartbeats for the runs that this process has taken, three per lease; starts when the
-    /// first run is taken.
+    /// Starts a task that sends heartbeats for the claims of this process, three per lease, unless the task
+    /// is already running.
     fn keep_alive(&self) {
         self.alive.get_or_init(|| {
             let (objects, held, text) =
@@ -171,7 +173,7 @@ impl ObjectResults {
                     let keys: Vec<(String, Key)> =
                         locked(&held).iter().map(|(id, key)| (id.clone(), key.clone())).collect();
                     for (id, key) in keys {
-                        // Skips claims that were given back or committed in the meantime.
+                        // Skip claims that were released, or whose runs were committed, in the meantime.
                         if locked(&held).contains_key(&id) {
                             let _ = objects.put(&key, text.clone().into()).await;
                         }
@@ -181,7 +183,7 @@ impl ObjectResults {
         });
     }
 
-    /// Creates an object; returns false if it exists.
+    /// Creates an object. Returns false if the object already exists.
     pub(super) fn create(&self, key: &Key, text: &[u8]) -> Result<bool, ObjectError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match self.wait(self.objects.put_opts(key, text.to_vec().into(), options)) {

@@ -26,7 +26,7 @@ pub enum ObjectError {
     Unusable {
         /// The address.
         url: String,
-        /// The missing settings.
+        /// The settings that are missing or wrong.
         why: String,
     },
     /// Missing, expired or wrong credentials.
@@ -42,7 +42,7 @@ pub enum ObjectError {
         key: String,
         /// The store's response.
         why: String,
-        /// The variables that contain credentials for such a store.
+        /// The environment variables that contain credentials for this kind of store.
         variables: &'static str,
     },
     /// The bucket or folder does not exist.
@@ -63,7 +63,7 @@ pub enum ObjectError {
         /// The reason.
         why: String,
     },
-    /// The store lets several writers create the same object.
+    /// The store does not support conditional writes: it let several writers create the same object.
     #[error(
         "{url} ignores \"create if absent\" ({winners} of {writers} writers created the same object), so two \
          sweeps could overwrite each other's \
@@ -95,7 +95,7 @@ pub enum ObjectError {
     NoThread(io::Error),
 }
 
-/// An operation.
+/// An operation on the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
@@ -108,7 +108,7 @@ pub enum Doing {
 }
 
 impl ObjectError {
-    /// Converts a store's error into the one that contains the user's remedy.
+    /// Converts a store's error into the error that tells the user the remedy.
     pub(super) fn of(url: &str, doing: Doing, key: &Key, source: object_store::Error) -> ObjectError {
         use object_store::Error;
         let (url, key) = (url.to_owned(), key.to_string());
@@ -119,8 +119,8 @@ impl ObjectError {
                 ObjectError::Refused { url, doing, key, why, variables }
             }
             Error::NotFound { .. } => ObjectError::NoBucket { url },
-            // Errors of listings, and S3's status 400 for an expired token, have no specific error
-            // kind.
+            // Some errors have no specific kind, such as those of listings and S3's status 400 for an
+            // expired token. They are recognized by their texts.
             _ if NO_BUCKET.iter().any(|word| why.contains(word)) => ObjectError::NoBucket { url },
             _ if REFUSALS.iter().any(|word| why.contains(word)) => {
                 let variables = credentials_of(&url);
@@ -146,7 +146,7 @@ impl From<ObjectError> for StoreError {
     }
 }
 
-/// Texts in stores' errors that are caused by credentials.
+/// Texts that identify errors caused by missing or wrong credentials.
 const REFUSALS: [&str; 8] = [
     "401 Unauthorized",
     "403 Forbidden",
@@ -157,10 +157,10 @@ const REFUSALS: [&str; 8] = [
     "SignatureDoesNotMatch",
     "AccessDenied",
 ];
-/// Texts in stores' errors that are caused by the bucket.
+/// Texts that identify errors caused by a missing bucket.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
-/// Returns the variables that contain the credentials of a store.
+/// Returns the names of the environment variables that contain the credentials of a store.
 fn credentials_of(url: &str) -> &'static str {
     match url.split_once("://").map_or("", |(scheme, _)| scheme) {
         "gs" => "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT",
@@ -170,7 +170,7 @@ fn credentials_of(url: &str) -> &'static str {
     }
 }
 
-/// Returns the innermost cause, in one line.
+/// Returns the innermost cause of an error, in one line of at most 300 characters.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut last = error.to_string();
     let mut cause = error.source();

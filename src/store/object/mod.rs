@@ -1,9 +1,10 @@
-//! Results on object storage, with the same kind of commit as in a folder, shared by many workers.
+//! Results on object storage, which many workers can share. Runs are committed in a similar way as in a
+//! folder.
 //!
-//! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows that
-//! only once: of two writers that commit the same run, one wins, and the other's result is kept as an
-//! attempt. Row files are stored under `rows/<id>/<digest>/`, where the digest is that of the `run.json`.
-//! So two writers never write the same object, and a repeated upload has the same content. Row files are
+//! A run is committed by creating `runs/<id>.json`, with the bytes of its `run.json`. A store allows this
+//! only once: if two writers commit the same run, one succeeds, and the other's result is kept as an
+//! attempt. Row files are stored under `rows/<id>/<digest>/`, where `<digest>` is the digest of the
+//! `run.json`. Two writers therefore never write different content to the same object. Row files are
 //! uploaded before the commit.
 //!
 //! ```text
@@ -17,13 +18,14 @@
 //! A results folder may be a copy of these shared results (`remote`). It contains every `run.json`, and
 //! fetches row files when they are read.
 //!
-//! A kill between two steps leaves row files that no commit refers to; another push resumes the upload.
-//! Reads check every byte against the digests in `run.json`, as in a folder.
+//! A kill during an upload leaves row files that no commit refers to; the next push resumes the upload. All
+//! data that is read is checked against the digests in `run.json`, as in a folder.
 //!
-//! **Assumption:** the store implements "create if absent" correctly (`If-None-Match: *` on S3). If it
-//! ignores the condition, every writer wins. Before the first push, `probe` tests it with concurrent
-//! writers, and rejects a store in which more than one wins. This detects stores that never check the
-//! condition and most that check it too late. It cannot detect a store that fails once a month.
+//! **Assumption:** the store implements "create if absent" correctly (`If-None-Match: *` on S3). If a store
+//! ignores the condition, every writer succeeds. Before the first push, `probe` tests the store with
+//! concurrent writers, and rejects it if more than one of them succeeds. This detects stores that never
+//! check the condition, and most stores that check it too late. It cannot detect a store that fails once a
+//! month.
 
 mod address;
 mod claims;
@@ -66,23 +68,23 @@ pub struct ObjectResults {
     prefix: Key,
     /// The address as the user wrote it.
     url: String,
-    /// The runs that this process has taken.
+    /// The claims of this process on runs and servers.
     claims: Claims,
-    /// Whether heartbeats are being sent for these runs.
+    /// Set once heartbeats are being sent for these claims.
     alive: OnceLock<()>,
-    /// Runs that were not committed on the store when last checked, each with the time of that
+    /// Short ids of runs that were not committed on the store when last checked, with the time of the
     /// check.
     absent: Mutex<HashMap<String, Instant>>,
-    /// Runs that this process has committed on the store and that are not in a pack yet, each with
-    /// its folder.
+    /// Short ids and folders of the runs that this process has committed on the store, and that are not in
+    /// a pack yet.
     committed: Mutex<Vec<(String, PathBuf)>>,
     runtime: Runtime,
 }
 
 impl ObjectResults {
-    /// Returns the results at `url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`
-    /// or `file:///folder`. Credentials come from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); an
-    /// address that contains credentials is rejected. Does not send a request yet.
+    /// Opens the results at `url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` or
+    /// `file:///folder`. Credentials come from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`); an address
+    /// that contains credentials is rejected. Does not send a request yet.
     pub fn open(url: &str) -> Result<ObjectResults, ObjectError> {
         let (objects, prefix) = address::connect(url)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -116,7 +118,7 @@ impl ObjectResults {
         Ok(ids)
     }
 
-    /// Passes on the short id of every run that is committed on the store.
+    /// Calls `tell` with the short id of every run that is committed on the store.
     fn each_run(&self, mut tell: impl FnMut(&str)) -> Result<(), ObjectError> {
         self.each(&self.key(&["runs"]), |found| {
             if let Some(id) = found.location.filename().and_then(keys::run_of) {
@@ -125,8 +127,8 @@ impl ObjectResults {
         })
     }
 
-    /// Passes on every object of a folder page by page. Each page is requested after the previous
-    /// one was processed.
+    /// Calls `tell` for every object in a folder. Objects are listed page by page, and each page is
+    /// requested after the previous page was processed.
     fn each(&self, folder: &Key, mut tell: impl FnMut(ObjectMeta)) -> Result<(), ObjectError> {
         let mut listed = self.objects.list(Some(folder));
         while let Some(found) = self.wait(futures_util::StreamExt::next(&mut listed)) {
@@ -153,13 +155,13 @@ impl ObjectResults {
         ObjectError::of(&self.url, doing, key, source)
     }
 
-    /// Waits for a request to the store. Several threads may wait concurrently.
+    /// Waits for a request to the store to complete. Several threads may wait concurrently.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// Applies `work` to each item, several concurrently, and returns the results in order; stops at the
-    /// first error.
+    /// Applies `work` to the items, to several concurrently, and returns the results in the order of the
+    /// items. After an error, no more items are started, and the error is returned.
     fn side_by_side<T: Sync, R: Send>(
         &self,
         items: &[T],

@@ -1,13 +1,13 @@
-//! Packs contain many commits in one object, so that a reader that has none of them does not have to
-//! fetch each one separately.
+//! Packs contain many commits in one object, so that a reader that lacks many commits does not have to
+//! fetch each of them separately.
 //!
 //! ```text
 //! packs/<digest>.json      the run.jsons of up to 1000 commits, named by its SHA-256; never changed
 //! ```
 //!
-//! A process that commits many runs writes packs of these commits at the end. A pack is never rewritten,
-//! and nothing depends on it: a run is committed if `runs/<id>.json` exists, and a run that is not in
-//! any pack is fetched from that object.
+//! A process that has committed many runs writes packs of these commits at the end. A pack is never
+//! rewritten, and no result depends on it: a run is committed if the object `runs/<id>.json` exists, and a
+//! run that is not in any pack is fetched from that object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ use crate::store::record::FORMAT;
 
 /// Maximum number of commits in a pack.
 const MOST: usize = 1000;
-/// Minimum number of commits in a pack.
+/// Minimum number of new commits for which packs are written.
 const WORTH: usize = 100;
 
 /// The content of a pack.
@@ -39,8 +39,8 @@ struct Pack {
 }
 
 impl ObjectResults {
-    /// Writes packs of these commits, if there are enough of them. Each commit is given as its
-    /// short id and the folder of its `run.json`.
+    /// Writes packs of these commits, if there are enough of them. Each commit is given by the run's short
+    /// id and the folder of its `run.json`.
     pub(super) fn pack(&self, commits: &[(String, PathBuf)]) -> Result<(), ObjectError> {
         if commits.len() < WORTH {
             return Ok(());
@@ -58,8 +58,8 @@ impl ObjectResults {
         Ok(())
     }
 
-    /// Passes on the packed commits that are in `missing`, and removes their ids from it. Skips packs
-    /// that cannot be read.
+    /// Calls `take` for each commit in a pack whose id is in `missing`, and removes the id from `missing`.
+    /// Packs that cannot be read are skipped.
     pub(super) fn unpack(
         &self,
         layout: &Layout,
@@ -113,7 +113,8 @@ fn name(key: &Key) -> Option<&str> {
     key.filename().and_then(|name| name.strip_suffix(".json"))
 }
 
-/// Records the runs in a pack. Best effort: if this fails, the pack is fetched again later.
+/// Records in a local file which runs a pack contains. Errors are ignored, because the pack can be fetched
+/// again later.
 fn keep_index<'a>(path: &Path, ids: impl Iterator<Item = &'a String>) {
     let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
     let beside = path.with_extension(std::process::id().to_string());

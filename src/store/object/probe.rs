@@ -8,9 +8,9 @@ use super::{ObjectResults, SIDE_BY_SIDE};
 use crate::units::NonceSeed;
 
 impl ObjectResults {
-    /// Has several writers create one object concurrently, and one more writer after them. Fails unless
-    /// exactly one of them succeeds, or if nothing can be written. The object is then removed; its
-    /// timestamp shows the store's clock.
+    /// Lets several writers try to create the same object concurrently, and one more writer after them.
+    /// Fails unless exactly one of them succeeds. The timestamp of the object is used to determine the
+    /// store's clock. The object is then removed.
     pub fn probe(&self) -> Result<(), ObjectError> {
         let name = NonceSeed::random().map_err(ObjectError::NoThread)?.to_string();
         let key = self.key(&["probes", &name]);
@@ -21,7 +21,7 @@ impl ObjectResults {
         let written = self.wait(self.objects.head(&key)).map_err(|error| self.failed(Doing::Read, &key, error))?;
         self.claims.set_clock(before, Timestamp::now(), &written);
         won.push(create(&0)?);
-        // Best effort: users without permission to remove objects may still share results.
+        // Errors are ignored, because users without permission to remove objects may still share results.
         drop(self.wait(self.objects.delete(&key)));
         match won.iter().filter(|won| **won).count() {
             1 => Ok(()),

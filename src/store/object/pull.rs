@@ -16,7 +16,7 @@ use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::{FileRecord, RunRecord};
 use crate::store::{State, Writer, disk, failpoint, folder};
 
-/// Size of the parts in which a file is requested.
+/// Size of the parts in which a file is fetched, in bytes.
 const PART: u64 = 16 * 1024 * 1024;
 
 /// The result of pulling a run.
@@ -27,21 +27,21 @@ pub enum Pulled {
         /// The number of bytes fetched.
         bytes: u64,
     },
-    /// The same result was already in the folder.
+    /// The folder already has the same result.
     There,
-    /// Another result of the same run is in the folder, and stays.
+    /// The folder has another result of the same run, which is kept.
     Other,
     /// The run is not committed on the store.
     Missing,
 }
 
 impl ObjectResults {
-    /// Pulls these runs (short ids) into a results folder, and checks each one against the digests in
-    /// its `run.json` before committing it; unusable local runs are replaced. Returns the result for
-    /// each, in order.
+    /// Pulls these runs (short ids) into a results folder. The files of each run are checked against the
+    /// digests in its `run.json` before the run is committed. Damaged local runs are replaced. Returns the
+    /// result for each run, in order.
     ///
-    /// Fails at the first run that cannot be fetched; earlier runs stay committed, and another pull
-    /// resumes there.
+    /// Fails at the first run that cannot be fetched. Runs that were pulled before remain committed, and
+    /// another pull continues with the remaining runs.
     pub fn pull(&self, writer: &Writer, ids: &[String]) -> Result<Vec<Pulled>, ObjectError> {
         self.side_by_side(ids, &|id| self.pull_one(writer, id))
     }
@@ -62,7 +62,8 @@ impl ObjectResults {
             self.fetch(&dir.join(name), file, &["rows", id, &digest, name])?;
             bytes += file.bytes;
         }
-        // Written last, as in every commit, because a folder with a run.json is complete.
+        // `run.json` is written last, as in every commit, because a folder with a `run.json` must be
+        // complete.
         write(&dir.join(RUN_JSON), |file| Ok(file.write_all(&text)?))?;
         disk::sync_dir(&dir)?;
         failpoint("before_adoption");
@@ -70,7 +71,7 @@ impl ObjectResults {
         Ok(Pulled::Committed { bytes })
     }
 
-    /// Returns the content of a commit, if it is complete and belongs to the run `id`.
+    /// Parses the content of a commit. Fails if it is damaged or does not belong to the run `id`.
     pub(super) fn checked(&self, id: &str, text: &[u8]) -> Result<RunRecord, ObjectError> {
         let key = self.key(&["runs", &keys::commit_of(id)]).to_string();
         let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.clone(), reason };
@@ -81,7 +82,7 @@ impl ObjectResults {
         if short(&record.id) != id {
             return Err(damaged(format!("it belongs to run {}", short(&record.id))));
         }
-        // The names in the record become file names here.
+        // The names in the record are used as file names here, so they must be safe.
         let is_name = |name: &String| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
         match record.files.keys().find(|name| !is_name(name) || *name == RUN_JSON) {
             Some(name) => Err(damaged(format!("it lists {name:?}, which is not a file of a run"))),
@@ -89,11 +90,12 @@ impl ObjectResults {
         }
     }
 
-    /// Fetches a row file of the commit in `dir`, completely or not at all.
+    /// Fetches a row file of the commit in `dir`. The file appears only once it is complete.
     pub(super) fn fetch_file(&self, dir: &Path, record: &RunRecord, name: &str) -> Result<(), ObjectError> {
         let id = short(&record.id);
         let text = folder::json(&dir.join(RUN_JSON))?;
-        // Fetches exactly the files that this run.json lists.
+        // The file must belong to the `run.json` in the folder, which may have changed since `record` was
+        // read.
         let found = self.checked(id, &text)?;
         let Some(file) = found.files.get(name) else {
             let dir = dir.to_owned();
@@ -111,7 +113,7 @@ impl ObjectResults {
         placed
     }
 
-    /// Fetches a file in parts, and checks it.
+    /// Fetches a file in parts, and checks it against its size and digest.
     fn fetch(&self, path: &Path, file: &FileRecord, key: &[&str]) -> Result<(), ObjectError> {
         let key = self.key(key);
         let damaged = |reason: String| ObjectError::Damaged { url: self.url.clone(), key: key.to_string(), reason };
@@ -140,13 +142,13 @@ impl ObjectResults {
     }
 }
 
-/// The reason why a file could not be written.
+/// Why a file could not be written: an error of the local disk (`Here`) or of the store (`There`).
 enum Stop {
     Here(std::io::Error),
     There(ObjectError),
 }
 
-/// Creates and writes a file, and syncs it to disk.
+/// Creates a file, lets `fill` write it, and syncs it to disk.
 fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Stop>) -> Result<(), ObjectError> {
     let written = File::create(path).map_err(Stop::Here).and_then(|mut file| {
         fill(&mut file)?;

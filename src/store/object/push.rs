@@ -16,10 +16,10 @@ use crate::store::layout::{RUN_JSON, short};
 use crate::store::record::RunRecord;
 use crate::store::{Listed, failpoint};
 
-/// Size of the parts in which a file is sent. S3 requires parts of at least 5 MiB, and at most 10 000 of
-/// them.
+/// Size of the parts in which a file is sent, in bytes. S3 requires parts of at least 5 MiB, and allows at
+/// most 10 000 parts.
 const PART: usize = 16 * 1024 * 1024;
-/// Number of times a run's commit is looked up again if it is removed in the meantime.
+/// Maximum number of times that a commit is tried if the created object is missing when it is read back.
 const LOOKS: u32 = 3;
 
 /// The result of pushing a run.
@@ -30,10 +30,10 @@ pub enum Pushed {
         /// The number of bytes sent.
         bytes: u64,
     },
-    /// The same result was already committed on the store.
+    /// The store already has the same result.
     There,
-    /// Another result of the same run is already committed on the store and stays; this one is kept
-    /// as an attempt.
+    /// The store already has another result of the same run, which remains committed. The pushed result is
+    /// stored as an attempt.
     Second {
         /// The number of bytes sent.
         bytes: u64,
@@ -41,10 +41,11 @@ pub enum Pushed {
 }
 
 impl ObjectResults {
-    /// Pushes complete runs; returns the result for each, in order. The caller has probed the store.
+    /// Pushes complete runs, and returns the result for each run, in order. The caller must have probed the
+    /// store.
     ///
-    /// Fails at the first run that cannot be sent; earlier runs stay committed, and another push resumes
-    /// there.
+    /// Fails at the first run that cannot be sent. Runs that were pushed before remain committed, and
+    /// another push continues with the remaining runs.
     pub fn push(&self, runs: &[&Listed]) -> Result<Vec<Pushed>, ObjectError> {
         let pushed = self.side_by_side(runs, &|run| self.push_one(&run.dir))?;
         let new = runs.iter().zip(&pushed).filter(|(_, pushed)| matches!(pushed, Pushed::Committed { .. }));
@@ -56,7 +57,7 @@ impl ObjectResults {
     /// Pushes the run in the folder `dir`.
     pub(super) fn push_one(&self, dir: &Path) -> Result<Pushed, ObjectError> {
         let folder = Folder::open(dir)?;
-        // Reads through one open folder, so that all files belong to one commit.
+        // All files are read through one open folder, so that they belong to one commit.
         let record = RunRecord::read_in(&folder)?;
         let text = folder.json(RUN_JSON)?;
         let id = short(&record.id);
@@ -73,9 +74,9 @@ impl ObjectResults {
         failpoint("before_shared_commit");
         for _ in 0..LOOKS {
             self.create(&self.key(&["runs", &keys::commit_of(id)]), &text)?;
-            // The stored object decides, not the response. The response to an earlier try may have been
-            // lost, and if a store occasionally lets two writers create the same object, the second one
-            // wins.
+            // The stored object decides whether the commit succeeded, not the response. The response to an
+            // earlier attempt may have been lost, and if a store has let two writers create the same
+            // object, the content of the second one is kept.
             match self.committed(id)? {
                 Some(committed) if committed == text => return Ok(Pushed::Committed { bytes }),
                 Some(_) => {
@@ -95,8 +96,8 @@ impl ObjectResults {
         self.get(&self.key(&["runs", &keys::commit_of(id)]))
     }
 
-    /// Sends a file, unless the store already has an object of this size under its key, because the key
-    /// identifies the content. Returns the number of bytes sent.
+    /// Sends a file, and returns the number of bytes sent. If the store already has an object of the same
+    /// size under this key, the file is not sent, because the key identifies the content.
     fn send(&self, folder: &Folder, name: &str, key: &Key) -> Result<u64, ObjectError> {
         let (file, size) = folder.file(name)?;
         match self.wait(self.objects.head(key)) {
@@ -128,7 +129,7 @@ impl ObjectResults {
         };
         let sent = send_all();
         if sent.is_err() {
-            // Best effort: the store eventually drops incomplete uploads.
+            // Errors are ignored, because the store eventually removes incomplete uploads.
             let _ = self.wait(upload.abort());
         }
         sent.map(|_| size)

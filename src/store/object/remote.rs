@@ -1,4 +1,4 @@
-//! Object storage as the shared results of a folder.
+//! Implements shared results on object storage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,10 @@ use crate::store::layout::{Layout, RUN_JSON};
 use crate::store::record::RunRecord;
 use crate::store::remote::{Remote, SHARED, Standing, unsent};
 
-/// Maximum number of runs that are requested one by one; if there are more, the store is listed.
+/// Maximum number of runs that are requested one by one. For more runs, the objects in the store are
+/// listed.
 const ONE_BY_ONE: usize = 128;
-/// How long a run that was found uncommitted is not checked again.
+/// How long to wait before checking again whether a run has been committed.
 const MOMENT: Duration = Duration::from_secs(3);
 
 impl Remote for ObjectResults {
@@ -49,13 +50,14 @@ impl Remote for ObjectResults {
     }
 
     fn claim(&self, layout: &Layout, id: &str, server: Option<&str>) -> Result<Standing, StoreError> {
-        // Checked first, so that a worker that is behind skips the runs that others have committed,
-        // with one request for each.
+        // The commit is checked first. A worker can thus skip runs that others have committed with only one
+        // request for each run.
         if let Some(text) = self.committed(id)? {
             self.copy(layout, id, &text)?;
             return Ok(Standing::Committed);
         }
-        // The server is taken first, because a worker that cannot get it must not take the run.
+        // The server is claimed before the run, because a worker that cannot use the server must not claim
+        // the run.
         if let Some(server) = server
             && !self.take_server(server)?
         {
@@ -64,8 +66,8 @@ impl Remote for ObjectResults {
         if !self.take(id)? {
             return Ok(Standing::Taken);
         }
-        // Checked again, because the previous owner of the run may have committed it in the
-        // meantime.
+        // The commit is checked again, because the worker that previously claimed the run may have
+        // committed it in the meantime.
         let Some(text) = self.committed(id)? else { return Ok(Standing::Open) };
         self.copy(layout, id, &text)?;
         self.forget_claims(id);
@@ -91,7 +93,7 @@ impl Remote for ObjectResults {
     fn release(&self) {
         self.give_back();
         let committed = std::mem::take(&mut *self.committed.lock().unwrap_or_else(PoisonError::into_inner));
-        // Best effort: runs that are not in a pack are fetched separately.
+        // Errors are ignored, because runs that are not in a pack can be fetched separately.
         let _ = self.pack(&committed);
     }
 }
@@ -116,8 +118,8 @@ impl ObjectResults {
             self.unpack_many(layout, &mut listed)?;
             return fetch_all(listed);
         };
-        // Runs in a pack are committed. The whole store is listed only if more than a few runs are
-        // not in a pack.
+        // The packs are checked first, because runs in a pack are committed. The whole store is listed only
+        // if more than a few runs are not in any pack.
         self.unpack_many(layout, &mut missing)?;
         if missing.len() > ONE_BY_ONE {
             let mut listed = BTreeSet::new();
@@ -128,7 +130,7 @@ impl ObjectResults {
         fetch_all(missing)
     }
 
-    /// Takes missing commits from packs, if more than a few are missing.
+    /// Copies missing commits from packs, if more than a few commits are missing.
     fn unpack_many(&self, layout: &Layout, missing: &mut BTreeSet<String>) -> Result<(), ObjectError> {
         match missing.len() > ONE_BY_ONE {
             true => self.unpack(layout, missing, &|id, text| self.copy(layout, id, text)),
@@ -145,8 +147,8 @@ impl ObjectResults {
         absent.get(id).is_some_and(|asked| asked.elapsed() < MOMENT)
     }
 
-    /// Sends a run of the folder to the store, and updates the folder to the result that stands
-    /// there.
+    /// Sends a run of the folder to the store. If the store already has another result of the run, the
+    /// folder is updated to that result.
     fn commit_one(&self, layout: &Layout, id: &str) -> Result<(), ObjectError> {
         let dir = layout.run(id);
         match self.push_one(&dir)? {
@@ -166,7 +168,7 @@ impl ObjectResults {
         ObjectError::Failed { url, doing: Doing::Read, key, why: "it existed a moment ago".to_owned() }
     }
 
-    /// Adds a commit to the folder: its `run.json` and the mark.
+    /// Adds a commit to the folder: its `run.json` and the marker file.
     fn copy(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
         let dir = layout.run(id);
         match fs::read(dir.join(RUN_JSON)) {
@@ -181,14 +183,14 @@ impl ObjectResults {
         }
     }
 
-    /// Replaces the folder's result of a run by the commit; the old one is kept in `superseded/`.
+    /// Replaces the folder's result of a run by the commit. The old result is moved to `superseded/`.
     fn replace(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<(), ObjectError> {
         let record = self.checked(id, text)?;
         let copy = self.copied(layout, id, text)?;
         Ok(adopt(layout, &copy, &record)?)
     }
 
-    /// Creates a new folder with a `run.json` and the mark.
+    /// Creates a new folder with a `run.json` and the marker file.
     fn copied(&self, layout: &Layout, id: &str, text: &[u8]) -> Result<std::path::PathBuf, ObjectError> {
         let dir = fetched(layout, id)?;
         let path = dir.join(RUN_JSON);
@@ -198,7 +200,7 @@ impl ObjectResults {
     }
 }
 
-/// Marks the run in `dir` as shared.
+/// Creates the marker file in `dir`, which marks the run as shared.
 fn mark(dir: &Path) -> Result<(), ObjectError> {
     let path = dir.join(SHARED);
     let made = fs::OpenOptions::new().create(true).append(true).open(&path);
