@@ -127,7 +127,7 @@ pub(super) fn api_key(
     if let Some(Said { value, origin }) = option {
         let name = origin.split([' ', '=']).next().unwrap_or_default().to_owned();
         if marks(&value).is_empty() && is_no_key(&value) {
-            notes.needless(&format!("{name} ***"), "not a key: none is sent", command.line);
+            notes.needless(&format!("{name} ***"), "not a key: no key is sent", command.line);
             return None;
         }
         let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());

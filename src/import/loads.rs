@@ -13,7 +13,7 @@ pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 /// Limits a number of requests in flight to the range that a plan allows.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if said.value == 0 {
-        arguments.notes.wrong(&said.origin, "with no request in flight nothing is sent", arguments.line);
+        arguments.notes.wrong(&said.origin, "nothing is sent without a request in flight", arguments.line);
     } else if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
         arguments.differs(
             &said.origin,

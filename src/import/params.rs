@@ -171,7 +171,7 @@ pub(super) fn sweep(
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
         let what = format!("vllm bench sweep {kind}");
-        notes.missing(&what, "this command is skipped: it measures no serving", command.line);
+        notes.missing(&what, "this command is skipped: it does not measure serving", command.line);
         return Ok(None);
     }
     let words = long_forms(words);

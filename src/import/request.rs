@@ -75,7 +75,7 @@ pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secre
     body
 }
 
-const TWICE: &str = "another setting specifies the same, and is used";
+const TWICE: &str = "another setting specifies the same field, and is used";
 
 /// Whether a scenario has its own name for a field of a body.
 fn is_own(field: &str) -> bool {

@@ -211,7 +211,7 @@ pub(super) fn public(dataset: At, extra: &Extra, around: &Around) -> Content {
             let why = "text shared by the recorded prompts stays shared; nothing is shared with other runs";
             let fields = vec![
                 Field::new("base", "B1", "texts of a file"),
-                Field::new("data", value, format!("{origin}: its file is here")),
+                Field::new("data", value, format!("{origin}: its file is in the plan's folder")),
                 Field::new("nonce", "run", why),
             ];
             return Content { hint: word, fields, turns: 1.0, is_trace: false };

@@ -94,7 +94,7 @@ impl Bounds {
     fn of(at: At, least: u32) -> Bounds {
         let bound = |key: &str| {
             let said = at.get(key).float()?;
-            at.get(key).differs("AIPerf clamps values beyond a bound to it; here, they never occur");
+            at.get(key).differs("AIPerf clamps values beyond a bound to the bound; here, such values never occur");
             Some(said.value)
         };
         Bounds { least: f64::from(least), low: bound("min"), high: bound("max") }

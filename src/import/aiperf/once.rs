@@ -37,7 +37,7 @@ pub(super) fn once(root: At, body: At, sweep: At) -> Once {
 fn told(root: At, body: At) {
     root.get("schema_version").needless("a plan has `sweepline: 1`");
     root.get("no_sweep_table").needless("`run --progress` sets the display");
-    root.get("plot").needless("`report` and `curves --plot` draw; `export --rows requests` has the data for any plot");
+    root.get("plot").needless("`report` and `curves --plot` draw plots; `export --rows requests` has the data");
     body.get("artifacts")
         .needless("every run is stored, one row per request, under `--results DIR`; `export` and `report` show them");
     let stored = "`export` writes results for other tools";
@@ -108,8 +108,8 @@ pub(super) fn repeats(root: At) -> Option<Field> {
     runs.get("disable_warmup_after_first").needless("every run fills and stabilizes before it measures");
     let level = runs.get("confidence_level");
     match level.float() {
-        Some(said) if (said.value - 0.95).abs() > 1e-9 => level.differs("intervals have a level of 95 %"),
-        _ => level.needless("intervals have a level of 95 %"),
+        Some(said) if (said.value - 0.95).abs() > 1e-9 => level.differs("confidence intervals have a level of 95 %"),
+        _ => level.needless("confidence intervals have a level of 95 %"),
     }
     let most = runs.get("num_runs").whole();
     let convergence = runs.get("convergence");

@@ -86,16 +86,16 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
 fn told(at: At, api: Api) {
     at.get("url_strategy").needless("requests go to one address");
     at.get("transport").needless("requests go over HTTP");
-    at.get("connection_limit").needless("each request in flight has a connection");
+    at.get("connection_limit").needless("each request in flight has its own connection");
     at.get("keepalive_timeout").needless("connections stay open as long as the server keeps them");
     let why = match api {
         Api::Chat => {
             "lengths are requested with max_tokens; `max_completion_tokens: N` of the scenario uses the other name"
         }
-        _ => "the API has only one name for it",
+        _ => "this API has only one name for the length",
     };
     at.get("use_legacy_max_tokens").needless(why);
-    at.get("use_server_token_count").needless("rows contain the server's count and our own");
+    at.get("use_server_token_count").needless("rows contain the server's token count and sweepline's own");
     at.get("uds_path").missing("requests go over TCP");
     at.get("template").missing("request bodies follow the API; `extra` adds fields");
     for key in ["download_video_content", "request_content_type", "uuid_and_strip"] {
@@ -272,7 +272,7 @@ fn telemetry(body: At) -> Option<Field> {
         }
     }
     for key in ["pynvml", "collector", "dashboard", "metrics_file", "mode"] {
-        gpus.get(key).missing("GPUs are read through a metrics page, such as DCGM's exporter");
+        gpus.get(key).missing("GPU metrics are read from a metrics page, such as DCGM's exporter");
     }
     pages.dedup();
     let value = format!("{{ prometheus: [{}] }}", pages.join(", "));

@@ -144,7 +144,7 @@ fn extras(extras: Option<At>, more: Option<At>, has_key: bool) -> (Body, Option<
     }
     for key in ["params", "query", "content", "files"] {
         if let Some(there) = get(key) {
-            there.missing("further fields go only into the body (`extra`) and the headers (`headers`)");
+            there.missing("additional fields can only be added to the body (`extra`) and the headers (`headers`)");
         }
     }
     let headers = (!headers.is_empty())

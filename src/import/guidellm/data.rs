@@ -177,7 +177,7 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
     let given = spread(source, "output_tokens");
     let output = match (given, asked) {
         (Some(given), asked) => {
-            let why = "the data sets the output length";
+            let why = "`data` determines the output length";
             told.differs.extend(asked.map(|asked| (asked.origin, why.to_owned())));
             Some(given)
         }

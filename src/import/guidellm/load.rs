@@ -137,7 +137,7 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
     let most =
         most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
     let why = "the rates between one request at a time and the maximum are only known after the run; the plan uses \
-               as many numbers of requests in flight, from 1 to the maximum";
+               the same number of loads, from 1 request in flight to the maximum";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
         strategy.needless(

@@ -117,8 +117,7 @@ fn texts(word: &str, data: At, folder: &Path, of_completions: bool) -> (String, 
                 );
             }
             true => at.differs(
-                "it bounds the data set's lengths, as `filter` of `data` does; until then, all prompts have one \
-                 length",
+                "it bounds the data set's lengths, as `filter` of `data` does; without it, all prompts have one length",
             ),
             false if word == "shareGPT" => {
                 at.needless("inference-perf sends whole conversations: it filters only completions")
@@ -289,7 +288,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
             format!("{{ normal: {{ mean: {}, sd: {}, min: {min}, max: {max} }} }}", short(inside), short(sd))
         }
     };
-    told(at, "max", "inference-perf clamps values beyond min and max to the bounds; here, they never occur");
+    told(at, "max", "inference-perf clamps values beyond min and max to the bounds; here, such values never occur");
     Ok(Length { value, is_fixed: false, origin })
 }
 

@@ -132,7 +132,7 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
         if level.value > MOST_IN_FLIGHT
             && let Some(at) = stage.get("concurrency_level")
         {
-            at.differs(&format!("batch_size must be at most {MOST_IN_FLIGHT}: the plan uses that"));
+            at.differs(&format!("batch_size must be at most {MOST_IN_FLIGHT}: the plan uses this maximum"));
         }
         let requests = stage.get("num_requests").and_then(At::whole).filter(|said| said.value > 0);
         let requests = requests.map(|said| Said { origin: format!("{} ({})", said.origin, said.value), ..said });

@@ -43,7 +43,7 @@ const KNOWN: &[Known] = &[
     ("load.circuit_breakers", Needless(BROKEN)),
     ("load.num_workers", Needless("`engine: { threads: N, workers: N }` of a sweep configures the client")),
     ("load.worker_max_concurrency", Needless("every request is sent at its scheduled time")),
-    ("load.worker_max_tcp_connections", Needless("each request in flight has a connection")),
+    ("load.worker_max_tcp_connections", Needless("each request in flight has its own connection")),
     ("metrics.prometheus.google_managed", Needless("the server's own metrics page is read, not a database")),
     ("metrics.prometheus.filters", Needless("the server's own metrics page is read; no database is queried")),
     ("tokenizer.trust_remote_code", Needless("tokenizer code is never run")),

@@ -73,7 +73,7 @@ impl<'a> Entry<'a> {
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
-        let given = "start it by its recipe; a plan whose endpoint has its address as `url` measures it";
+        let given = "start it with its own recipe; a plan can measure it if the `url` of an endpoint is its address";
         if is("disagg") {
             return Some(format!(
                 "prefill and decode are separate servers behind a router, on several nodes; a plan starts one server \
@@ -91,7 +91,7 @@ impl<'a> Entry<'a> {
             );
         }
         let is_known = super::server::KNOWN.contains(&framework);
-        (!is_known).then(|| format!("unknown how to start `{framework}` on one node; {given}"))
+        (!is_known).then(|| format!("no known way to start `{framework}` on one node; {given}"))
     }
 
     /// Returns the estimated number of cells.

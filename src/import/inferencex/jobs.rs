@@ -70,7 +70,7 @@ fn endpoint(
     let (flags, origin) = match &context.wishes.url {
         None => {
             let command = format!("{{ command: [{}] }}", made.command.join(", "));
-            let origin = "the scripts' command without their further flags: run it where the image runs";
+            let origin = "the scripts' command without their additional flags: run the plan where the image runs";
             fields.push(Field::new("launch", command, origin));
             let longest = lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default();
             let flags = format!("{{ {}: {} }}", made.longest, longest.saturating_add(SPARE));
@@ -89,7 +89,7 @@ fn endpoint(
         router.refused(ROUTER);
     }
     for key in ["multinode", "disagg"] {
-        entry.at.get(key).into_iter().for_each(|at| at.needless("one server on one node, as here"));
+        entry.at.get(key).into_iter().for_each(|at| at.needless("one server on one node, as in a plan"));
     }
     Ok(fields)
 }

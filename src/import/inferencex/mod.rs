@@ -42,11 +42,7 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
         jobs.extend(jobs::jobs(entry, context)?);
     }
     if jobs.is_empty() {
-        return Err(ImportError::shape(
-            input.name,
-            "no remaining entry that a plan can start",
-            "see the reasons above",
-        ));
+        return Err(ImportError::shape(input.name, "no entry remains that a plan can start", "see the reasons above"));
     }
     let mut draft = tables::draft(jobs, chosen.name(context), context.notes);
     let mut scripts: Vec<String> = Vec::new();

@@ -228,7 +228,7 @@ fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
         endpoint.fields.iter().any(|field| field.key == "engine" && ["vllm", "sglang"].contains(&field.value.as_str()))
     };
     if !draft.endpoints.all.iter().all(is_known) {
-        return at.missing("unknown how to reset this engine's cache: write a hook `before_run`");
+        return at.missing("no known way to reset this engine's cache: write a hook `before_run`");
     }
     let field = Field::new("reset", "prefix_cache", format!("{origin}; the server needs VLLM_SERVER_DEV_MODE=1"));
     for endpoint in &mut draft.endpoints.all {

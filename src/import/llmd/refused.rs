@@ -15,7 +15,7 @@ pub(super) fn why(tree: &Item) -> Option<&'static str> {
         );
     }
     if names("evaluation", "tasks") {
-        return Some("this is a profile of lm-eval: it measures the quality of responses, sweepline their speed");
+        return Some("this is a profile of lm-eval: it measures quality, while sweepline measures speed");
     }
     if tree.has(&["trafficClasses"]) {
         return Some(

@@ -195,7 +195,7 @@ fn samples(settings: &Settings, window: &Window) -> Said {
         if let Some(said) = settings.said("Offline", "target_qps") {
             settings.needless(
                 &said,
-                "it sizes LoadGen's one query, and `min_query_count` requires at least as many samples",
+                "it sizes LoadGen's single query, and `min_query_count` requires at least as many samples",
             );
         }
         return least;
@@ -217,7 +217,7 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     let count = window.count.as_ref();
     let value = count.map_or(QUERIES, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
     if let Some(said) = count.filter(|said| said.value > MOST_IN_FLIGHT) {
-        settings.differs(said, "batch_size must be at most 100000: the plan uses that");
+        settings.differs(said, "batch_size must be at most 100000: the plan uses this maximum");
     }
     let said = count.cloned().unwrap_or_else(|| Said {
         value: QUERIES,
@@ -300,7 +300,7 @@ impl Window {
         if let Some(said) = settings.said(scenario, "max_query_count") {
             match said.value {
                 0.0 => settings.needless(&said, "0 means unlimited, as in sweepline"),
-                _ => settings.missing(&said, "a window ends by time: `at_most` of `measure` bounds it"),
+                _ => settings.missing(&said, "a window ends after a time: `at_most` of `measure` bounds it"),
             }
         }
         if scenario != "Server" {

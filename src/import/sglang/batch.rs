@@ -44,7 +44,7 @@ const OPTIONS: [Known; 38] = [
     ("client-stream-interval", One, Needless("every event of a stream is timestamped on arrival")),
     ("input-len-step-percentage", One, OTHERS),
     ("base-url", One, Read),
-    ("local-tokenizer-path", One, Needless("`tokenizer: FOLDER` of the model counts")),
+    ("local-tokenizer-path", One, Needless("`tokenizer: FOLDER` of the model counts tokens")),
     ("skip-warmup", Flag, Needless("load rises in `fill` and settles in `stabilize` before the measurement")),
     ("show-report", Flag, REPORT),
     ("profile", Flag, PROFILER),
@@ -171,7 +171,7 @@ fn server(arguments: &Arguments, words: &[String], command: &Command, around: &A
         let url = around.url.clone().or(found.url);
         let of_server = words.iter().filter(|word| word.starts_with("--")).cloned().collect::<Vec<_>>().join(" ");
         if !of_server.is_empty() {
-            notes.needless(&of_server, "the server runs already: its options start none", command.line);
+            notes.needless(&of_server, "the server is already running: its options are not used", command.line);
         }
         return Around { model, url, ..around.clone() };
     }

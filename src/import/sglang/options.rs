@@ -85,7 +85,7 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("gsp-group-distribution", One, Read),
     ("gsp-zipf-alpha", One, Read),
     ("gsp-ordered", Flag, Lost("each request draws its group; `prefix: { order: cycle }` uses the groups in turn")),
-    ("gsp-fast-prepare", Flag, Needless("prompts are made before the run begins")),
+    ("gsp-fast-prepare", Flag, Needless("prompts are generated before the run begins")),
     (
         "gsp-send-routing-key",
         Flag,

@@ -24,7 +24,7 @@ const KNOWN: [(&str, bool, &str); 14] = [
     ("chrt", false, CORES),
     ("nice", false, CORES),
     ("srun", false, "`sweepline run` runs where you start it: put `srun` before it"),
-    ("timeout", false, "a run ends with its phases"),
+    ("timeout", false, "a run ends after its last phase"),
     ("stdbuf", false, "output is written immediately"),
 ];
 const ON_HOST: &str = "the script runs the benchmark on another host: write the server's address, as seen from here, \
