@@ -12,7 +12,7 @@ use super::RunSpec;
 use super::canonical::{Bytes, Value, canonical};
 use crate::units::text::hex;
 
-/// The id of a run: the SHA-256 hash of the canonical bytes of its spec. Printed as 64 hex digits.
+/// The id of a run: the SHA-256 hash of the canonical bytes of its spec. It is printed as 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct RunId(pub [u8; 32]);
 

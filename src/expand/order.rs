@@ -20,13 +20,14 @@ use crate::units::Seed;
 /// Returns the order in which repeat `repeat` of the sweep called `sweep` visits its `cells`: each position
 /// once.
 ///
-/// It depends only on the seed, the name, the repeat and the number of cells, never on the content of
+/// The order depends only on the seed, the name, the repeat and the number of cells, never on the content of
 /// cells or on other sweeps.
 pub fn block(seed: Seed, sweep: &str, repeat: u32, cells: usize) -> Vec<usize> {
     shuffled(&mut rng(b"sweepline order 1\0", seed, repeat, sweep.as_bytes()), cells)
 }
 
-/// Returns such an order for compared cells: `groups` are shuffled, and the cells of a group stay together.
+/// Returns the order in which repeat `repeat` of a sweep visits compared cells: `groups` are shuffled, and
+/// the cells of a group stay together.
 pub fn rounds(seed: Seed, sweep: &str, repeat: u32, groups: &[Vec<usize>]) -> Vec<usize> {
     let arms = |at: usize| {
         // Four repeats share the same draw.

@@ -102,11 +102,12 @@ impl Chooses {
 pub struct Member {
     /// The run.
     pub run: PlannedRun,
-    /// Its load: requests per second, or requests in flight; 0 if settings are selected instead of loads.
+    /// The load of the run: requests per second, or requests in flight; 0 if settings are selected instead of
+    /// loads.
     pub load: f64,
-    /// Whether it confirms the result of a search, with the longer window.
+    /// Whether the run confirms the result of a search, with the longer window.
     pub confirms: bool,
-    /// Its settings and its rung, if settings are selected.
+    /// The settings and the rung of the run, if settings are selected.
     pub trial: Option<Trial>,
 }
 
@@ -151,12 +152,12 @@ impl Pool {
         meant.nth(repeat as usize).map(|(at, _)| at)
     }
 
-    /// The title with its sweep: `limit: vllm · llama · chat`.
+    /// The title including the sweep: `limit: vllm · llama · chat`.
     pub fn title(&self) -> String {
         format!("{}: {}", self.sweep, self.name())
     }
 
-    /// The title within its sweep: endpoint, model, scenario and the values on further axes.
+    /// The title without the sweep: endpoint, model, scenario and the values on further axes.
     pub fn name(&self) -> String {
         let Some(first) = self.members.first() else { return self.sweep.to_string() };
         let values = first.run.cell.iter().filter(|(axis, _)| !self.chooses.is_chosen(axis));

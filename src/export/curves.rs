@@ -135,8 +135,8 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// Returns the table of all loads of all curves, with whether each load is on the fronts under the objective
-/// `slo`. `axes` lists the further axes of all runs (`run_row::axes`).
+/// Returns the table of all loads of all curves, including whether each load is on the fronts under the
+/// objective `slo`. `axes` lists the further axes of all runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
     let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();

@@ -50,7 +50,7 @@ pub(crate) struct GivenUpRow {
     pub sweep: Option<String>,
     /// The labels of the run, with the attempt at which it was given up.
     pub labels: RunLabels,
-    /// When that attempt started, as an RFC 3339 text.
+    /// Start of the attempt at which the run was given up, as an RFC 3339 text.
     pub started: String,
     /// The reason.
     pub given_up: GivenUp,

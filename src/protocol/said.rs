@@ -25,7 +25,7 @@ pub struct Said<'a> {
 /// A message of a chat.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Message<'a> {
-    /// The role of its author.
+    /// The role of the message's author.
     pub role: &'static str,
     /// The text of the message.
     pub content: Cow<'a, str>,

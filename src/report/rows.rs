@@ -88,7 +88,7 @@ fn lines(
     grid::fitting(table, 1, &wrap).map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// Applies `paint` to the last column of the lines. Returns each line with whether it starts a row.
+/// Applies `paint` to the last column of the lines. Returns each line, and whether it starts a row.
 fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool, String)> + 'l {
     let title = head.cells.last().map(Cell::content).unwrap_or_default();
     let column = lines.first().and_then(|line| Some(width(&line[..line.rfind(&title)?]))).unwrap_or(0);

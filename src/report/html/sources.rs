@@ -83,7 +83,7 @@ pub(crate) struct MeasuredRun<'a> {
 
 /// A stretch of time in which one run was active, or one server was starting.
 pub(crate) struct Span {
-    /// The resource, which has its own lane. Two spans in one lane never overlap.
+    /// The resource that is occupied, which has its own lane. Two spans in one lane never overlap.
     pub(crate) lane: String,
     /// The endpoint of the run or the server.
     pub(crate) endpoint: String,
@@ -91,9 +91,9 @@ pub(crate) struct Span {
     pub(crate) kind: SpanKind,
     /// The name of the run or the server.
     pub(crate) name: String,
-    /// When it began.
+    /// Start of the activity.
     pub(crate) from: Timestamp,
-    /// When it ended.
+    /// End of the activity.
     pub(crate) to: Timestamp,
 }
 

@@ -28,7 +28,7 @@ impl Drawing {
     }
 }
 
-/// A place of a chart that shows its value on hover.
+/// A place in a chart that shows its value on hover.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
     /// Distance from the left edge, in the coordinates of the chart.

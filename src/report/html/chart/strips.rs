@@ -18,7 +18,8 @@ const BETWEEN: i32 = 26;
 
 /// One quantity over time.
 pub(crate) struct Strip<'a> {
-    /// The name of the quantity, its unit and the upper end of its scale. None of them is untrusted.
+    /// The name of the quantity, its unit and the upper end of its scale. None of these may come from
+    /// untrusted text, because the title is not escaped.
     pub(crate) title: String,
     /// The values: one line, or a band between the minimum and the maximum of each part of the time.
     pub(crate) values: Values<'a>,

@@ -19,7 +19,7 @@ const MOST_TICKS: usize = 5;
 pub(super) struct Pause {
     /// The position of the middle of the pause on the axis.
     pub(super) place: f64,
-    /// When it began.
+    /// Start of the pause.
     pub(super) from: Timestamp,
     /// The length of the pause, rounded to whole seconds.
     pub(super) secs: u64,
