@@ -1,6 +1,6 @@
-//! Chooses the next run of a pool, which is the next run that a search or a ladder requests, based on the
-//! measurements. No clock and no random numbers are used, so a resumed sweep replays the decisions from the
-//! rows and reaches the same ones.
+//! Chooses the next run of a pool, that is, the next run that a search or a ladder requests, from the
+//! results so far. No clock and no random numbers are used, so a resumed sweep makes the same decisions
+//! again from the stored rows.
 
 mod chosen;
 mod judge;
@@ -27,7 +27,7 @@ pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     }
 }
 
-/// Returns the largest number of runs that a pool can take, whatever the measurements are.
+/// Returns the largest number of runs that a pool can take, whatever its results are.
 pub fn most_runs(pool: &Pool) -> usize {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.most_runs(),

@@ -1,7 +1,7 @@
-//! Decides after how many repeats a cell ends, if its repeats may end early because its means are known or
-//! a comparison is decided. The decision is a function of finished runs, taken in the order of their
-//! repeats. So a resumed sweep reaches the same decision, and a run that was in progress when the decision
-//! was made changes nothing. No clock and no random numbers are used.
+//! Decides after how many repeats a cell ends. Repeats may end early because the means of a cell are known
+//! precisely enough, or because a comparison is decided. The decision depends only on finished runs, taken
+//! in the order of their repeats; no clock and no random numbers are used. A resumed sweep therefore
+//! reaches the same decision, and a run that was in progress when the decision was made does not change it.
 
 use crate::analysis::comparison::{self, RunValue, Sides, Test, undecided};
 use crate::analysis::sequential::{Precision, Until, known};
@@ -14,31 +14,31 @@ pub const FEWEST: u32 = 3;
 
 /// Access to the results of finished runs.
 pub trait Evidence {
-    /// Whether the run has ended for good: with a result, or given up.
+    /// Whether the run is finished: it has a result or was given up.
     fn is_finished(&self, run: &PlannedRun) -> bool;
     /// The value of a metric in a finished run; `None` if the run has no usable result because it was given
     /// up or is invalid.
     fn value(&self, run: &PlannedRun, name: MetricName) -> Option<RunValue>;
 }
 
-/// The state of a cell.
+/// The state of a cell whose repeats may end early.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CellStanding {
-    /// Number of repeats that count: those that have ended, up to the first that has not ended.
+    /// Number of finished repeats before the first repeat that is not finished.
     pub finished: u32,
-    /// For means: half of the widest interval, as a share; `None` before there are three runs, and for a
-    /// comparison.
+    /// For means: half of the width of the widest confidence interval, as a share of the mean. `None`
+    /// before three runs are finished, and for a comparison.
     pub half: Option<f64>,
-    /// Expected total number of repeats if they continue to vary as they do; `None` if it cannot be
-    /// estimated.
+    /// Expected total number of repeats, assuming that further repeats vary as much as those so far; `None`
+    /// if it cannot be estimated.
     pub expect: Option<u32>,
-    /// When the cell ends; `None` while it continues, or if all repeats were made without an
-    /// answer.
+    /// After how many repeats the cell ended, and why; `None` while the cell continues, or if all repeats
+    /// were made without a decision.
     pub end: Option<CellEnd>,
 }
 
-/// Returns the state of each cell of a series. `tests` is the number of tests of the comparison that it
-/// belongs to: see [`tests`].
+/// Returns the state of each cell of a series. `tests` is the total number of tests of the comparison to
+/// which the series belongs: see [`tests`].
 pub fn stand(series: &Series, tests: u32, evidence: &dyn Evidence) -> Vec<CellStanding> {
     match &series.ends {
         Ends::Known { within, metrics } => {
@@ -56,7 +56,8 @@ pub fn stand(series: &Series, tests: u32, evidence: &dyn Evidence) -> Vec<CellSt
     }
 }
 
-/// Returns how many tests the comparison of a series has: metrics × arms × cells of its declaration.
+/// Returns the total number of tests of the comparison to which the series `one` belongs: the sum of
+/// metrics × arms over all series with the same declaration; 0 if the series is not part of a comparison.
 pub fn tests(all: &[Series], one: &Series) -> u32 {
     let Ends::Shown { declared_by, .. } = &one.ends else { return 0 };
     let is_theirs =
@@ -72,14 +73,14 @@ fn names(series: &Series) -> Vec<MetricName> {
     comparison::expand(metrics, first.is_some_and(|run| run.spec.load.qps().is_some()))
 }
 
-/// The values of one metric so far.
+/// The values of one metric in the finished runs of a cell.
 #[derive(Default)]
 struct Values {
     known: Vec<f64>,
-    /// Whether a run that counts has no value for the metric.
+    /// Whether a finished run has no value for the metric.
     is_missing: bool,
-    /// Whether the percentile fell among failed requests. It is then not a number, and omitting it would
-    /// hide the failures.
+    /// Whether a percentile of a run fell among its failed requests. The percentile is then not a number,
+    /// and ignoring it would hide the failures.
     is_failed: bool,
 }
 
@@ -90,13 +91,13 @@ impl Values {
         self.is_failed |= matches!(value, RunValue::Failed);
     }
 
-    /// Whether the mean of this metric is required; it is not required if no run has the metric.
+    /// Whether the mean of this metric must be known. This is not required if no run has the metric.
     fn is_asked(&self) -> bool {
         !self.known.is_empty() || self.is_failed
     }
 }
 
-/// Returns the number of repeats until the means are known.
+/// Returns the state of a cell that ends when the means of `metrics` are known to within `within`.
 fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dyn Evidence) -> CellStanding {
     let at_most = cell.runs.len() as u32;
     let until = Until { within, at_least: FEWEST, at_most };
@@ -115,7 +116,7 @@ fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dy
             Precision::NotYet { half, .. } | Precision::AtMost { half } => *half,
         };
         standing.half = looks.iter().map(half).collect::<Option<Vec<f64>>>().filter(|_| is_whole).and_then(widest);
-        // Runs without a value do not count and are made in addition.
+        // Runs without a value do not contribute to the means, so as many additional runs are expected.
         let lost = standing.finished - asked.iter().map(|values| values.known.len() as u32).min().unwrap_or(0);
         let expect = |look: &Precision| match look {
             Precision::Reached { .. } => Some(standing.finished),
@@ -138,14 +139,16 @@ fn widest(halves: Vec<f64>) -> Option<f64> {
     halves.into_iter().reduce(f64::max)
 }
 
-/// The comparison to be decided for an arm.
+/// What a comparison has to decide for an arm: its metrics, the total number of tests, and the margin of
+/// equivalence.
 struct Asked<'a> {
     names: &'a [MetricName],
     tests: u32,
     margin: Option<f64>,
 }
 
-/// Returns the number of rounds until an arm is shown to differ from its baseline, or to be equivalent.
+/// Returns the state of an arm, which ends when it is shown to differ from its baseline or to be equivalent
+/// to it.
 fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evidence) -> CellStanding {
     let at_most = baseline.runs.len().min(arm.runs.len()) as u32;
     let mut values: Vec<Vec<[Option<RunValue>; 2]>> = vec![Vec::new(); asked.names.len()];
@@ -163,7 +166,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
             };
             Test::in_sequence(*name, &Sides { baseline: side(0), arm: side(1) }, at_most)
         };
-        // After the last round there is nothing left to skip, whatever its results are.
+        // After the last round, no repeats are left that could be skipped, so no decision is needed.
         if standing.finished < FEWEST || standing.finished >= at_most {
             continue;
         }
@@ -178,7 +181,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
     standing
 }
 
-/// The baseline continues until the last arm that is compared with it has ended.
+/// Returns the state of the baseline, which continues until the last arm has ended.
 fn of_baseline(arms: &[CellStanding]) -> CellStanding {
     let ends: Option<Vec<&CellEnd>> = arms.iter().map(|arm| arm.end.as_ref()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max_by_key(|end| end.after).cloned());

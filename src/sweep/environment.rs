@@ -1,5 +1,5 @@
-//! Checks whether a server is still the one on which its results were measured, and whether it is a
-//! single server.
+//! Checks whether a server is still the one on which earlier results were measured, and whether an endpoint
+//! has only one server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::rows::{Changed, Fingerprint, same_release};
 use crate::server::SelfDescription;
 
-/// Returns why a server cannot be the declared one, that is, it reports another version. `None` if it
-/// reports no version, or if the version belongs to a different program than the declared engine.
+/// Returns why a server cannot be the declared server: it reports another version than the plan declares.
+/// `None` if the versions match, if the server reports no version, or if it is another engine than
+/// declared.
 pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<String> {
     let (declared, told) = (spec.endpoint.server.get("version")?.to_string(), said.version.as_ref()?);
     if said.is_another_than(spec.endpoint.engine) || same_release(&declared, told) {
@@ -22,13 +23,14 @@ pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<St
     ))
 }
 
-/// Returns what has changed on the server of a committed run; `was` is the fingerprint in the run's
-/// record.
+/// Returns what has changed on the server since the run was committed. `was` is the fingerprint in the
+/// run's record.
 pub(crate) fn changed(run: &PlannedRun, was: &Fingerprint, said: &SelfDescription) -> Vec<Changed> {
     was.changed(&said.of_model(&run.spec.model.id))
 }
 
-/// Formats changes as the reason of a run: `the server reports version 0.11.1 instead of 0.11.0`.
+/// Formats changes as the reason for repeating a run: `the server reports version 0.11.1 instead of
+/// 0.11.0`.
 pub(crate) fn in_words(changed: &[Changed]) -> String {
     let parts: Vec<String> = changed.iter().map(ToString::to_string).collect();
     format!("the server reports {}", parts.join(", "))
@@ -37,31 +39,32 @@ pub(crate) fn in_words(changed: &[Changed]) -> String {
 /// The expected properties of the servers of a sweep.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Expected {
-    /// With `environment: pin`: runs by position, with the fingerprints in their committed results.
+    /// With `environment: pin`: positions of runs in the plan, with the fingerprints in their committed
+    /// results.
     pub(crate) pinned: Vec<(usize, Fingerprint)>,
-    /// The versions that endpoints reported before the sweep.
+    /// For each endpoint: the version that its server reported before the sweep.
     pub(crate) versions: HashMap<String, String>,
 }
 
-/// The self-description of a launched server when it was ready.
+/// The description of itself that a launched server returned when it was ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaunchedSaid {
-    /// A run for which the server was launched.
+    /// The spec of a run for which the server was launched.
     pub(crate) spec: Arc<RunSpec>,
     /// The server's description of itself.
     pub(crate) said: SelfDescription,
 }
 
 impl LaunchedSaid {
-    /// Whether `spec` would be measured on that server: the same endpoint, started with the same command
-    /// and environment.
+    /// Whether a run with `spec` would be measured on this server, that is, on the same endpoint, started
+    /// with the same command and environment.
     pub(crate) fn is_of(&self, spec: &RunSpec) -> bool {
         is_same_server(&self.spec, spec)
     }
 }
 
-/// Whether the runs of two specs are measured on one server. An endpoint has one server for each
-/// setting with which it is launched.
+/// Whether runs of the two specs are measured on the same server. An endpoint has a separate server for
+/// each setting with which it is launched.
 fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
     one.endpoint.name == other.endpoint.name
         && match (&one.endpoint.launch, &other.endpoint.launch) {
@@ -71,7 +74,8 @@ fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
         }
 }
 
-/// Records what servers report in one invocation, and refuses those that differ from what is expected.
+/// Records what servers report about themselves in one invocation, and refuses servers that are not as
+/// expected.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     expected: Expected,
@@ -81,14 +85,15 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Creates the guard of a sweep with these expectations.
+    /// Creates a guard with these expectations.
     pub(crate) fn new(expected: Expected) -> Guard {
         Guard { expected, refused: HashSet::new(), launched: Vec::new() }
     }
 
-    /// Records what the server of an endpoint reports, and returns why the endpoint is refused: it reported
-    /// another release before, or differs from the servers that `runs` pin. `launched` is a run for which
-    /// the server was launched, if the plan launches it.
+    /// Records what the server of an endpoint reports. Fails with the reason if the endpoint is refused:
+    /// the server reported another release before, or differs from the servers that were pinned for `runs`.
+    /// `launched` is the spec of a run for which the server was launched; `None` if the plan does not
+    /// launch it.
     pub(crate) fn take(
         &mut self,
         endpoint: &str,
@@ -111,7 +116,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Returns the reports of launched servers, one entry for each start.
+    /// Takes the reports of launched servers, one entry for each start.
     pub(crate) fn launched(&mut self) -> Vec<LaunchedSaid> {
         std::mem::take(&mut self.launched)
     }
@@ -135,8 +140,8 @@ impl Guard {
         Some(pin_broken(endpoint, &changed))
     }
 
-    /// Forgets the endpoint's version, because another server is started for it, whose version may
-    /// differ.
+    /// Forgets the version of an endpoint. Called when another server is started for the endpoint, because
+    /// its version may differ.
     pub(crate) fn forget(&mut self, endpoint: &str) {
         self.expected.versions.remove(endpoint);
     }

@@ -1,4 +1,4 @@
-//! Events that a sweep emits while it runs. It notifies observers and never waits for them.
+//! Events that a sweep sends to observers while it runs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
-/// The names by which runs are grouped: as few as the plan declares, however many runs there are.
+/// The names by which runs are grouped. They are shared by many runs, so there are only few different
+/// groups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
     /// The run's sweep.
@@ -26,40 +27,42 @@ pub struct RunGroup {
 /// A run, as shown to users.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// The number of the run in the selection, from 1, after the runs that are not executed.
+    /// The number of the run in the selection, from 1. Runs that are not executed are numbered first.
     pub number: usize,
-    /// The identity of the run.
+    /// The id of the run.
     pub id: RunId,
-    /// The name of the run that users see.
+    /// The name of the run for display.
     pub name: String,
     /// The run's sweep, endpoint, model and scenario.
     pub group: RunGroup,
-    /// Other axes of the run's cell and their values, in the order in which the plan declares them.
+    /// The other axes of the run's cell with their values, in the order in which the plan declares the
+    /// axes.
     pub axes: Vec<[String; 2]>,
     /// The phases of the run.
     pub phases: Phases,
     /// The load on the server.
     pub load: Load,
-    /// Average number of requests per arrival: the turns of a conversation, if arrivals are conversations.
+    /// Average number of requests per arrival. If arrivals are conversations, this is the average number of
+    /// turns.
     pub(crate) requests_per_arrival: f64,
     /// The pause after the run, in nanoseconds.
     pub(crate) cooldown_ns: u64,
-    /// The state of the search or ladder that requested the run: `between 24 and 28 qps, 6 runs so
-    /// far`; `None` if it was not requested by one.
+    /// The state of the search or ladder that requested the run, such as `between 24 and 28 qps, 6 runs so
+    /// far`; `None` for other runs.
     pub(crate) standing: Option<String>,
 }
 
-/// The parts that make the names of a plan's runs distinct.
+/// Which optional parts the names of runs need, so that the runs of a plan can be told apart.
 #[derive(Debug, Clone, Default)]
 pub struct Naming {
-    /// The plan has several models.
+    /// Whether the plan has several models.
     models: bool,
-    /// Sweeps of several repeats.
+    /// The sweeps with several repeats.
     repeated: HashSet<Arc<str>>,
 }
 
 impl Naming {
-    /// Derives the parts from the runs of a plan.
+    /// Determines the parts that the names of these runs need.
     pub fn of(runs: &[PlannedRun]) -> Naming {
         let model = |run: &PlannedRun| run.spec.labels.model.to_string();
         let first = runs.first().map(model);
@@ -71,13 +74,13 @@ impl Naming {
 }
 
 impl RunView {
-    /// Returns the view of run `number`, with a name that does not take other runs into account.
+    /// Returns the view of run `number`. Its name contains neither the model nor the repeat.
     pub fn new(number: usize, run: &PlannedRun) -> RunView {
         RunView::among(number, run, &Naming::default())
     }
 
-    /// Returns the view of run `number` among the runs of its plan. Its name contains the model if the
-    /// plan has several, and the repeat, from 0, if its sweep has several.
+    /// Returns the view of run `number` among the runs of its plan. Its name contains the model if the plan
+    /// has several models, and the repeat, from 0, if its sweep has several repeats.
     pub fn among(number: usize, run: &PlannedRun, naming: &Naming) -> RunView {
         let model = naming.models.then(|| run.spec.labels.model.to_string());
         let is_repeated = naming.repeated.contains(&run.sweep);
@@ -100,8 +103,8 @@ impl RunView {
         }
     }
 
-    /// Expected duration of the run, including the pause after it, in nanoseconds, with a short drain and
-    /// a window of [`window_ns`].
+    /// Returns the expected duration of the run, including the pause after it, in nanoseconds. The measure
+    /// window is assumed to last for [`window_ns`], and the drain to be short.
     pub(crate) fn expected_ns(&self) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
         let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
@@ -111,10 +114,10 @@ impl RunView {
     }
 }
 
-/// Expected length of the measure window, in nanoseconds. The time that an open loop needs for
-/// `min_requests` follows from its rate: the longer of `for` and the time in which that many requests are
-/// expected, at most `at_most`. For a closed loop that time depends on the server, so only `for` is
-/// known. `requests_per_arrival` assumes a server at which as many conversations end as begin.
+/// Returns the expected length of the measure window, in nanoseconds. For an open loop, this is `for` or
+/// the time in which `min_requests` requests are expected at its rate, whichever is longer, but at most
+/// `at_most`. For a closed loop, the time for `min_requests` depends on the server, so `for` is returned.
+/// `requests_per_arrival` is the number of requests for each arrival if as many conversations end as begin.
 pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
@@ -123,7 +126,7 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
             let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
             let start = phases.measure_start().secs();
             let reached = course.at(course.expected(start) + requests as f64 / requests_per_arrival);
-            // If the rate has fallen to 0, this number of requests is never reached.
+            // If the rate falls to 0, `min_requests` may never be reached.
             let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
             shortest.max(needed.min(longest))
         }
@@ -131,15 +134,15 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
     }
 }
 
-/// Whether the length of the window is only known after measuring, as in a closed loop that waits
-/// for `min_requests`.
+/// Whether the measure window may take longer than [`window_ns`], which is the case for a closed loop that
+/// waits for `min_requests`.
 pub(crate) fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
     let measure = &phases.measure;
     let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
     matches!(load, Load::Closed { .. }) && measure.min_requests.is_some() && can_grow
 }
 
-/// `batch 8`, `5 qps` or `5 qps (at most 8 in flight)`.
+/// Returns the name of a load: `batch 8`, `5 qps` or `5 qps (at most 8 in flight)`.
 pub(crate) fn load_name(load: &Load) -> String {
     match load {
         Load::Closed { batch_size } => format!("batch {batch_size}"),
@@ -148,9 +151,9 @@ pub(crate) fn load_name(load: &Load) -> String {
     }
 }
 
-/// Returns the endpoint, scenario, load and other distinguishing parts: `fast · B1 · batch 8 · repeat 1`
-/// (repeats count from 0). The other axes are in alphabetical order of their names, because the plan
-/// that a result belongs to is unknown.
+/// Returns the name of a run, which consists of its endpoint, scenario, load, other axes and repeat, such
+/// as `fast · B1 · batch 8 · repeat 1`. Repeats are counted from 0. The other axes are sorted by name,
+/// because the plan to which a result belongs is unknown.
 pub fn name(spec: &RunSpec) -> String {
     named(spec, None, spec.labels.axes.iter(), spec.repeat > 0)
 }
@@ -192,49 +195,50 @@ fn named<'a>(
     parts.join(" · ")
 }
 
-/// An event.
+/// An event of a sweep.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The sweep begins with these runs; `settled` runs of the selection are not executed.
+    /// The sweep begins.
     Begin {
-        /// Runs to execute.
+        /// The runs to execute.
         todo: Vec<RunView>,
-        /// Runs of the selection that are not executed: their results exist, or they are skipped.
+        /// Number of runs of the selection that are not executed, because their results exist or because
+        /// they are skipped.
         settled: usize,
-        /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an
-        /// earlier one.
+        /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an earlier
+        /// sweep.
         open: Vec<String>,
     },
-    /// The new state of a search or a ladder, and the run that the pool requests next.
+    /// A search or a ladder has a new state, and requests its next run or has ended.
     Chosen {
-        /// The pool: its sweep and its cell, without the load.
+        /// The name of the pool: its sweep and its cell, without the load.
         pool: String,
         /// The state, as text.
         standing: String,
         /// The requested run; `None` if the pool has ended.
         next: Option<RunView>,
     },
-    /// A cell ended before all of its repeats were made: these runs are skipped.
+    /// A cell ended before all of its repeats were made. The remaining repeats are skipped.
     Pruned {
-        /// The cell: its sweep and its name.
+        /// The sweep and the name of the cell.
         cell: String,
         /// The reason, as text.
         why: String,
         /// The skipped runs.
         runs: Vec<RunView>,
     },
-    /// An embedded server is being started, or a server is being probed.
+    /// An embedded server was started, or a server was probed.
     Endpoint {
-        /// The name of the server.
+        /// The server's endpoint.
         endpoint: String,
-        /// The result: the server's response, or why its runs are skipped.
+        /// The result as text: what the server reported, or why its runs are skipped.
         result: Result<String, String>,
     },
     /// A server is being started.
     Launching {
         /// The server's endpoint.
         endpoint: String,
-        /// The server's command with its settings, without secrets.
+        /// The command that starts the server, without secrets.
         command: String,
     },
     /// A launched server is ready.
@@ -243,7 +247,7 @@ pub enum Event {
         endpoint: String,
         /// The time that the start took.
         after: Duration,
-        /// The file with its output.
+        /// The path of the server's log.
         log: String,
     },
     /// A launched server exited before it was ready, and is started again.
@@ -252,7 +256,7 @@ pub enum Event {
         endpoint: String,
         /// How the server ended.
         reason: String,
-        /// The number of the retry that comes next.
+        /// The number of the next retry, from 1.
         again: u32,
         /// The maximum number of retries.
         of: u32,
@@ -271,9 +275,9 @@ pub enum Event {
         /// The server's address.
         url: String,
     },
-    /// A server is not idle before a run, and the run waits for it.
+    /// A server is not idle before a run, and the run waits until it is.
     Busy {
-        /// The name of the server.
+        /// The server's endpoint.
         endpoint: String,
         /// What keeps the server busy, and how long the run waits.
         what: String,
@@ -282,7 +286,7 @@ pub enum Event {
     Waiting {
         /// The server's endpoint.
         endpoint: String,
-        /// The reason and the time waited.
+        /// Why the server is not ready, and how long it has been waited for.
         waiting: Waiting,
     },
     /// A run begins.
@@ -310,18 +314,18 @@ pub enum Event {
         run: RunView,
         /// The cause.
         reason: String,
-        /// The number of the retry that comes next.
+        /// The number of the next retry, from 1.
         again: u32,
         /// The maximum number of retries.
         of: u32,
     },
-    /// The environment spoiled every attempt at a run.
+    /// A run was given up, because the environment spoiled every attempt.
     GivenUp {
         /// The run.
         run: RunView,
-        /// The kind of the last cause.
+        /// The cause that spoiled the last attempt.
         cause: SpoilCause,
-        /// The last cause, as text.
+        /// The details of the last cause, as text.
         reason: String,
         /// The number of retries.
         times: u32,
@@ -341,7 +345,7 @@ pub enum Event {
 
 /// A receiver of events.
 pub trait Observer {
-    /// Receives one event. Called on the coordinating thread, in order.
+    /// Receives an event. Called in the order of the events, on the scheduler's thread.
     fn event(&mut self, event: Event);
 }
 

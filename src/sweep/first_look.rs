@@ -1,4 +1,4 @@
-//! The first probe of all servers of a sweep, at the same time and before any load is sent.
+//! Probes all servers of a sweep concurrently before any load is sent.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -9,34 +9,34 @@ use crate::server::{Found, Unready};
 
 use super::ready::Asking;
 
-/// The maximum duration of the first probe. Servers that have not responded by then are probed again
-/// before their runs.
+/// Maximum duration of these probes. Servers that have not responded by then are probed again before their
+/// runs.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The result of probing an endpoint.
+/// The name of an endpoint, and the result of probing it.
 type Answer = (String, Result<(Target, Found), Unready>);
 
-/// The servers that are being probed, each of them once.
+/// The servers that are being probed for the first time, and the results so far.
 pub(crate) struct FirstLook {
     began: Instant,
-    /// Name and address of each server that has not responded, in the order of the plan.
+    /// Endpoint name and address of each server that has not responded, in the order of the plan.
     unanswered: Vec<(String, String)>,
     answers: Receiver<Answer>,
     /// The servers that are ready.
     pub ready: Vec<(String, (Target, Found))>,
-    /// Servers that do not become ready by waiting, each with its reason.
+    /// The servers for which waiting does not help, each with the reason.
     pub wrong: Vec<(String, String)>,
 }
 
 impl FirstLook {
-    /// Starts the probes.
+    /// Starts a probe of each server.
     pub(super) fn start(askings: impl Iterator<Item = (String, Asking)>) -> std::io::Result<FirstLook> {
         let (sender, answers) = channel();
         let mut unanswered = Vec::new();
         for (name, asking) in askings {
             unanswered.push((name.clone(), asking.url().unwrap_or_default()));
             let sender = sender.clone();
-            // The receiver may be gone.
+            // A failed send is ignored, because the receiver may be gone.
             let look = move || drop(sender.send((name, asking.once())));
             thread::Builder::new().name("look".to_owned()).spawn(look)?;
         }
@@ -53,12 +53,12 @@ impl FirstLook {
         self.began.elapsed()
     }
 
-    /// Returns name and address of the servers that have not responded.
+    /// Returns the endpoint name and address of each server that has not responded.
     pub(crate) fn unanswered(&self) -> Vec<(String, String)> {
         self.unanswered.clone()
     }
 
-    /// Takes a result, if one arrives in time.
+    /// Waits for the next result for at most `within`, and records it.
     pub(super) fn take(&mut self, within: Duration) {
         let (name, answer) = match self.answers.recv_timeout(within) {
             Ok(answer) => answer,

@@ -1,6 +1,6 @@
-//! The results of sweeps that later ones use: the highest load of each of their cells that meets the
-//! objective, or a metric of each cell. No clock and no random numbers are used, so the same results give
-//! the same findings.
+//! Determines the findings of sweeps that later sweeps use: for each cell, the highest load that meets the
+//! objective, or the value of a metric. No clock and no random numbers are used, so the same results lead
+//! to the same findings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::units::Decimal;
 
 use super::choose::{Chosen, Ended, Judge};
 
-/// Values of a cell on the axes other than its load.
+/// The axes of a cell with their values. If the highest load is asked for, the axis of the load is omitted.
 type Key = Vec<(String, String)>;
 
 /// Access to the finished runs of one cell.
@@ -26,8 +26,8 @@ pub trait Findings: Judge {
     fn measured(&self, runs: &[&PlannedRun], name: MetricName) -> Says;
 }
 
-/// Returns the findings of the sweeps of `plan` that others use; `chosen` is the state of the pools
-/// of `expansion`.
+/// Returns the findings of the sweeps of `plan` that other sweeps use. `chosen` contains the states of the
+/// pools of `expansion`.
 pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn Findings) -> Known {
     let questions: IndexSet<(&str, AskedMetric)> = plan.sweeps.values().flat_map(Sweep::asks).collect();
     let of_question = |(sweep, metric): (&str, AskedMetric)| {
@@ -37,7 +37,7 @@ pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn 
     Known { findings: questions.into_iter().flat_map(of_question).collect() }
 }
 
-/// The findings of one sweep.
+/// Determines the findings of one sweep for one metric.
 struct Answers<'a> {
     plan: &'a Plan,
     sweep: &'a str,
@@ -45,12 +45,12 @@ struct Answers<'a> {
     judge: &'a dyn Findings,
 }
 
-/// The results of one cell, without its load.
+/// The runs of all cells with the same [`Key`].
 #[derive(Default)]
 struct Part<'a> {
     pool: Option<(&'a Pool, &'a Chosen)>,
     runs: Vec<&'a PlannedRun>,
-    /// Why some of the cell's loads have no runs.
+    /// The state and the reason of loads that have no runs yet, if there are any.
     pending: Option<(Waits, &'a str)>,
 }
 
@@ -112,7 +112,7 @@ impl Answers<'_> {
         Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs }
     }
 
-    /// Returns the result of finished runs.
+    /// Returns the finding from finished runs.
     fn of_runs(&self, runs: &[&PlannedRun]) -> Says {
         match self.metric {
             AskedMetric::Load(load) => self.of_loads(load, runs),
@@ -120,8 +120,8 @@ impl Answers<'_> {
         }
     }
 
-    /// Returns the combined result of finished runs of several loads: the highest load that is shown to
-    /// meet the objective, below the first that is shown to miss it.
+    /// Returns the finding from finished runs at several loads: the highest load that is shown to meet the
+    /// objective and is lower than the first load that is shown to miss it.
     fn of_loads(&self, metric: SweepMetric, runs: &[&PlannedRun]) -> Says {
         let mut loads: BTreeMap<Decimal, Vec<&PlannedRun>> = BTreeMap::new();
         for run in runs {
@@ -148,8 +148,7 @@ impl Answers<'_> {
         }
     }
 
-    /// Whether the runs of a search at one load, taken together, show that the load meets the
-    /// objective.
+    /// Whether all runs of a search at one load together show that the load meets the objective.
     fn is_shown(&self, load: f64, pool: &Pool, chosen: &Chosen) -> bool {
         let runs = chosen.runs_at(load, pool);
         !runs.is_empty() && self.judge.said(&runs, Objective::Slo).answer == Some(Answer::Holds)
@@ -167,7 +166,7 @@ impl Answers<'_> {
     }
 }
 
-/// States that no load is shown to meet the objective, with the reason and the remedy.
+/// Returns the message that no load is shown to meet the objective, with the reasons and the remedies.
 fn nothing_shown(found: &Bracket) -> String {
     let list = |loads: &[f64]| loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
     let parts = [
@@ -185,18 +184,18 @@ fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
     runs.iter().map(|run| run.id).collect()
 }
 
-/// Returns the result of a finished search. An answer in doubt is not used: the load measured next
-/// would be arbitrary.
+/// Returns the finding from a finished search. A doubtful answer is not used, because the later sweep would
+/// measure an arbitrary load.
 fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> Says {
     let nothing = |why: &str| Says::Nothing(why.to_owned());
     let doubt = || {
         let caveats: Vec<String> = outcome.caveats.iter().map(ToString::to_string).collect();
         Says::Nothing(format!("the answer is in doubt: {}", caveats.join("; ")))
     };
-    // A load of the grid, written as briefly as possible, is the decimal that the plan contains.
+    // The shortest decimal representation of a load on the grid is the number in the plan.
     let decimal = |load: f64| load.to_string().parse().ok();
-    // Two steps of the grid are the resolution, and the error of a search exceeds the resolution in
-    // at most 5 % of cases.
+    // The resolution of a search is two steps of the grid, and the error of a search exceeds its resolution
+    // in at most 5 % of cases.
     let below = |load: f64| {
         let loads = pool.loads();
         let at = loads.iter().position(|other| *other == load)?;

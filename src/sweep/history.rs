@@ -1,5 +1,5 @@
-//! Evidence from earlier results about the cost of runs: the requests of closed loops and the start times of
-//! servers.
+//! Collects evidence from earlier results about the cost of runs: how many requests closed loops sent, and
+//! how long servers took to start.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,24 +7,25 @@ use crate::expand::{Load, RunSpec};
 use crate::rows::Table;
 use crate::store::{Moment, RunRecord};
 
-/// Evidence from earlier results.
+/// Evidence from earlier results about the cost of runs.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The latest result of each closed loop, by display name without its repeat.
+    /// The latest result of each cell with a closed loop, by the cell's [`names`].
     latest: HashMap<String, Earlier>,
-    /// The durations of starts by endpoint, in seconds.
+    /// For each endpoint: the durations of the server's starts, in seconds.
     starts: HashMap<String, Vec<f64>>,
-    /// The logs of the starts that have been counted so far.
+    /// Endpoint and log of each start that has been added so far, so that a start shared by several runs is
+    /// added only once.
     logs: HashSet<(String, String)>,
 }
 
-/// A result of a closed loop.
+/// An earlier result of a closed loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Earlier {
     /// The id of the run.
     pub(crate) id: String,
     ended: Moment,
-    /// Number of requests of the run, if recorded.
+    /// Number of requests of the run; `None` if it was not recorded.
     pub(crate) requests: Option<u64>,
     /// Time from the start of the run to the end of its window, in nanoseconds.
     pub(crate) took_ns: u64,
@@ -34,7 +35,7 @@ impl History {
     /// Adds a result.
     pub(super) fn add(&mut self, record: &RunRecord) {
         self.add_start(record);
-        // The number of requests of an open loop follows from its plan.
+        // For an open loop, the number of requests follows from the plan.
         if !matches!(record.spec.load, Load::Closed { .. }) {
             return;
         }
@@ -58,14 +59,15 @@ impl History {
         }
     }
 
-    /// Sorts the added results.
+    /// Completes the history after the last result was added.
     pub(super) fn complete(mut self) -> History {
         self.starts.values_mut().for_each(|seconds| seconds.sort_by(f64::total_cmp));
         self.logs = HashSet::new();
         self
     }
 
-    /// Returns the latest result of the same cell as a closed loop.
+    /// Returns the latest result of the cell to which a run with `spec` belongs; `None` if there is none,
+    /// or if the load is an open loop.
     pub(crate) fn latest(&self, spec: &RunSpec) -> Option<&Earlier> {
         self.latest.get(&names(spec))
     }
@@ -76,7 +78,7 @@ impl History {
     }
 }
 
-/// Returns endpoint, model, scenario, further axes and load as one text.
+/// Returns a text that identifies a cell: its endpoint, model, scenario, other axes and load.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))

@@ -1,5 +1,5 @@
-//! Runs the hooks of a run and the reset of its server at the points where they belong. Each result is
-//! recorded, and a failure ends the attempt if the plan requires that.
+//! Runs the hooks of a run and the reset of its server before and after the load. Each result is recorded,
+//! and a failure ends the attempt if the plan requires this.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use super::secrets::variable;
 
 /// Time limit for a reset of the server.
 const RESET_WITHIN: Nanos = Nanos::from_secs(60);
-/// Lines of a hook's output that an error quotes.
+/// Number of lines at the end of a hook's output that an error quotes.
 const TAIL_LINES: usize = 8;
 
-/// The data about a run's hooks at its dispatch.
+/// The data that the hooks of a run need, as of the time when the run is dispatched.
 #[derive(Debug, Clone)]
 pub(super) struct RunHooks {
     /// The endpoint of the run.
@@ -31,36 +31,36 @@ pub(super) struct RunHooks {
     pub folder: PathBuf,
     /// Whether this is the first run of its cell in this invocation.
     pub is_first: bool,
-    /// Whether this is the last run of its cell that remains to be done.
+    /// Whether this is the last run of its cell in this invocation.
     pub is_last: bool,
 }
 
-/// Why no load is sent, or the result is not kept.
+/// Why the attempt ends: no load is sent, or its result is not kept.
 #[derive(Debug)]
 pub(super) enum HookFailure {
     /// The sweep was stopped.
     Stopped,
-    /// A hook failed, and the plan ends the attempt in that case; contains the reason.
+    /// A hook or the reset failed, which ends the attempt; contains the reason.
     Failed(String),
 }
 
-/// The hooks of one run while it is executed.
+/// Runs the hooks of a run that is being executed.
 pub(super) struct Hooking<'a> {
-    /// The hooks' data from the dispatch of the run.
+    /// The data that was collected when the run was dispatched.
     pub hooks: &'a RunHooks,
     /// The run.
     pub run: &'a PlannedRun,
     /// The server of the run.
     pub target: &'a Target,
-    /// The request settings of a probe.
+    /// The settings for requests to the server.
     pub question: &'a Question,
-    /// Called with operations that take long.
+    /// Called with a message about an operation that takes long.
     pub tell: &'a dyn Fn(String),
 }
 
 impl Hooking<'_> {
-    /// Executes the steps before the load: the hooks of the cell, the hooks of the run, and the
-    /// reset.
+    /// Executes the steps before the load: the `before_cell` hooks if this is the first run of its cell,
+    /// the `before_run` hooks, and the reset.
     pub(super) fn before(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
         if self.hooks.is_first {
             self.at(HookPoint::BeforeCell, done, &stop)?;
@@ -69,9 +69,9 @@ impl Hooking<'_> {
         self.reset(done, stop)
     }
 
-    /// Executes the steps after the load: the hooks of the run, then the hooks of the cell. All of them
-    /// run, even if one fails or the sweep has to stop, because they end what the hooks before the run
-    /// began.
+    /// Executes the steps after the load: the `after_run` hooks, and the `after_cell` hooks if this is the
+    /// last run of its cell. All of them run, even if one fails or the sweep is stopped, because they undo
+    /// what the hooks before the load began.
     pub(super) fn after(&self, done: &mut Vec<HookRun>) -> Result<(), HookFailure> {
         let (_unused, never) = watch::channel(false);
         let of_run = self.at(HookPoint::AfterRun, done, &never);
@@ -79,8 +79,8 @@ impl Hooking<'_> {
         of_run.and(of_cell)
     }
 
-    /// Runs the hooks of one point, in their order. Before a run, the first failure ends the
-    /// sequence.
+    /// Runs the hooks of `point` in their order. Before a run, no more hooks are run after a failure that
+    /// ends the attempt.
     fn at(&self, point: HookPoint, done: &mut Vec<HookRun>, stop: &watch::Receiver<bool>) -> Result<(), HookFailure> {
         let hooks = concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.port));
         let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
@@ -121,8 +121,8 @@ impl Hooking<'_> {
         }
     }
 
-    /// Resets the prefix cache of the server. A failure ends the attempt, because it would measure
-    /// a warm cache.
+    /// Resets the prefix cache of the server, if the plan requires it. A failure ends the attempt, because
+    /// the run would measure a warm cache.
     fn reset(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
         let engine = self.hooks.endpoint.engine;
         let (Some(Reset::PrefixCache), Some(request)) = (self.hooks.endpoint.reset, Dialect::of(engine).reset) else {
@@ -147,7 +147,7 @@ impl Hooking<'_> {
         result
     }
 
-    /// Returns the facts about the run that are passed to its commands.
+    /// Returns the environment variables with facts about the run that are passed to a hook's command.
     fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
         let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
         vec![
@@ -175,8 +175,8 @@ fn recorded(when: &str, what: String, ended: HookEnd) -> HookRun {
     HookRun { when: when.to_owned(), what, outcome, exit_code, status, detail, took_ns: took.0, output }
 }
 
-/// Formats why an attempt ends: the hook, how it ended, the consequence, and the last lines of its
-/// output.
+/// Returns the reason why an attempt ends: the hook, how it ended, the consequence, and the last lines of
+/// its output.
 fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     let lines: Vec<&str> = run.output.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = match &lines[lines.len().saturating_sub(TAIL_LINES)..] {
@@ -186,7 +186,8 @@ fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     format!("{name} `{}` failed: {}{meaning}{tail}", run.what, run.ended())
 }
 
-/// Returns the remedy if a server rejects the reset request for its engine.
+/// Returns the remedy if a server rejects the reset request, with a leading `; `; empty if no remedy is
+/// known.
 fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     match (run.status, engine) {
         (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: the path exists only with it",
@@ -194,8 +195,7 @@ fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     }
 }
 
-/// Returns the problem of an endpoint's hooks that is known before anything is sent, such as a
-/// missing program.
+/// Checks an endpoint's hooks before anything is sent. Fails with the problem, such as a missing program.
 pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Result<(), String> {
     for point in HookPoint::ALL {
         let hooks = concrete_hooks(endpoint, &run.spec, point, None);
@@ -220,33 +220,33 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
 /// Tracks which runs are the first and the last of their cells in an invocation.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    /// Runs of each cell that have not ended.
+    /// For each cell, identified by its sweep and its rank: the number of runs that have not ended.
     left: HashMap<(String, Vec<u32>), usize>,
-    /// The run of each cell that began first.
+    /// For each cell: the index of the run that was dispatched first.
     first: HashMap<(String, Vec<u32>), usize>,
 }
 
 impl Cells {
-    /// Creates the tracking for the runs to do.
+    /// Creates the tracking for the runs of this invocation.
     pub(super) fn of<'r>(runs: impl Iterator<Item = &'r PlannedRun>) -> Cells {
         let mut cells = Cells::default();
         runs.for_each(|run| cells.add(run));
         cells
     }
 
-    /// Adds one run to do.
+    /// Adds a run to this invocation.
     pub(super) fn add(&mut self, run: &PlannedRun) {
         *self.left.entry(key(run)).or_default() += 1;
     }
 
-    /// Records that a run is dispatched, and returns whether it is the first and whether it is the last
-    /// of its cell. A retry gets the same result.
+    /// Records that a run is dispatched, and returns whether it is the first run of its cell, and whether
+    /// it is the last. A retry of the first run is also its cell's first run.
     pub(super) fn begin(&mut self, at: usize, run: &PlannedRun) -> (bool, bool) {
         let first = *self.first.entry(key(run)).or_insert(at);
         (first == at, self.left.get(&key(run)).is_none_or(|left| *left <= 1))
     }
 
-    /// Records that a run has ended for this invocation, or was skipped.
+    /// Records that a run has ended in this invocation, or was skipped.
     pub(super) fn end(&mut self, run: &PlannedRun) {
         if let Some(left) = self.left.get_mut(&key(run)) {
             *left = left.saturating_sub(1);

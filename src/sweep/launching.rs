@@ -1,4 +1,4 @@
-//! Launches a server of the plan: determines its port, its variables and its command.
+//! Launches a server of the plan, after determining its port, its environment variables and its command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,38 +15,38 @@ use crate::units::text::quoted;
 
 use super::secrets::variable;
 
-/// The inputs for launching the server of a run.
+/// The data that is needed to launch the server of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Launching {
     /// The endpoint of the run.
     pub endpoint: Endpoint,
-    /// A run that needs the server.
+    /// The spec of a run that needs the server.
     pub spec: Arc<RunSpec>,
     /// The plan's folder.
     pub folder: PathBuf,
-    /// Folder for logs and leases.
+    /// The folder for the logs and leases of servers.
     pub servers: PathBuf,
 }
 
 /// A server that was started.
 #[derive(Debug)]
 pub(super) struct Started {
-    /// The server; it ends when this value is dropped.
+    /// The server, which ends when this value is dropped.
     pub server: Launched,
     /// The base address of the server's API.
     pub url: String,
-    /// The server's command, as typed in a shell.
+    /// The command that started the server, quoted for a shell.
     pub command: String,
-    /// A run for which the server was started.
+    /// The spec of a run for which the server was started.
     pub spec: Arc<RunSpec>,
 }
 
-/// When a launched server responded.
+/// When a launched server responded for the first time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answered {
-    /// On its readiness path, or with its list of models.
+    /// When the server responded on its readiness path, or with its list of models.
     pub ready: Instant,
-    /// With a first generation.
+    /// When the server responded with a first generation.
     pub first: Instant,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Answered {
 pub(super) struct NotStarted {
     /// The reason, as text.
     pub reason: String,
-    /// Whether a user must change something first.
+    /// Whether the user must change something before trying again.
     pub is_final: bool,
 }
 
@@ -70,8 +70,8 @@ fn for_good(reason: impl ToString) -> NotStarted {
 }
 
 impl Started {
-    /// Returns how the server started and how long that took, if the instant at which it was ready
-    /// is known.
+    /// Returns the record of the server's start, and the time from the start until the server was ready.
+    /// `servers` is the folder of the log.
     pub(super) fn ready(&self, Answered { ready, first }: Answered, servers: &Path) -> (ServerStart, Duration) {
         let watch = self.server.watch();
         let since = |at: Instant| Nanos::from(at.saturating_duration_since(watch.started())).0;
@@ -89,7 +89,8 @@ impl Started {
 }
 
 impl Launching {
-    /// Starts the server, which may not be ready yet. With `auto`, the port is a new one each time.
+    /// Starts the server, which may not be ready yet when this returns. With `port: auto`, a free port is
+    /// chosen for each start.
     pub(super) fn start(&self) -> Result<Started, NotStarted> {
         let port = self.endpoint.launch_port().map_or_else(free_port, Ok).map_err(for_good)?;
         let url = self.endpoint.launched_url(port).ok_or_else(|| for_good("its `url` is not a valid address"))?;
@@ -130,8 +131,8 @@ impl Launching {
         })
     }
 
-    /// Returns the problems that are known before anything is started, such as a missing program or a missing
-    /// secret.
+    /// Checks the settings before anything is started. Fails with the problem, such as a missing program or
+    /// a missing secret.
     pub(super) fn look(&self) -> Result<(), String> {
         let Some(launch) = &self.endpoint.launch else { return Ok(()) };
         for reference in launch.secrets() {
@@ -154,7 +155,8 @@ impl Launching {
     }
 }
 
-/// Returns the secret behind a reference in a lease.
+/// Returns the secret to which a reference in a lease points; `None` if it cannot be read. `folder` is the
+/// plan's folder.
 pub(crate) fn secret_behind(reference: &str, folder: &Path) -> Option<String> {
     variable(&reference.parse::<SecretRef>().ok()?, folder).ok()
 }

@@ -1,12 +1,12 @@
-//! A model's tokenizer based on its server's counts, which are learned before the first run that
-//! needs them.
+//! Creates a model's tokenizer from the token counts of its server, which are requested before the first
+//! run that needs them.
 
 use crate::protocol::Framing;
 use crate::server::{Counter, PROMPT, ProbeError, Question};
 use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
 
-/// The token counts that a server returned by its tokenizer.
+/// The token counts that a server returned for the words of prompts.
 pub(crate) struct Learned {
     counter: Counter,
     lesson: Lesson,
@@ -14,7 +14,8 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
-    /// Requests the token count of every word used in prompts; `None` if the server does not count.
+    /// Requests the token count of every word that prompts contain; `None` if the server does not count
+    /// tokens.
     pub(super) fn from(question: &Question) -> Result<Option<Learned>, ProbeError> {
         let Some(counter) = Counter::find(question)? else { return Ok(None) };
         let lesson = Lesson::new(&[PROMPT]);
@@ -23,13 +24,13 @@ impl Learned {
         Ok(Some(Learned { counter, lesson, table }))
     }
 
-    /// Returns the tokenizer for prompts with this framing.
+    /// Creates the tokenizer for prompts with this framing: chats or plain texts.
     pub(super) fn tokenizer(&self, framing: Framing) -> Result<Tokenizer, ProbeError> {
         let (sample, lead) = (self.lesson.sample(), self.lesson.lead());
         let frames = match framing {
             Framing::Chat => Frames {
                 alone: self.counter.chat(&[("user", sample)])?,
-                // A model whose chat template does not support system messages rejects them.
+                // The server rejects a system message if the model's chat template does not support it.
                 led: match self.counter.chat(&[("system", lead), ("user", sample)]) {
                     Ok(tokens) => Some(tokens),
                     Err(ProbeError::Refused { .. }) => None,

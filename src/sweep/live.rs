@@ -1,5 +1,5 @@
-//! The servers of a sweep: their addresses, their secrets, which are resolved when they are needed, and
-//! the embedded servers, which are kept alive.
+//! The state of a sweep's servers: their addresses, with secrets that are resolved when needed, and the
+//! server processes, which run as long as this state is kept.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,24 +13,24 @@ use crate::server::{Embedded, Found};
 use super::launching::Started;
 use super::secrets::{ResolveError, Use, resolve_secret};
 
-/// An endpoint that is ready.
+/// The state of an endpoint's server.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     /// The address of the endpoint; `None` until it is known.
     pub target: Option<Target>,
-    /// The embedded server of the endpoint, if it has one.
+    /// The embedded server of the endpoint; `None` if it has none.
     pub embedded: Option<Embedded>,
-    /// The server that was launched for the endpoint, if any.
+    /// The server that was launched for the endpoint; `None` if there is none.
     pub launched: Option<Started>,
-    /// How the launched server started.
+    /// The record of the launched server's start; `None` until the server is ready.
     pub start: Option<ServerStart>,
     /// The results of the probe.
     pub found: Found,
-    /// Time of the last probe.
+    /// When the server was last probed; `None` if it has not been probed.
     pub asked: Option<Instant>,
 }
 
-/// Returns the target of an endpoint at `url`, with its key and the secret values of its headers resolved;
+/// Returns the target of an endpoint at `url`, with the API key and the secret values of headers filled in.
 /// `folder` is the plan's folder.
 pub fn target<'a>(
     endpoint: &Endpoint,
@@ -44,7 +44,7 @@ pub fn target<'a>(
     with_secrets(target, endpoint.api_key.as_ref(), of_headers, folder)
 }
 
-/// Returns a target with its key and the secret values of its headers resolved.
+/// Fills in the API key and the secret values of headers in a target.
 pub(super) fn with_secrets<'a>(
     mut target: Target,
     api_key: Option<&SecretRef>,
@@ -73,8 +73,8 @@ pub(super) fn with_secrets<'a>(
     }
 }
 
-/// Returns the address for display, with the key redacted. A key file that can be read only once (a pipe)
-/// is not opened here, because it can be read only by the sender.
+/// Returns the address for display, with the API key redacted. If the key comes from a pipe, it is not read
+/// here, because a pipe can be read only once, and the key is needed for sending.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,

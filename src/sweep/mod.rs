@@ -1,4 +1,5 @@
-//! Executes the graph and produces results: scheduler, resume, events.
+//! Executes a plan's graph and produces results: decides which runs are needed (`resume`), schedules them
+//! (`scheduler`), performs them (`perform`), and reports progress (`event`).
 
 pub mod calibrate;
 pub mod choose;

@@ -1,49 +1,48 @@
-//! Finds the committed results that are closest to a new run, so that the run can be described by
-//! the edit that created it.
+//! Finds the committed results that are closest to a new run, so that the run can be explained by the edit
+//! of the plan that created it.
 //!
-//! The canonical forms of all records are laid out as rows of numbers, with a column for each path and a
-//! number for each value that occurs there. Comparing two runs compares two short rows, so a preview can
-//! compare thousands with thousands.
+//! The canonical forms of all specs are stored as rows of numbers, with a column for each field and a
+//! number for each value of the field. To compare two runs, only two short rows are compared, so a preview
+//! can compare thousands of new runs with thousands of results.
 
 use std::collections::HashMap;
 
 use crate::expand::{Difference, RunSpec, canonical};
 
-/// A run that differs in more fields than this is not described as changed.
+/// Maximum number of fields in which a new run may differ from a result to be explained by that result.
 const MOST_CHANGES: usize = 4;
 /// The path of the field that distinguishes closed from open loops.
 const PATTERN: &str = "load.pattern";
-/// The number of comparisons that a preview may make; beyond this number, new runs are only
-/// described as new.
+/// Maximum number of comparisons that a preview makes. If more would be needed, new runs are not explained.
 const MOST_COMPARISONS: usize = 20_000_000;
-/// The number of old values of one field that are named if the closest results differ from each other.
+/// Maximum number of old values of a field that are listed if the closest results differ from each other.
 const MOST_OLD_VALUES: usize = 3;
-/// The value of a new run that does not occur in any record.
+/// The number for a value of a new run that does not occur in any result.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The comparison of a new run with the closest results.
+/// The explanation of a new run by the closest results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The same spec was committed under another id, because the meaning of the numbers has
-    /// changed.
+    /// The same spec was committed under another id, because a version of sweepline changed the meaning of
+    /// the results.
     Meaning,
     /// The closest result is no longer in the plan, so these fields were changed.
     Edited(Vec<Difference>),
     /// The closest result is still in the plan, so these values were added.
     Added(Vec<Difference>),
-    /// Several results are equally close and have no difference in common. Contains all fields in which
+    /// Several results are equally close, and no field differs in all of them. Contains all fields in which
     /// any of them differs.
     Unsure(Vec<String>),
 }
 
-/// Committed runs, laid out for comparison.
+/// Committed runs, stored for fast comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
     columns: HashMap<String, usize>,
-    /// For each column, the values that occur, as written in a plan. Value n has the number n + 1,
-    /// and 0 means no value.
+    /// For each column: the values that occur, as written in a plan. The value at index n has the number n
+    /// + 1, and the number 0 means no value.
     values: Vec<Vec<String>>,
-    /// For each column, the number assigned to each value.
+    /// For each column: the number of each value.
     numbers: Vec<HashMap<String, u32>>,
     rows: Vec<Row>,
 }
@@ -52,13 +51,12 @@ pub(crate) struct Nearest {
 struct Row {
     values: Vec<u32>,
     wanted: bool,
-    /// The name of the run that users see. Two runs of one cell share it, whatever was edited elsewhere in
-    /// the plan.
+    /// The [`names`] of the run. They remain the same if other settings of the plan are edited.
     names: String,
 }
 
 impl Nearest {
-    /// Adds the spec of a committed run; `wanted` is whether the plan still contains it.
+    /// Adds the spec of a committed run. `wanted` states whether the plan still contains the run.
     pub(crate) fn add(&mut self, spec: &RunSpec, wanted: bool) {
         let mut values = vec![0; self.values.len()];
         for (path, value) in canonical(spec).entries() {
@@ -69,14 +67,14 @@ impl Nearest {
         self.rows.push(Row { values, wanted, names: names(spec) });
     }
 
-    /// Completes the search after the last run has been added.
+    /// Completes the table after the last run was added.
     pub(crate) fn complete(mut self) -> Nearest {
         let width = self.values.len();
         self.rows.iter_mut().for_each(|row| row.values.resize(width, 0));
         self
     }
 
-    /// Whether `asked` new runs can be compared with this many results at acceptable cost.
+    /// Whether `asked` new runs can be compared with `results` results within the limit of comparisons.
     pub(crate) fn may_compare(asked: usize, results: usize) -> bool {
         results > 0 && asked.saturating_mul(results) <= MOST_COMPARISONS
     }
@@ -101,13 +99,13 @@ impl Nearest {
 
     /// Explains the new run `spec` by the closest results; `None` if no result is close enough.
     ///
-    /// The closest results differ in the fewest fields. For a result that is still in the plan, one
-    /// field is added, because an edit usually leaves the old result without a run in the plan.
-    /// Among equals, results with the same user-visible names come first.
+    /// The closest results are those that differ in the fewest fields. A result that is still in the plan
+    /// counts as differing in one more field, because after an edit, the old result usually has no run in
+    /// the plan. Among equally close results, those with the same [`names`] as the new run are preferred.
     pub(crate) fn find(&self, spec: &RunSpec) -> Option<Change> {
         let canonical = canonical(spec);
         let mut own = vec![0; self.values.len()];
-        // Values that do not occur in any result.
+        // Differences in fields that do not occur in any result.
         let mut further = Vec::new();
         for (path, value) in canonical.entries() {
             let text = value.to_string();
@@ -120,8 +118,8 @@ impl Nearest {
         if fields == 0 {
             return Some(Change::Meaning);
         }
-        // Nothing was edited if the plan has both closed and open loops, because one of the two was
-        // simply not executed yet.
+        // If the plan still contains the result and the kind of loop differs, nothing was edited: the plan
+        // has both kinds of loops, and one of them was not executed yet.
         let differs = |column: &usize| nearest.iter().any(|row| row.values[*column] != own[*column]);
         if fields > MOST_CHANGES || wanted && self.columns.get(PATTERN).is_some_and(differs) {
             return None;
@@ -149,8 +147,8 @@ impl Nearest {
         })
     }
 
-    /// Returns the number of fields in which the closest rows differ from `own`, whether these rows are
-    /// still in the plan, and the rows themselves.
+    /// Returns the number of fields in which the closest rows differ from `own`, whether their runs are
+    /// still in the plan, and the rows themselves; `None` if there are no rows.
     fn nearest(&self, own: &[u32], further: usize, spec: &RunSpec) -> Option<(usize, bool, Vec<&Row>)> {
         let distance = |row: &Row| row.values.iter().zip(own).filter(|(a, b)| a != b).count() + further;
         let weight = |row: &Row| distance(row) + usize::from(row.wanted);
@@ -166,7 +164,7 @@ impl Nearest {
         Some((least - usize::from(wanted), wanted, nearest))
     }
 
-    /// Returns the values that `rows` have in a column; `None` if the first row has no value.
+    /// Returns the values of `rows` in a column as text, such as `1 or 2`; `None` if no row has a value.
     fn old(&self, column: usize, rows: &[&Row]) -> Option<String> {
         let mut numbers: Vec<u32> = rows.iter().map(|row| row.values[column]).collect();
         numbers.sort_unstable();
@@ -190,7 +188,8 @@ impl Nearest {
     }
 }
 
-/// Endpoint, model, scenario, load, other axes and repeat.
+/// Returns a text with the names that users see for a run: endpoint, model, scenario, other axes, load and
+/// repeat.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load, spec.repeat))

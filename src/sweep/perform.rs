@@ -1,5 +1,4 @@
-//! The work of the graph's nodes, each on its own thread. The result is the only message that they
-//! send to the scheduler.
+//! The work of the graph's nodes. Each node runs on its own thread, and sends its result to the scheduler.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,15 +45,16 @@ pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
     Embedded::start(figures).map_err(|error| error.to_string())
 }
 
-/// Returns the references of the secrets in headers of these runs.
+/// Returns the references to the secrets in the headers of runs with these specs.
 pub(crate) fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> Vec<SecretRef> {
     let shapings = specs.flat_map(|spec| spec.mix.iter().map(|class| &class.shaping).chain([&spec.shaping]));
     let references: BTreeSet<&SecretRef> = shapings.flat_map(|shaping| shaping.fields.headers.secrets()).collect();
     references.into_iter().cloned().collect()
 }
 
-/// Probes whether an endpoint is ready, and returns its target and its description. `served` contains the
-/// address and the liveness of the endpoint's embedded server, if it has one.
+/// Probes whether an endpoint is ready, and returns its target and the results of the probe. If sweepline
+/// started the endpoint's server, `served` contains the server's address and a flag that is true while it
+/// runs.
 pub fn ask(
     endpoint: &Endpoint,
     served: Option<(String, Arc<AtomicBool>)>,
@@ -65,10 +65,11 @@ pub fn ask(
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
     let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
-    // The description of the embedded mock comes from this program itself.
+    // The embedded mock is not asked for its description, because it is this program itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
-    // A declared version is compared with the reported one before any other request.
+    // If the plan declares a version, it is compared with the reported version before any other request is
+    // sent.
     let is_declared = spec.endpoint.server.contains_key("version");
     let mut said = if is_declared { ask_what_it_is() } else { None };
     if let Some(reason) = contradiction(&said) {
@@ -88,13 +89,13 @@ pub fn ask(
     Ok((target, found))
 }
 
-/// Probes whether an endpoint generates with the model of `spec`, without any other checks.
+/// Probes whether an endpoint generates with the model of `spec`, without the other checks of [`ask`].
 pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
     probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
     Ok(())
 }
 
-/// Returns the request settings of a probe before runs like `spec`.
+/// Returns the settings for requests to the server before and during runs like `spec`.
 pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     Question {
         url: url.to_owned(),
@@ -111,7 +112,8 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     }
 }
 
-/// Returns the check that the engine makes during runs of the endpoint of `question`.
+/// Returns the function with which the engine checks during a run whether the server of `question` is
+/// reachable.
 pub fn check(question: &Question) -> engine::Check {
     let question = question.clone();
     Arc::new(move |depth| match server::check(&question, depth == Depth::Generation) {
@@ -130,30 +132,31 @@ pub enum RunError {
     Spoiled(Spoiled),
     /// The run failed; other runs continue.
     Failed(String),
-    /// The server reported a different version after the run than before it, so the endpoint is no
-    /// longer measured.
+    /// The server reported another version after the run than before, so the endpoint is no longer
+    /// measured.
     TwoVersions(String),
     /// The results folder cannot store the run, so the sweep cannot continue.
     Store(StoreError),
 }
 
-/// How often a run is retried after the environment spoils it.
+/// How often a run has been spoiled, and how often it is retried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Number of earlier spoiled attempts that count.
+    /// Number of earlier attempts that were spoiled and count towards the limit.
     pub spoiled: u32,
-    /// The number of retries; with 0 the run is never given up.
+    /// Maximum number of retries; with 0, the run is never given up.
     pub allowed: u32,
 }
 
 impl Retries {
-    /// If the run is given up when this attempt is spoiled too, returns the number of its retries.
+    /// Returns the number of retries if the run is given up when this attempt is spoiled too; otherwise
+    /// `None`.
     pub(crate) fn given_up_with_this(self) -> Option<u32> {
         (self.allowed > 0 && self.spoiled >= self.allowed).then_some(self.allowed)
     }
 }
 
-/// The inputs of a run in addition to its spec.
+/// All data that is needed to execute a run.
 pub struct Order {
     /// The run.
     pub run: PlannedRun,
@@ -161,32 +164,32 @@ pub struct Order {
     pub attempt: Attempt,
     /// The destination of the requests.
     pub target: Target,
-    /// The readiness path of the server, if there is one.
+    /// The readiness path of the server; `None` if it has none.
     pub ready: Option<String>,
     /// The results of the probe.
     pub found: Found,
     /// The plan's tokenizers.
     pub tokenizers: Arc<Tokenizers>,
-    /// Why a committed result is replaced, if one is.
+    /// Why a committed result is replaced; `None` if the run has none.
     pub reason: Option<String>,
-    /// The limit on spoiled attempts.
+    /// The number of spoiled attempts and retries.
     pub retries: Retries,
-    /// Live counters.
+    /// The run's live counters.
     pub(crate) progress: Arc<Progress>,
-    /// Turns true when the run is to stop.
+    /// Becomes true when the run must stop.
     pub stop: watch::Receiver<bool>,
-    /// Tracks the requests that runs may have left at servers.
+    /// Tracks whether servers may still be working on requests of earlier runs.
     pub(crate) settle: Arc<Settle>,
-    /// The watch of the server that was launched for the run, if any, and how it started.
+    /// The watch of the server that was launched for the run, and the record of its start; `None` if no
+    /// server was launched.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
     /// The hooks around the run.
     pub(super) hooks: RunHooks,
-    /// Start commands of the processes that send the run's load together; empty if this process sends it
-    /// alone.
+    /// Start commands of the workers that send the run's load; empty if this process sends the load alone.
     pub(super) starts: Vec<StartCommand>,
-    /// The resource of the run's endpoint.
+    /// The name of the resource that the run's endpoint uses.
     pub resource: String,
-    /// Called with the reason for the wait if the server is not idle.
+    /// Called with a message if the run has to wait, for example because the server is not idle.
     pub tell: Box<dyn Fn(String) + Send>,
 }
 
@@ -249,7 +252,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
     let mut hook_runs = Vec::new();
     if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
-        // The hooks after the run are executed anyway, if those before it have begun.
+        // The hooks after the run are executed even if a hook before it has failed.
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
@@ -311,8 +314,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     attempt.commit(commit).map(drop).map_err(RunError::Store)
 }
 
-/// Returns the file for the run's samples and the scraper that runs alongside it, if the plan
-/// requests telemetry.
+/// Returns the sink for the run's samples, and the scraper that runs during the run; `None` if the plan
+/// requests no telemetry.
 fn beside(
     (endpoint, spec): (&Endpoint, &RunSpec),
     (question, progress): (&Question, &Arc<Progress>),
@@ -325,7 +328,7 @@ fn beside(
     Ok((beside.sink(), Some(beside)))
 }
 
-/// Returns the result of the run with the telemetry that was scraped until the end.
+/// Ends the scraper and returns the result of the run with its telemetry.
 fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, EngineError> {
     let Some(beside) = beside else { return Ok(finished) };
     let (samples, telemetry) = beside.finish().map_err(EngineError::Sink)?;
@@ -333,7 +336,7 @@ fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, Engin
     Ok(Finished { facts, samples, ..finished })
 }
 
-/// Abandons an attempt that a hook ended, or that was stopped while a hook ran.
+/// Ends an attempt because a hook failed, or because the sweep was stopped while a hook ran.
 fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunError {
     match failure {
         HookFailure::Stopped => abandon(attempt, EngineError::Stopped, retries),
@@ -344,7 +347,7 @@ fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunErro
     }
 }
 
-/// Returns the digest of everything that determines a run's texts, without the nonce. For a mix, it
+/// Returns a digest of everything that determines a run's texts, without the nonce. For a mix, the digest
 /// covers all classes with their weights.
 fn digest(spec: &RunSpec) -> String {
     let of = |content: &Content| Generator::new(content, spec.seed, spec.repeat, None).digest();
@@ -356,9 +359,9 @@ fn digest(spec: &RunSpec) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the length of the probe's prompt, counted by the model's tokenizer or estimated, and counted by
-/// the server if it counts. A mock without a tokenizer counts words, which cannot be used to check an
-/// estimate.
+/// Returns the length of the probe's prompt by our count, which may be an estimate, and by the server's
+/// count; `None` if the server does not count. Also `None` for a mock without a tokenizer, because a mock
+/// counts words, which cannot be used to check an estimate.
 fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
     let ours = match (tokenizer, endpoint.api.protocol().framing()) {
         (None, _) if endpoint.engine == Engine::Mock => return None,
@@ -369,8 +372,8 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }
 
-/// Adds how a launched server ended if it ended during the run. If the sweep was also stopped, the run counts
-/// as interrupted.
+/// If the server ended during the run, adds to the error how it ended. If the sweep was also stopped,
+/// returns the error of a stopped run instead.
 fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Receiver<bool>) -> EngineError {
     match error {
         EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::ServerDied => {
@@ -395,7 +398,7 @@ fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow()
 }
 
-/// Abandons the attempt and records the reason.
+/// Ends the attempt without a commit, and records the reason.
 fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     let reason = error.to_string();
     let failure = match error {
@@ -409,8 +412,8 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
         EngineError::Sink(error) => match error.downcast::<RowsError>() {
             Ok(error) => {
                 let error = StoreError::from(*error);
-                // Best effort: on a full disk even the reason may not fit, and the first error is the
-                // one to report.
+                // An error is ignored here: on a full disk, even the reason may not fit, and the first
+                // error is the one to report.
                 let _ = attempt.fail(&error.to_string());
                 return RunError::Store(error);
             }
@@ -443,7 +446,7 @@ fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     }
 }
 
-/// A journal that serves as the engine's sink.
+/// The engine's sink for rows, which writes to a journal.
 pub(crate) struct JournalSink(Journal);
 
 impl JournalSink {
@@ -463,7 +466,7 @@ impl Sink for JournalSink {
     }
 }
 
-/// A file of samples that serves as the engine's sink.
+/// The engine's sink for samples, which writes to a file.
 pub struct SampleFile(SampleWriter);
 
 impl SampleFile {
@@ -483,7 +486,7 @@ impl SampleSink for SampleFile {
     }
 }
 
-/// A file of texts that serves as the engine's sink.
+/// The engine's sink for texts, which writes to a file.
 struct TextFile(TextWriter);
 
 impl TextSink for TextFile {

@@ -1,5 +1,5 @@
-//! Waits for servers: probes a server until it is ready, its time is up, or the sweep ends. A single bad
-//! response does not decide.
+//! Waits for servers: probes a server until it is ready, the time limit is reached, or the sweep is
+//! stopped. A single failed probe is not final.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,69 +19,70 @@ use super::launching::{Answered, Launching, Started};
 use super::live::{shown, target};
 use super::perform;
 
-/// The pause before the second probe; it doubles up to [`LONGEST_PAUSE`].
+/// The pause before the second probe. Later pauses are twice as long as the previous pause, up to
+/// [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause between two probes, unless the server requests one.
+/// The longest pause between two probes, unless the server requests a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The pauses between probes while a launched server starts. The time to readiness is a result, so the
-/// pauses are 2 % of the time so far, within these bounds.
+/// The pauses between probes while a launched server starts. A pause is 2 % of the time so far, within
+/// these bounds, because the time until the server is ready is a measured result.
 const PAUSES_OF_A_START: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(250)];
-/// How often a wait checks whether the sweep ends.
+/// Interval at which a wait checks whether the sweep is stopped.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// The inputs of a probe.
+/// The data that is needed to probe a server, and to start it again if it has ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
-    /// The server.
+    /// The server's endpoint in the plan.
     pub endpoint: Endpoint,
-    /// The address and the liveness of the endpoint's server, if sweepline started it.
+    /// If sweepline started the server: its address, and a flag that is true while it runs.
     pub served: Option<(String, Arc<AtomicBool>)>,
-    /// The inputs for launching that server again, if the plan launches it, and the watch of that
-    /// server.
+    /// If the plan launches the server: the data that is needed to launch it again, and the watch of the
+    /// current server.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
-    /// Whether that server was just started and has not been probed yet. If it has ended, the start has
+    /// Whether the server was just started and has not been probed yet. If it has ended, the start has
     /// failed.
     pub(super) is_first: bool,
-    /// Whether that server is being ended and will be started again, whatever its responses are.
+    /// Whether the server is being ended, so that it is started again before the probe.
     pub(super) restarts: bool,
-    /// The spec of the generation.
+    /// The spec of a run, which determines the probe's generation.
     pub spec: Arc<RunSpec>,
-    /// Further models that the server must have.
+    /// Ids of other models that the server must have.
     pub(crate) other_models: Vec<String>,
-    /// The secrets in headers of the endpoint's runs.
+    /// References to the secrets in the headers of the endpoint's runs.
     pub secrets: Vec<SecretRef>,
-    /// The plan's folder, where secrets may be stored.
+    /// The plan's folder. Files with secrets are relative to it.
     pub folder: PathBuf,
 }
 
-/// A server is not ready and will be probed again.
+/// The state of a wait for a server that is not ready and will be probed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// Why the server is not ready.
     pub reason: String,
-    /// The time waited so far.
+    /// How long the server has been waited for so far.
     pub waited: Duration,
-    /// The time limit.
+    /// The time limit of the wait.
     pub within: Duration,
 }
 
-/// How a wait ended, and how long it took. Only the time after the first probe is counted.
+/// The result of waiting for a server.
 #[derive(Debug)]
 pub(crate) struct ProbeOutcome {
-    /// The embedded server that replaced one that had ended.
+    /// The embedded server that was started because the previous one had ended; `None` if none was started.
     pub embedded: Option<Embedded>,
-    /// The launched server that replaced one that had ended.
+    /// The server that was launched because the previous one had ended; `None` if none was launched.
     pub(super) launched: Option<Started>,
-    /// The target and the server's description, or why the server cannot be measured.
+    /// The target and the results of the probe, or why the server cannot be measured.
     pub answer: Result<(Target, Found), Unready>,
-    /// The time waited.
+    /// The time from the first probe to the end of the wait.
     pub waited: Duration,
-    /// When a launched server was ready and responded.
+    /// When a launched server was ready, and when it first generated.
     pub(super) answered: Answered,
 }
 
 impl Asking {
-    /// Starts a server in place of one that has ended.
+    /// Starts the server again if it has ended.
     fn revive(&mut self, outcome: &mut ProbeOutcome) -> Result<(), Unready> {
         if let (true, Some((_, Some(watch)))) = (self.restarts, &self.launched) {
             watch.wait_until_gone();
@@ -102,7 +103,7 @@ impl Asking {
             outcome.launched = Some(started);
             return Ok(());
         }
-        // If the server does not start, the probe reports that no server responds.
+        // If the server cannot be started, the probe reports that it does not respond.
         if let Ok(embedded) = perform::serve(&self.endpoint.mock.clone().unwrap_or_default()) {
             self.served = Some((embedded.url().to_owned(), embedded.alive()));
             outcome.embedded = Some(embedded);
@@ -110,13 +111,13 @@ impl Asking {
         Ok(())
     }
 
-    /// Returns an error if the launched server ended before it was ready.
+    /// Returns an error if the launched server ended before it was ready; `None` otherwise.
     fn early_end(&self) -> Option<Unready> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
     }
 
-    /// Returns the instant at which a launched server reports that it is ready, if it does.
+    /// Returns the current instant if a launched server now reports that it is ready; `None` otherwise.
     fn is_here(&self) -> Option<Instant> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?;
@@ -126,26 +127,27 @@ impl Asking {
         is_ready(&question).then(Instant::now)
     }
 
-    /// Returns the reason that a launched server is still starting; a missing response needs no
-    /// other reason.
+    /// Returns the reason for waiting for a launched server, which is that it is still starting; `None` if
+    /// no server was launched.
     fn starting(&self) -> Option<String> {
         let (_, watch) = self.launched.as_ref()?;
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
-    /// Returns why the server is not ready, with the remedy if sweepline launched it, because such a
-    /// server is known to be running.
+    /// Adapts the reason why the server is not ready. If sweepline launched the server, the question
+    /// whether it is running is replaced, because it is known to run.
     fn in_words(&self, reason: &str) -> String {
         let there = if self.launched.is_some() { "; it runs, but must listen there" } else { IS_IT_THERE };
         reason.replace(IS_IT_THERE, there)
     }
 
-    /// Returns the last lines of a launched server, if it printed any.
+    /// Returns the last lines of a launched server's output, for a message; empty if no server was
+    /// launched.
     fn tail(&self) -> String {
         self.launched.as_ref().and_then(|(_, watch)| watch.as_ref()).map(ServerWatch::tail).unwrap_or_default()
     }
 
-    /// Returns the address as it is displayed; `None` for an embedded server, which needs no wait.
+    /// Returns the address for display; `None` if sweepline started the server.
     pub(super) fn url(&self) -> Option<String> {
         let url = self.endpoint.url.as_ref().filter(|_| self.served.is_none())?;
         Some(shown(&self.endpoint, url, &self.folder))
@@ -155,7 +157,8 @@ impl Asking {
     pub(super) fn once(&self) -> Result<(Target, Found), Unready> {
         let (target, found) =
             perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;
-        // A listed model is known to exist. An unlisted model may be an alias, so it is probed.
+        // A model in the server's list is known to exist. A model that is not listed may be an alias, so it
+        // is probed.
         let is_listed = |model: &&String| found.models.is_empty() || found.models.contains(model);
         for model in self.other_models.iter().filter(|model| !is_listed(model)) {
             let mut spec = RunSpec::clone(&self.spec);
@@ -165,9 +168,9 @@ impl Asking {
         Ok((target, found))
     }
 
-    /// Probes until the server is ready, the time `within` is up, or `halt` turns true, and reports to
-    /// `tell` why it probes again. Before the first probe, it sends nothing for `pause`; this time does
-    /// not count because the server requested it.
+    /// Probes until the server is ready, the time limit `within` is reached, or `halt` becomes true. Calls
+    /// `tell` before each further probe with the reason. The first probe is sent after `pause`. This pause
+    /// does not count towards the time limit, because the server requested it.
     pub(super) fn wait(
         mut self,
         pause: Duration,
@@ -237,7 +240,7 @@ fn now() -> Answered {
     Answered { ready: Instant::now(), first: Instant::now() }
 }
 
-/// Sleeps for `pause`, or until the wait is over.
+/// Sleeps for `pause`, or until `is_over` returns true.
 fn rest(pause: Duration, is_over: &dyn Fn() -> bool) {
     let until = Instant::now() + pause;
     while Instant::now() < until && !is_over() {

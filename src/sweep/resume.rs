@@ -1,4 +1,5 @@
-//! Decides whether to run, skip or redo each run, and why: a pure function of the files on disk.
+//! Decides for each run whether it is executed, repeated or skipped, and why. The decisions depend only on
+//! the plan, the user's options and the files on disk.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -23,24 +24,24 @@ use super::nearest::{Change, Nearest};
 pub(crate) enum Action {
     /// The run has no result and will be executed.
     New,
-    /// The run has a result; there is nothing to do.
+    /// The run has a result, so there is nothing to do.
     Cached,
     /// The run has a result that will be replaced.
     Redo,
-    /// The environment spoiled the run and all its retries. It runs again only on request.
+    /// The environment spoiled the run and all its retries. The run is executed again only on request.
     #[serde(rename = "given_up")]
     #[strum(serialize = "given up")]
     GivenUp,
     /// Another process is currently measuring the run.
     Pending,
-    /// The run has no readable result, or needs none, and `run` would skip it.
+    /// `run` would skip the run, because its result cannot be read or is not needed.
     Pruned,
     /// A result for an endpoint in the plan that does not belong to any run of the plan.
     Orphan,
 }
 
 impl Action {
-    /// Every action, in the order of tables.
+    /// All actions, in the order in which tables list them.
     pub(crate) const ALL: [Action; 7] =
         [Action::New, Action::Redo, Action::GivenUp, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
 
@@ -55,19 +56,20 @@ impl Action {
     }
 }
 
-/// One decision and its reason.
+/// The decision about a run, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// The action.
     pub(crate) action: Action,
     /// The reason, as text.
     pub reason: String,
-    /// The comparison with the results nearest to a new run, once `explain` has made it.
+    /// The explanation of a new run by the closest results; `None` if there is none, or until `explain` is
+    /// called.
     pub change: Option<Change>,
-    /// The number of spoiled attempts that count.
+    /// Number of spoiled attempts that count towards the limit of retries.
     pub spoiled: u32,
-    /// Whether the next attempt starts a new count, because the run was given up and is
-    /// nevertheless requested.
+    /// Whether the next attempt starts a new count of spoiled attempts, because the run was given up and
+    /// the user requests it again.
     pub afresh: bool,
 }
 
@@ -81,7 +83,8 @@ impl Decision {
         Decision::new(Action::Pruned, reason)
     }
 
-    /// Returns the fields that distinguish a new run from the closest results.
+    /// Returns the fields in which a new run differs from the closest results; empty if it is not explained
+    /// by them.
     pub(crate) fn differences(&self) -> &[Difference] {
         match &self.change {
             Some(Change::Edited(differences) | Change::Added(differences)) => differences,
@@ -90,35 +93,35 @@ impl Decision {
     }
 }
 
-/// The user's options in addition to the plan.
+/// The user's command-line options that affect the decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Run everything again.
+    /// Whether all runs are executed again.
     pub force: bool,
-    /// Run invalid runs again.
+    /// Whether runs with an invalid verdict are executed again.
     pub(crate) redo_invalid: bool,
-    /// Run again the runs that were given up.
+    /// Whether runs that were given up are executed again.
     pub(crate) redo_given_up: bool,
 }
 
-/// The results on disk, indexed for queries. A small part of each run is held in memory; whole records
-/// are read on demand.
+/// The results on disk, indexed for queries. A summary of each run is held in memory; whole records are
+/// read on demand.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
     /// The results folder; `None` if there is none.
     store: Option<Store>,
     runs: Overview,
-    /// The committed runs, by short id.
+    /// The committed runs whose folders are gone, by short id.
     deleted: HashMap<String, Deleted>,
     /// Attempts since the last commit, by short id.
     tries: HashMap<String, Tries>,
-    /// The specs of the plan's runs. Several runs may share a spec.
+    /// The specs of all possible runs of the plan, by short id.
     wanted: HashMap<ShortId, Arc<RunSpec>>,
-    /// The results laid out for comparison; created on the first query for a new run.
+    /// The results in the form in which they are compared with new runs; created on the first query.
     nearest: OnceCell<Nearest>,
-    /// Read on the first query.
+    /// Evidence about the cost of runs; created on the first query.
     history: OnceCell<History>,
-    /// Runs that a test supplies instead of a folder.
+    /// Runs that a test supplies instead of a results folder.
     #[cfg(test)]
     given: Vec<Listed>,
 }
@@ -133,26 +136,26 @@ impl OnDisk {
         Ok(disk)
     }
 
-    /// Returns an empty view for a plan with these runs.
+    /// Creates the index for a plan with these runs, without any results.
     pub(crate) fn without_results(expansion: &Expansion) -> OnDisk {
         let wanted = expansion.possible().map(|run| (ShortId::of(&run.id), Arc::clone(&run.spec)));
         OnDisk { wanted: wanted.collect(), ..OnDisk::default() }
     }
 
-    /// Remembers the runs that were read, so that later sweeps need not read them again. Best
-    /// effort.
+    /// Stores the runs that were read in the index of the results folder, so that later sweeps need not
+    /// read them again. Errors are ignored.
     pub(crate) fn remember(&self) {
         if let Some(store) = &self.store {
             store.remember(&self.runs);
         }
     }
 
-    /// Returns the outcomes of the attempts at run `id` since its last commit; `None` if there are none.
+    /// Returns the attempts at run `id` since its last commit; `None` if there are none.
     pub(crate) fn tries(&self, id: &RunId) -> Option<&Tries> {
         if self.tries.is_empty() { None } else { self.tries.get(&id.short()) }
     }
 
-    /// Returns what is known about the run `id` whose folder is gone.
+    /// Returns the inventory entry of run `id` if its folder is gone; otherwise `None`.
     pub(crate) fn deleted(&self, id: &RunId) -> Option<&Deleted> {
         if self.deleted.is_empty() { None } else { self.deleted.get(&id.short()) }
     }
@@ -172,7 +175,7 @@ impl OnDisk {
         self.said(id).is_some()
     }
 
-    /// Returns the part of the committed, undamaged run `id` that is held in memory.
+    /// Returns the summary of the run `id`; `None` unless it is committed and undamaged.
     pub(crate) fn said(&self, id: &RunId) -> Option<&Said> {
         self.runs.get(id).filter(|brief| brief.is_whole())?.said.as_ref()
     }
@@ -182,13 +185,13 @@ impl OnDisk {
         self.runs.get(id)?.unusable(self.store.as_ref()?.layout(), ShortId::of(id))
     }
 
-    /// Reads the record of the committed, undamaged run `id`.
+    /// Reads the record of the run `id`; `None` unless it is committed and undamaged.
     pub(crate) fn record(&self, id: &RunId) -> Option<RunRecord> {
         self.said(id)?;
         self.listed(ShortId::of(id)).filter(|listed| listed.state == State::Whole)?.record
     }
 
-    /// Reads a run, damaged or not.
+    /// Reads a run, whether damaged or not; `None` if it does not exist or the folder cannot be read.
     pub(crate) fn listed(&self, id: ShortId) -> Option<Listed> {
         #[cfg(test)]
         if let Some(listed) = self.given.iter().find(|listed| listed.id == id.to_string()) {
@@ -197,8 +200,8 @@ impl OnDisk {
         self.store.as_ref()?.run(&id.to_string()).ok().flatten()
     }
 
-    /// Reads all runs, one after another, sorted by id. They have been listed before, so a folder that can no
-    /// longer be read is ignored.
+    /// Calls `tell` for each run, sorted by id; only a few runs are read at a time. An error is ignored,
+    /// because the folder could be read before.
     fn each(&self, mut tell: impl FnMut(&Listed)) {
         #[cfg(test)]
         self.given.iter().for_each(&mut tell);
@@ -206,7 +209,7 @@ impl OnDisk {
         runs.into_iter().flatten().for_each(|listed| tell(&listed));
     }
 
-    /// Returns the evidence from earlier results about costs.
+    /// Returns the evidence from earlier results about the cost of runs.
     pub(crate) fn history(&self) -> &History {
         self.history.get_or_init(|| {
             let mut history = History::default();
@@ -223,15 +226,16 @@ impl OnDisk {
         })
     }
 
-    /// Whether the inventory entry of any undamaged run is missing, belongs to an earlier attempt,
-    /// or is damaged. The next writer repairs this.
+    /// Whether any undamaged run has an inventory entry that is missing, damaged, or belongs to an earlier
+    /// attempt. The next writer repairs such entries.
     pub(crate) fn wants_entries(&self) -> bool {
         self.runs.iter().any(|(_, brief)| brief.wants_entry())
     }
 
-    /// Returns committed runs that are not in the plan, on an endpoint accepted by `is_ours`, sorted by
-    /// id. A record contains the name of its endpoint but no plan, and a results folder may serve several
-    /// plans; a folder whose record cannot be read belongs to none.
+    /// Returns the committed runs that are not in the plan but belong to one of its endpoints, sorted by
+    /// id. `is_ours` returns whether an endpoint belongs to the plan. This check is needed because a
+    /// results folder may be used by several plans, and a record contains the name of its endpoint, but no
+    /// plan. Runs whose records cannot be read are omitted.
     pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<ShortId> {
         let left = self.runs.iter().filter(|(id, _)| !self.wanted.contains_key(id));
         let is_orphan = |brief: &Brief| brief.said.as_ref().is_some_and(|said| is_ours(&said.endpoint));
@@ -252,8 +256,9 @@ impl OnDisk {
     }
 }
 
-/// Decides about one run, with `retries` retries after the environment spoils it. `is_invalid` returns
-/// whether a committed run's verdict is invalid; it is called only if this matters.
+/// Decides about one run. `retries` is the number of retries after the environment spoils the run.
+/// `is_invalid` returns whether a committed run has an invalid verdict; it is called only if the decision
+/// depends on it.
 pub(crate) fn decide(
     run: &PlannedRun,
     disk: &OnDisk,
@@ -263,7 +268,7 @@ pub(crate) fn decide(
     let decision = by_result(run, disk, wishes, is_invalid);
     match disk.tries(&run.id) {
         Some(tries) if decision.action.is_work() => {
-            // A usable result is repeated only on request.
+            // A run with a usable result is repeated only on request.
             let asked = wishes.force || wishes.redo_given_up || disk.is_whole(&run.id);
             tried(decision, tries, retries, asked)
         }
@@ -271,7 +276,7 @@ pub(crate) fn decide(
     }
 }
 
-/// Returns the decision to repeat a run that has a result, for this reason.
+/// Returns the decision to repeat a run that has a result. `reason` is the reason.
 pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: String) -> Decision {
     let decision = Decision::new(Action::Redo, reason);
     match disk.tries(&run.id) {
@@ -280,8 +285,8 @@ pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: Strin
     }
 }
 
-/// Takes the earlier attempts into account in the decision about a run that will be executed. `asked`
-/// means that the user requests the run even if it was given up.
+/// Adapts the decision to execute a run to the earlier attempts at it. If the run was given up, it is
+/// executed only if `asked` is set, which means that it was requested again.
 fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
     let given_up = given_up(tries, retries).map(given_up_words);
     let words = match (&given_up, &tries.last) {
@@ -302,13 +307,13 @@ fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> De
     decision
 }
 
-/// Whether a run is given up with `retries` retries: a plan that now allows more continues the run, and one
-/// that allows none never gives up.
+/// Returns how a run was given up, if it is still given up with `retries` retries; otherwise `None`. If the
+/// plan now allows more retries than before, the run is tried again. If it allows none, no run is given up.
 fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
     tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)
 }
 
-/// Describes the outcome of the attempts at a run if no plan with a number of retries is known.
+/// Describes the attempts at a run as text, without the number of retries, which is known only from a plan.
 pub(crate) fn tries_words(tries: &Tries) -> String {
     match (&tries.given_up, &tries.last) {
         (Some(given_up), _) => given_up_words(given_up),
@@ -317,14 +322,15 @@ pub(crate) fn tries_words(tries: &Tries) -> String {
     }
 }
 
-/// `given up: 429 (3 of 3)`: after 3 of 3 retries.
+/// Describes how a run was given up: `given up: 429 (3 of 3)`, that is, after 3 of 3 retries.
 pub(crate) fn given_up_words(given_up: &GivenUp) -> String {
     let GivenUp { times, spoiled, .. } = given_up;
     format!("given up: {} ({times} of {times})", spoiled.cause)
 }
 
-/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after 2 of 3 retries. The
-/// maximum is only known if there is a plan.
+/// Describes how the last attempt ended: `interrupted 14:43`, `failed: no room on the disk`, or `failed:
+/// 429 (2 of 3)`, that is, after 2 of 3 retries. `retries` is the maximum number of retries; `None` if no
+/// plan is known.
 pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
     match &last.how {
         How::UnderWay(pid) => format!("process {pid} is making attempt {}", last.number),
@@ -342,7 +348,7 @@ pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> 
     }
 }
 
-/// Adjusts the decision for a run that another process is currently measuring.
+/// Changes the decision to [`Action::Pending`] if another process is currently measuring the run.
 pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk) {
     let last = disk.tries(&run.id).and_then(|tries| tries.last.as_ref());
     if let Some(last) = last.filter(|last| decision.action.is_work() && matches!(last.how, How::UnderWay(_))) {
@@ -351,17 +357,17 @@ pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDis
     }
 }
 
-/// Returns why a run without a result and without attempts is new.
+/// The reason of a run that has neither a result nor attempts.
 const NEVER: &str = "never committed";
 
-/// Decides about a run by its result, or by its absence.
+/// Decides about a run from its result, without considering uncommitted attempts.
 fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
     let Some(brief) = disk.runs.get(&run.id) else {
         let said = disk.deleted(&run.id).map_or_else(|| NEVER.to_owned(), Deleted::said);
         return Decision::new(Action::New, said);
     };
     let said = match (&brief.state, &brief.said) {
-        // The result may be undamaged, so it is replaced only on request.
+        // The result may be undamaged, so the run is repeated only on request.
         (State::Unreadable(reason), _) if !wishes.force => {
             return Decision::new(Action::Pruned, format!("its result is kept but cannot be used: {reason}"));
         }
@@ -370,7 +376,7 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
         (State::Whole, None) => return Decision::new(Action::Redo, "corrupt: run.json cannot be read"),
         (State::Whole, Some(said)) => said,
     };
-    // Specs that differ only in their names have equal ids.
+    // The id is compared instead of the spec, because specs that differ only in names have equal ids.
     if said.id != Some(run.id) || !said.is_sound {
         return Decision::new(Action::Redo, "corrupt: the id in run.json does not match its contents");
     }
@@ -383,18 +389,18 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
     Decision::new(Action::Cached, format!("committed {:.19}Z", said.ended.to_string()))
 }
 
-/// Adds to a new run's decision the comparison with the closest results; `asked` is the total number
-/// of runs to explain.
+/// Adds to the decision about a new run how it differs from the closest results. `asked` is the total
+/// number of runs to explain.
 pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    // A run that was deleted or tried before is already explained.
+    // The decision about a run that was deleted or attempted before already contains an explanation.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }
     if Nearest::may_compare(asked, disk.runs.len()) {
         decision.change = disk.nearest().find(&run.spec);
     }
-    // An equal spec has another id, so only the version of the measurement differs, which is set by the
-    // program.
+    // The result has an equal spec but another id, so only the version of the measurement method differs,
+    // which the program sets.
     if decision.change == Some(Change::Meaning) {
         decision.reason = "its result is from an older sweepline, whose numbers have a different meaning".to_owned();
     }

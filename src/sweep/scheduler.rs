@@ -1,5 +1,5 @@
-//! Walks the graph. Nodes run on their own threads and send their results as messages. Only the
-//! scheduler's thread accesses the walk, the servers and the observer.
+//! Executes the nodes of the graph in order. Nodes run on their own threads and send their results as
+//! messages. Only the scheduler's thread accesses the state of the walk, the servers and the observer.
 
 mod asking;
 mod choices;
@@ -42,42 +42,43 @@ pub(crate) use ended::{EndsOf, OverBudget};
 pub(crate) use pools::Choices;
 use pools::Pools;
 
-/// The inputs of a sweep.
+/// All data that is needed to execute a sweep.
 pub struct Sweep<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The plan's folder, where secrets may be stored.
+    /// The plan's folder. Files with secrets are relative to it.
     pub folder: &'a Path,
     /// The runs of the plan.
     pub expansion: &'a Expansion,
-    /// For each run, whether it will be executed.
+    /// For each run: whether it will be executed.
     pub(crate) todo: Vec<bool>,
-    /// Number of runs of the selection that will not be executed; the numbers of runs continue
-    /// after them.
+    /// Number of runs of the selection that will not be executed. The runs to execute are numbered after
+    /// these.
     pub(crate) settled: usize,
-    /// For each run, why its committed result is replaced, if it has one.
+    /// For each run: why its committed result is replaced; `None` if it has no result.
     pub(crate) replaces: Vec<Option<String>>,
-    /// For each run, the number of spoiled attempts that count.
+    /// For each run: the number of spoiled attempts that count towards the limit of retries.
     pub spoiled: Vec<u32>,
-    /// For each run, whether this count starts again because it was given up and the user requests it
-    /// again.
+    /// For each run: whether the count of spoiled attempts starts again, because the run was given up and
+    /// the user requests it again.
     pub afresh: Vec<bool>,
-    /// The properties of servers that must not change, and their values before the sweep.
+    /// The properties that servers are expected to have.
     pub(crate) environment: Expected,
-    /// The results folder, locked.
+    /// The writer of the results folder.
     pub writer: &'a Writer,
-    /// Folder for logs and leases of launched servers.
+    /// The folder for the logs and leases of launched servers.
     pub servers: PathBuf,
     /// Maximum number of concurrent runs.
     pub jobs: usize,
-    /// Chooses among the runs of pools; `None` if the plan has none.
+    /// Chooses the runs of searches and ladders; `None` if the plan has none.
     pub(crate) choices: Option<Choices<'a>>,
-    /// Decides when cells end whose repeats may end early; `None` if the plan has no such cells.
+    /// Decides when the repeats of a cell end early; `None` if the plan has no cells for which this is
+    /// possible.
     pub(crate) ends: Option<EndsOf<'a>>,
-    /// Whether the budget skips a run that is about to begin, judged by the measurements so far, and why;
-    /// `None` if the decision does not depend on measurements.
+    /// Decides from the results so far whether a run that is about to begin is skipped because of the
+    /// budget, and why; `None` if the budget does not depend on results.
     pub(crate) over_budget: Option<OverBudget<'a>>,
-    /// Sweeps of the selection whose runs are not known yet.
+    /// Names of the selected sweeps whose runs are not known yet.
     pub(crate) later: Vec<String>,
     /// Whether to stop at the first failure.
     pub(crate) fail_fast: bool,
@@ -86,35 +87,37 @@ pub struct Sweep<'a> {
 /// The outcome of a sweep.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// Runs committed.
+    /// Number of runs that were committed.
     pub committed: usize,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that were given up: the environment spoiled every attempt.
+    /// Number of runs that were given up, because the environment spoiled every attempt.
     pub given_up: usize,
-    /// Runs that were not executed because their endpoint was not ready in time.
+    /// Number of runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
-    /// Runs that were not measured, or not committed, because their server differs from the plan or the
-    /// results, or turned out to be two servers. A user must fix that.
+    /// Number of runs that were not measured or not committed because their server differs from the plan or
+    /// from earlier results, or reported two versions. The user must fix this.
     pub refused: usize,
-    /// Runs that remain because the sweep was stopped.
+    /// Number of runs that remain to be done because the sweep was stopped.
     pub left: usize,
-    /// Runs that were skipped because their cells had ended, so that they are not needed.
+    /// Number of runs that were skipped because they are no longer needed, for example because their cell
+    /// had ended.
     pub pruned: usize,
     /// Whether the sweep was stopped.
     pub interrupted: bool,
-    /// Runs that other workers have committed in the meantime.
+    /// Number of runs that other workers have committed in the meantime.
     pub(crate) shared: usize,
-    /// Runs that other workers were measuring when their turn came.
+    /// Ids of the runs that other workers were measuring when this process wanted to start them.
     pub(crate) elsewhere: Vec<RunId>,
-    /// Results that the sweep was to measure again, but that stay because they are shared.
+    /// Number of results that the sweep should have measured again, but that were kept because they are
+    /// shared.
     pub(crate) kept: usize,
-    /// The descriptions of the servers that were launched for the sweep.
+    /// What the servers that were launched for the sweep reported about themselves.
     pub(crate) launched: Vec<LaunchedSaid>,
 }
 
 impl Summary {
-    /// Combines this summary with that of a sweep after it.
+    /// Combines this summary with the summary of a later sweep.
     pub(crate) fn and(self, second: Summary) -> Summary {
         Summary {
             committed: self.committed + second.committed,
@@ -133,16 +136,16 @@ impl Summary {
     }
 }
 
-/// Why a sweep cannot go on.
+/// Why a sweep cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The plan has no graph.
+    /// The graph of the plan cannot be built.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// An error of the results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Endpoints that do not become ready by waiting, each with its reason.
+    /// The endpoints for which waiting does not help, each with the reason.
     #[error("{}", told(.0))]
     Endpoints(Vec<(String, String)>),
     /// The system cannot start more threads.
@@ -150,7 +153,7 @@ pub enum SweepError {
     Thread(#[from] std::io::Error),
 }
 
-/// A server that was probed and has not responded.
+/// A server that is being probed and has not responded.
 struct Unanswered {
     since: Instant,
     endpoint: String,
@@ -162,26 +165,26 @@ fn told(endpoints: &[(String, String)]) -> String {
     told.join("\n")
 }
 
-/// The result of a node.
+/// A message from a node's thread.
 enum Answer {
     Served(Result<Embedded, String>),
-    /// A server that the plan launches was started, or failed to start.
+    /// The plan's server was launched, or could not be launched.
     Launched(Result<Started, NotStarted>),
-    /// What keeps a run's server busy; the run is still in progress.
+    /// The run is waiting, for example because its server is busy; contains the reason.
     Busy(String),
     /// The node's server is not ready yet; probing continues.
     Waits(Waiting),
     /// The node's server is ready, or will not become ready.
     Probed(Box<ProbeOutcome>),
-    /// The result of a run, and the pause after it.
+    /// The run has ended, with this result. The pause after the run follows.
     Ran(Result<(), RunError>),
-    /// The pause after a run has ended.
+    /// The pause after the run has ended.
     Rested,
     /// The node's thread panicked.
     Panicked,
 }
 
-/// Executes the sweep. `stop` turns true when the user stops it.
+/// Executes the sweep. `stop` becomes true when the user stops it.
 pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver<bool>) -> Result<Summary, SweepError> {
     let graph = build(sweep.expansion, &|at| sweep.todo[at])?;
     let (sender, receiver) = channel();
@@ -198,52 +201,55 @@ struct Scheduler<'a, 'o> {
     graph: &'a Graph,
     walk: Walk<'a>,
     observer: &'o mut dyn Observer,
-    /// The user's stop signal, and the signal to the running runs.
+    /// Becomes true when the user stops the sweep. `halt` passes this on to the threads of the nodes.
     stop: watch::Receiver<bool>,
     halt: watch::Sender<bool>,
     answers: Sender<(NodeIndex, Answer)>,
-    /// Servers that have not responded to the first probe of a wait, until the user is notified.
+    /// Servers that have not responded to the first probe of a wait. An entry is removed when the user is
+    /// notified.
     unanswered: HashMap<NodeIndex, Unanswered>,
     servers: HashMap<String, Live>,
-    /// Launched servers that are being ended, by the resource that they hold until they have ended.
+    /// For each resource: the threads that are ending launched servers, which use the resource until they
+    /// have ended.
     retiring: HashMap<String, Vec<JoinHandle<()>>>,
-    /// Number of times the server behind a probe ended before it was ready.
+    /// For each probe: how often the server ended before it was ready.
     failed_starts: HashMap<NodeIndex, u32>,
-    /// Runs left on each endpoint; after the last one its embedded server ends.
+    /// Number of remaining runs on each endpoint. After the last run, the endpoint's server is ended.
     runs_left: HashMap<String, usize>,
-    /// Runs left on each resource; no pause is needed after the last one.
+    /// Number of remaining runs on each resource. No pause is needed after the last run.
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
     settle: Arc<Settle>,
-    /// Time waited for each endpoint so far.
+    /// For each endpoint: how long it has been waited for so far.
     waited: HashMap<String, Duration>,
-    /// Endpoints on which something failed since the last probe: they are probed again before the next run.
+    /// Endpoints on which something has failed since the last probe. They are probed again before the next
+    /// run.
     doubted: HashSet<String>,
-    /// Endpoints that were not ready in time, or are refused.
+    /// Endpoints that are no longer used, because they were not ready in time or are refused, each with the
+    /// reason.
     lost: HashMap<String, String>,
-    /// Endpoints whose launched server responds with an error that waiting does not fix; the plan or
-    /// the server must be changed.
+    /// Endpoints for which waiting does not help: the plan or the server must be changed.
     wants_a_change: HashSet<String>,
-    /// Checks that servers are the expected ones, and that each of them is a single server.
+    /// Checks that servers are as expected, and that each endpoint has only one server.
     guard: Guard,
     /// Runs whose server is being probed again before they start.
     asking: HashSet<NodeIndex>,
-    /// The subset of these runs whose server is being ended, because each attempt requires a new one.
+    /// Those runs in `asking` whose server is being ended, because each attempt requires a new server.
     restarting: HashSet<NodeIndex>,
     /// Runs for which the server was restarted with other settings.
     changed: HashSet<usize>,
-    /// Number of spoiled attempts at each run, including earlier invocations.
+    /// For each run: the number of spoiled attempts, including those of earlier invocations.
     spoiled: Vec<u32>,
-    /// Runs with at least one attempt, with the live counters of the last one.
+    /// Runs with at least one attempt in this invocation, with the live counters of the last attempt.
     begun: HashMap<usize, Arc<Progress>>,
     /// Tracks which runs are the first and the last of their cells.
     cells: Cells,
     runs_under_way: usize,
-    /// The runs that the nodes of pools currently represent.
+    /// For each node of a pool: the run that it currently represents.
     pools: Pools,
-    /// Runs that have ended in this invocation, and whether that is final, that is, they were
-    /// committed or given up. Two sweeps may contain the same run.
+    /// Runs that have ended in this invocation, and whether they are settled, that is, committed or given
+    /// up. They are recorded because two sweeps may contain the same run.
     over: HashMap<RunId, bool>,
     /// Runs that are skipped because their cell has ended.
     early: EarlyEnds,
@@ -335,18 +341,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // After a stop, the scheduler waits only for runs, because a probe of a hanging server has
-            // no result to save.
+            // After a stop, the scheduler waits only for runs. It does not wait for probes, which may hang
+            // and have no results to save.
             if self.walk.under_way() == 0 || (self.halted() && self.runs_under_way == 0) {
                 break;
             }
             self.tell_slow_probes();
-            // A timeout is used so that a stop is noticed soon.
+            // The timeout ensures that a stop is noticed soon.
             if let Ok((node, answer)) = receiver.recv_timeout(Duration::from_millis(50)) {
                 self.take(node, answer);
             }
         }
-        // These are in addition to runs that were begun and abandoned.
+        // Runs that were waiting for a probe are counted in addition to runs that were begun and stopped.
         self.summary.left += self.asking.len();
         let is_over = |run: usize| self.over.contains_key(&self.sweep.expansion.runs[run].id);
         let is_left =
@@ -397,17 +403,18 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
     }
 
-    /// Returns what a node represents now. For a pool, this is the member that was chosen last.
+    /// Returns the current node at this index. If it belongs to a pool, this is the run that was chosen
+    /// last.
     fn node(&self, node: NodeIndex) -> Node {
         self.pools.run(node).map_or_else(|| self.graph.node(node).clone(), Node::Run)
     }
 
-    /// Runs `work` on its own thread; its result arrives by message, even if it panics.
+    /// Runs `work` on its own thread. The result is sent as a message, even if `work` panics.
     fn spawn(&self, node: NodeIndex, work: impl FnOnce() -> Answer + Send + 'static) -> Result<(), SweepError> {
         let answers = self.answers.clone();
         thread::Builder::new().name("node".to_owned()).spawn(move || {
             let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(Answer::Panicked);
-            // The scheduler may be gone.
+            // A failed send is ignored, because the scheduler may be gone.
             let _ = answers.send((node, answer));
         })?;
         Ok(())
@@ -538,12 +545,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 }
 
-/// Returns why runs are skipped if the server of their endpoint is not the expected one.
+/// Returns the reason for skipping runs if the server of their endpoint is refused.
 fn refused(endpoint: &str) -> String {
     format!("the server of endpoint `{endpoint}` is not the expected one")
 }
 
-/// Decrements the count of `name` and returns the remaining number.
+/// Decrements the count of `name` and returns the new count.
 fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
     let count = counts.get_mut(name).expect("every run was counted");
     *count -= 1;

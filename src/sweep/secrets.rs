@@ -1,11 +1,12 @@
-//! Reads secrets from the places that their references point to, when they are needed.
+//! Reads secrets when they are needed. References in the plan name the environment variable or the file
+//! that contains a secret.
 
 use std::path::Path;
 
 use crate::engine::{Secret, TargetError};
 use crate::plan::SecretRef;
 
-/// Why an endpoint's address or key cannot be used.
+/// Why a secret or an endpoint's address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The environment variable is not set.
@@ -13,7 +14,7 @@ pub enum ResolveError {
     NoVariable {
         /// The variable.
         variable: String,
-        /// The place in the plan that refers to the variable.
+        /// The part of the plan that refers to the variable.
         names: &'static str,
     },
     /// The file cannot be read.
@@ -26,23 +27,23 @@ pub enum ResolveError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The file or variable contains no usable key.
+    /// The file or variable contains no usable secret.
     #[error("{what} from {reference} is empty or contains characters that a header cannot carry")]
     BadKey {
         /// The secret that was expected.
         what: &'static str,
-        /// The place where it was expected.
+        /// The reference to the secret.
         reference: String,
     },
     /// Several of the errors above.
     #[error("{}", joined(.0))]
     Several(Vec<ResolveError>),
-    /// The address.
+    /// The endpoint's address is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
 }
 
-/// The purpose of a secret.
+/// What a secret is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Key,
@@ -50,18 +51,17 @@ pub(super) enum Use {
     Variable,
 }
 
-/// Reads the value of a launched server's secret variable from the place that its reference points
-/// to.
+/// Reads the secret value of an environment variable of a launched server.
 pub(super) fn variable(reference: &SecretRef, folder: &Path) -> Result<String, ResolveError> {
     resolve_secret(Use::Variable, reference, folder).map(|secret| secret.reveal().to_owned())
 }
 
-/// Joins the messages of several errors, without duplicates.
+/// Joins the messages of several errors.
 fn joined(errors: &[ResolveError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Reads a secret from the place that its reference points to.
+/// Reads the secret that a reference names. Paths of files are relative to `folder`.
 pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
     let (what, names) = match used {
         Use::Key => ("the api_key", "the endpoint's api_key"),
@@ -77,10 +77,10 @@ pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) ->
         };
     let key = match reference {
         SecretRef::Env(_) => text.trim(),
-        // A file may contain more text below its first line.
+        // Only the first line of a file is used, so that it may contain other text below.
         SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
     };
-    // A header value may contain spaces, like `Basic …`; a bearer key has none.
+    // A header value may contain spaces, like `Basic …`. A bearer key may not.
     let first = if used == Use::Key { 0x21 } else { 0x20 };
     if key.is_empty() || !key.bytes().all(|byte| (first..0x7f).contains(&byte)) {
         return Err(ResolveError::BadKey { what, reference: reference.to_string() });

@@ -15,23 +15,23 @@ use crate::workload::{NonceKey, Tokenizer};
 use super::shared_load;
 use super::tokenizers::Tokenizers;
 
-/// A run that is ready to be sent.
+/// All data that is needed to send the load of a run.
 pub(super) struct Sending<'s> {
     /// The run.
     pub run: &'s PlannedRun,
     /// The attempt at the run.
     pub attempt: &'s Attempt,
-    /// The endpoint of the run in the plan, whose credentials workers read themselves.
+    /// The endpoint of the run in the plan. Workers read its credentials themselves.
     pub endpoint: &'s Endpoint,
     /// The folder of the plan.
     pub folder: &'s Path,
     /// The destination of requests.
     pub target: Target,
-    /// The readiness path of the server, if it has one.
+    /// The readiness path of the server; `None` if it has none.
     pub ready: Option<String>,
-    /// Counts tokens, if the run counts them.
+    /// The tokenizer that counts tokens; `None` if the run has no tokenizer.
     pub tokenizer: Option<Arc<Tokenizer>>,
-    /// The tokenizers' files, for workers.
+    /// The plan's tokenizers, whose files are sent to workers.
     pub tokenizers: &'s Tokenizers,
     /// The start command of each worker; empty if this process sends the load alone.
     pub starts: Vec<StartCommand>,
@@ -39,14 +39,14 @@ pub(super) struct Sending<'s> {
     pub sink: Box<dyn Sink>,
     /// The destination of time series.
     pub samples: Box<dyn SampleSink>,
-    /// The destination of texts, if they are recorded.
+    /// The destination of texts; `None` if they are not recorded.
     pub texts: Option<Box<dyn TextSink>>,
     /// The check of the server during the run.
     pub check: engine::Check,
 }
 
 impl Sending<'_> {
-    /// Sends the load, until the run ends or `stop` turns true.
+    /// Sends the load until the run ends or `stop` becomes true.
     pub(super) fn send(self, progress: Arc<Progress>, stop: watch::Receiver<bool>) -> Result<Finished, EngineError> {
         match self.starts.len() {
             0 | 1 => self.send_alone(progress, stop),

@@ -1,10 +1,11 @@
-//! Ensures that a server is idle before a run. If it has not finished the requests that the previous run
-//! left behind, the run waits for it.
+//! Ensures that a server is idle before a run. If the server is still working on requests of earlier runs,
+//! the run waits.
 //!
-//! A server with a gauge is checked before every run. Without one it is checked by generating one token, and
-//! only if requests may be left: at the start of an invocation, because a killed sweep may have left some,
-//! and after a run whose requests did not all end by themselves. Endpoints on one resource share its
-//! hardware, so requests that one of them left also affect the others.
+//! A server with a gauge of running and waiting requests is checked before every run. A server without a
+//! gauge is checked by generating one token, and only if it may still be working on earlier requests. This
+//! is the case at the start of an invocation, because a sweep may have been killed, and after a run in
+//! which the client gave up requests. Endpoints on one resource share its hardware, so unfinished requests
+//! of one endpoint also affect the others.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -23,12 +24,12 @@ use crate::units::Nanos;
 
 /// The longest wait for a server before a run.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Pauses between checks, from the first to the longest; each is twice the previous one.
+/// The first and the longest pause between checks. Each pause is twice as long as the previous one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// Waits that are longer than this are reported.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// A gauge that shows the same value for this long may be updated only while the server works. A generation
-/// makes it update.
+/// If a gauge shows the same value for this long, it may be updated only while the server works. One token
+/// is then generated to update it.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// Tracks whether the servers of an invocation are idle.
@@ -37,19 +38,19 @@ pub(crate) struct Settle {
     servers: Mutex<HashMap<String, Server>>,
 }
 
-/// One run that is about to begin.
+/// A run that is about to begin.
 pub(crate) struct Beginning<'a> {
     /// The endpoint of the run.
     pub endpoint: &'a str,
-    /// The resource of the endpoint.
+    /// The name of the resource that the endpoint uses.
     pub resource: &'a str,
-    /// The request settings of a probe of the endpoint.
+    /// The settings for requests to the server.
     pub question: Question,
     /// The run's live counters.
     pub(crate) progress: &'a Progress,
     /// Becomes true when the sweep must stop.
     pub stop: watch::Receiver<bool>,
-    /// Called once with the reason for the wait, if it takes long.
+    /// Called once with a message if the wait takes long.
     pub tell: &'a dyn Fn(String),
 }
 
@@ -58,8 +59,8 @@ pub(crate) struct Beginning<'a> {
 pub(crate) struct Stopped;
 
 impl Settle {
-    /// Waits until the server is idle or the time is over. `None` if the server was not checked or
-    /// cannot be checked.
+    /// Waits until the server is idle or the time limit is reached. Returns the state in which the run
+    /// begins; `None` if the server was not checked or cannot be checked.
     pub(crate) fn before(&self, run: Beginning<'_>) -> Result<Option<Began>, Stopped> {
         let Beginning { endpoint, resource, question, progress, mut stop, tell } = run;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -90,23 +91,23 @@ impl Settle {
             }
         });
         progress.settling.set(0);
-        // Whatever its outcome, the run is assumed to have left work behind until the opposite is
-        // known.
+        // Until `after` is called, the run is assumed to have left unfinished requests.
         own.is_doubted = true;
         self.servers().extend(others.into_iter().chain([(endpoint.to_owned(), own)]));
         ended
     }
 
-    /// Records that a run on an endpoint has ended, and that `left_behind` of its requests may still be in
-    /// progress at the server.
+    /// Records that a run on an endpoint has ended. `left_behind` is the number of its requests that the
+    /// server may still be working on.
     pub(crate) fn after(&self, endpoint: &str, left_behind: u64) {
         if let Some(server) = self.servers().get_mut(endpoint) {
             server.is_doubted = left_behind > 0;
         }
     }
 
-    /// Takes the endpoint's server, and the servers on the same resource that may still be working on
-    /// earlier requests. Nothing else needs them at this time, because runs on one resource never overlap.
+    /// Takes the endpoint's server out of the map, and the other servers on the same resource that may
+    /// still be working on earlier requests. No other run needs them in the meantime, because runs on one
+    /// resource never overlap.
     fn take(&self, endpoint: &str, resource: &str, question: Question) -> Option<(Server, Vec<(String, Server)>)> {
         let mut servers = self.servers();
         let own = match servers.remove(endpoint) {
@@ -126,7 +127,7 @@ impl Settle {
     }
 }
 
-/// Returns the time waited, and the last observation.
+/// A wait for a server: its start, its time limit, and the last observation.
 struct Wait {
     start: Instant,
     within: Duration,
@@ -151,19 +152,22 @@ impl Wait {
     }
 }
 
-/// Returns the limit, which a test may shorten in builds with debug assertions.
+/// Returns the time limit of a wait. In builds with debug assertions, tests can change it by an environment
+/// variable.
 fn limit() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_IDLE_WITHIN").ok()?.parse::<Nanos>().ok();
     if cfg!(debug_assertions) { chosen().map_or(WITHIN, Duration::from) } else { WITHIN }
 }
 
-/// Checks the other servers first; they are checked only if they may be busy.
+/// Waits for the other servers on the resource, and then for the endpoint's own server. Returns the state
+/// of the first server that did not become idle, otherwise the last state.
 async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait) -> Option<Began> {
     let mut last = None;
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
-        // An unreachable server may be gone, and a run waits for a hanging server only once.
+        // The other server is not checked again before the next run: an unreachable server may be gone, and
+        // a hanging server is waited for only once.
         other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;
@@ -172,16 +176,17 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
     own.idle(wait).await.or(last)
 }
 
-/// One endpoint's server.
+/// The server of an endpoint.
 #[derive(Debug)]
 struct Server {
     resource: String,
     busy: Busy,
-    /// The location of the server's gauge; `None` before the first look.
+    /// The location of the server's gauge; `Some(None)` if it has no gauge, and `None` if this is not known
+    /// yet.
     gauge: Option<Option<Gauge>>,
-    /// Whether earlier requests may still be in progress.
+    /// Whether the server may still be working on earlier requests.
     is_doubted: bool,
-    /// The shortest TTFT of a probe, by model.
+    /// For each model: the shortest TTFT of a probe.
     fastest: HashMap<String, Nanos>,
 }
 
@@ -190,8 +195,8 @@ impl Server {
         Server { resource: resource.to_owned(), busy, gauge: None, is_doubted: true, fastest: HashMap::new() }
     }
 
-    /// Checks the server until it is idle or the time is over. `None` if it need not be checked or does
-    /// not report its state.
+    /// Waits until the server is idle or the time limit is reached. `None` if the server need not be
+    /// checked or cannot be checked.
     async fn idle(&mut self, wait: &Wait) -> Option<Began> {
         let mut first = None;
         if self.gauge.is_none() {
@@ -200,7 +205,7 @@ impl Server {
                     self.gauge = Some(found.map(|(gauge, _)| gauge));
                     first = found.map(|(_, load)| load);
                 }
-                // The gauge may be found at another time.
+                // The server may just be unavailable, so the gauge is looked for again before the next run.
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
             }
@@ -208,7 +213,7 @@ impl Server {
         if let Some(gauge) = self.gauge.flatten() {
             match self.idle_by_gauge(gauge, first, wait).await {
                 Ok(Some(began)) => return Some(began),
-                // Another server has replaced it.
+                // The gauge is gone, probably because another server has been started.
                 Ok(None) => self.gauge = None,
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
@@ -217,7 +222,8 @@ impl Server {
         if self.is_doubted { self.idle_by_probe(wait).await } else { None }
     }
 
-    /// Waits using the server's gauge, whose value was just `first`; `None` if the gauge is gone.
+    /// Waits until the server is idle according to its gauge. `first` is the value that was just read, if
+    /// there is one. `None` if the gauge is gone.
     async fn idle_by_gauge(
         &self,
         gauge: Gauge,
@@ -243,9 +249,9 @@ impl Server {
             let since = last.filter(|(before, _)| *before == load).map_or_else(Instant::now, |(_, since)| since);
             last = Some((load, since));
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
-                // vLLM updates its gauges only while it works: after the last request is cancelled they are
-                // stale, and one token refreshes them. This is done only once, because SGLang updates the
-                // gauge only 30 s after its last work.
+                // vLLM updates its gauges only while it works. They are stale after the last request was
+                // canceled, and generating one token updates them. This is done only once, because SGLang
+                // updates its gauges only 30 s after its last work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;
                 continue;
@@ -254,7 +260,7 @@ impl Server {
         }
     }
 
-    /// Waits, using probes, until the TTFT has returned to its value on the idle server.
+    /// Waits until the TTFT of a probe is as short as on an idle server.
     async fn idle_by_probe(&mut self, wait: &Wait) -> Option<Began> {
         let model = self.busy.model().to_owned();
         let known = self.fastest.get(&model).copied();
@@ -263,7 +269,7 @@ impl Server {
             let ttft = match self.busy.one_token(wait.left().max(Duration::from_millis(1))).await {
                 Ok(ttft) => Some(ttft),
                 Err(ProbeError::Silent { .. } | ProbeError::Unfinished { .. }) => None,
-                // The server is too busy to accept the probe.
+                // With status 503, the server is too busy to accept the probe.
                 Err(ProbeError::Refused { status: 503, .. }) if wait.is_over() => None,
                 Err(ProbeError::Refused { status: 503, .. }) => {
                     pause(&mut pauses, wait).await;
@@ -285,7 +291,8 @@ impl Server {
             if is_back || ttft.is_none() || wait.is_over() {
                 return Some(wait.began(is_back, seen));
             }
-            // If two probes must agree, the second follows the first without a pause.
+            // If the baseline is unknown, two probes must agree, and the second follows the first without a
+            // pause.
             if known.is_some() || before.is_some() {
                 pause(&mut pauses, wait).await;
             }
@@ -294,13 +301,13 @@ impl Server {
     }
 }
 
-/// Whether a TTFT is back at its baseline: at most twice the baseline plus 50 ms.
+/// Whether a TTFT is that of an idle server: at most twice the baseline plus 50 ms.
 fn is_back(ttft: Nanos, baseline: Nanos) -> bool {
     ttft.0 <= 2 * baseline.0 + Nanos::from_millis(50).0
 }
 
-/// Whether two TTFTs may belong to the same state of a server: the longer one exceeds the shorter one by
-/// at most half of it plus 20 ms.
+/// Whether two TTFTs are so similar that the server was probably idle both times: the longer one is at most
+/// 1.5 times the shorter one plus 20 ms.
 fn do_agree(a: Nanos, b: Nanos) -> bool {
     let (short, long) = (a.min(b), a.max(b));
     long.0 <= short.0 + short.0 / 2 + Nanos::from_millis(20).0
@@ -318,15 +325,14 @@ async fn pause(pauses: &mut impl Iterator<Item = Duration>, wait: &Wait) {
     }
 }
 
-/// A sink that counts the requests of a run on which the server may still work when the run is over.
+/// A sink that counts the requests of a run that the server may still be working on after the run.
 pub(crate) struct Leftovers {
     sink: Box<dyn Sink>,
     count: Arc<AtomicU64>,
 }
 
 impl Leftovers {
-    /// Creates a sink that counts and passes requests on to `sink`. Returns the new sink and the
-    /// count.
+    /// Wraps `sink` with a sink that counts such requests. Returns the new sink and the count.
     pub(super) fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
         let count = Arc::new(AtomicU64::new(0));
         (Leftovers { sink, count: Arc::clone(&count) }, count)
@@ -345,8 +351,8 @@ impl Sink for Leftovers {
     }
 }
 
-/// Whether the client left before the server had finished. A gateway that times out (504) is also such a
-/// client.
+/// Whether a request with this outcome ended for the client before the server finished it. This includes
+/// status 504, with which a gateway reports that it has stopped waiting.
 fn is_left(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Timeout | Outcome::Reset | Outcome::Stalled | Outcome::Malformed | Outcome::CutAtDrain => true,

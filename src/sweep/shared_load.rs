@@ -1,5 +1,5 @@
-//! Prepares a run whose load several processes send by creating their start commands and the order
-//! for them.
+//! Prepares a run whose load is sent by several processes: creates their start commands and the order that
+//! they receive.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::workers::{Order, StartCommand};
 
 use super::tokenizers::Tokenizers;
 
-/// Returns the start commands of a run's workers; empty if one process sends its load alone.
+/// Returns the start commands of a run's workers; empty if this process sends the load alone.
 pub(super) fn starts(plan: &Plan, run: &PlannedRun) -> Vec<StartCommand> {
     let count = run.spec.engine.workers;
     if count <= 1 {
@@ -45,7 +45,7 @@ pub(super) fn order(
     })
 }
 
-/// Returns the prefix of every `x-request-id` of an attempt.
+/// Returns the prefix of every `x-request-id` that is sent in an attempt.
 pub(super) fn id_prefix(run: &PlannedRun, attempt: &Attempt) -> String {
     format!("{}-{}", run.id.short(), attempt.number())
 }

@@ -1,5 +1,5 @@
-//! Scrapes metrics during a run from the pages that the plan names for its endpoint. The samples
-//! are written to the same file as the generator's own.
+//! Scrapes metrics during a run from the pages that the plan names for its endpoint. The samples are
+//! written to the same file as the generator's own samples.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,20 +17,20 @@ use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
 /// The default metrics path of a server.
 const METRICS: &str = "/metrics";
 
-/// The file of samples shared by a run and its scraper.
+/// The file of samples, which a run and its scraper share.
 type Shared = Arc<Mutex<SampleWriter>>;
 
-/// The scraper of one run. It ends when it is dropped.
+/// The scraper of a run. It ends when this value is dropped.
 pub(super) struct Beside {
     scraper: Scraper,
     file: Shared,
-    /// Number of generations that checked whether the server is reachable.
+    /// Number of generations that were requested during the run to check whether the server is reachable.
     probes: Arc<AtomicU64>,
 }
 
 impl Beside {
-    /// Starts scraping for a run of `endpoint`, whose server is described by `question`, and starts
-    /// reading `gpus` of this machine. The first scrape is complete when this returns.
+    /// Starts scraping for a run on `endpoint`, and starts reading `gpus` of this machine. `question`
+    /// contains the settings for requests to the server. The first scrape is complete when this returns.
     pub(super) fn start(
         (telemetry, endpoint, gpus): (&Telemetry, &Endpoint, Option<gpus::Wanted>),
         question: &Question,
@@ -57,7 +57,7 @@ impl Beside {
         Box::new(SharedFile(Arc::clone(&self.file)))
     }
 
-    /// Wraps `check` so that its generations are counted.
+    /// Wraps `check` to count the generations that it requests.
     pub(super) fn counting(&self, check: Check) -> Check {
         let probes = Arc::clone(&self.probes);
         Arc::new(move |depth| {
@@ -68,8 +68,8 @@ impl Beside {
         })
     }
 
-    /// Makes the last scrape and ends the file. Returns the number of its samples and a summary of the
-    /// scrapes. The run's own sink has been dropped by then.
+    /// Makes the last scrape and finishes the file. Returns the number of samples in the file and a summary
+    /// of the scrapes. The run's own sink must have been dropped before.
     pub(super) fn finish(self) -> Result<(u64, rows::Telemetry), ScrapeError> {
         let probes = self.probes.load(Ordering::Relaxed);
         let telemetry = rows::Telemetry { probes, ..self.scraper.finish()? };
@@ -79,7 +79,7 @@ impl Beside {
     }
 }
 
-/// The state of the run, for the scraper.
+/// Tells the scraper the times of the run.
 struct OfRun(Arc<Progress>);
 
 impl Timeline for OfRun {
@@ -92,7 +92,8 @@ impl Timeline for OfRun {
     }
 }
 
-/// The run's handle on the shared file, which the scraper ends.
+/// The run's sink for the shared file. Its `finish` does nothing, because [`Beside::finish`] finishes the
+/// file.
 struct SharedFile(Shared);
 
 impl SampleSink for SharedFile {
@@ -109,8 +110,8 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
     file.lock().unwrap_or_else(PoisonError::into_inner).append(samples)
 }
 
-/// Returns a page and its request headers. The key and the headers of the endpoint are sent only to
-/// the endpoint's own server.
+/// Returns the page that the plan names `written`, with its request headers. The API key and the headers of
+/// the endpoint are sent only to the endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
     let base = reqwest::Url::parse(&question.url)?;
     let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
@@ -124,7 +125,7 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     Ok(Page { shown, url, headers, client })
 }
 
-/// Returns the pages that are scraped for an endpoint, if its plan specifies them.
+/// Returns the addresses of the pages that are scraped for an endpoint, for display.
 pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
     let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
     let own = || match &base {
@@ -136,8 +137,8 @@ pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String
     telemetry.pages().into_iter().map(page).collect()
 }
 
-/// Returns the page of the endpoint's own server, which is the engine's path, counted from the
-/// server's root.
+/// Returns the address of the metrics page of the endpoint's own server. The path depends on the engine and
+/// starts at the server's root.
 fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
     let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);

@@ -1,4 +1,4 @@
-//! The tokenizers of a plan's models, each created once, when the first run needs it.
+//! The tokenizers of a plan's models. Each is created only once, when the first run needs it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,12 +14,12 @@ use crate::workload::Tokenizer;
 
 use super::learn::Learned;
 
-/// The tokenizers by the digest of their files, or by the server that counts.
+/// The tokenizers of a plan's models, from files and from the counts of servers.
 #[derive(Default)]
 pub struct Tokenizers {
     paths: HashMap<String, PathBuf>,
     made: Mutex<HashMap<String, Arc<Tokenizer>>>,
-    /// The tokenizers of servers, by address and model; `None` if the server does not count.
+    /// The token counts of servers, by address and model; `None` if the server does not count tokens.
     learned: Mutex<HashMap<(String, String), Option<Taught>>>,
 }
 
@@ -31,15 +31,16 @@ struct Taught {
 }
 
 impl Tokenizers {
-    /// Returns the tokenizers that the models of `plan` name.
+    /// Prepares the tokenizers that the models of `plan` name. None of them is created yet.
     pub fn new(plan: &Plan) -> Tokenizers {
         let found = plan.models.values().filter_map(|model| model.tokenizer.as_ref()?.found());
         let paths = found.map(|found| (found.digest.clone(), found.path.clone())).collect();
         Tokenizers { paths, ..Tokenizers::default() }
     }
 
-    /// Returns the tokenizer of a run, if it has one. Runs that need the same tokenizer wait until it is
-    /// created. `question` describes the server that counts, if a server does.
+    /// Returns the tokenizer of a run; `None` if it has none, or if the server does not count tokens.
+    /// Creates the tokenizer if necessary; other runs wait until it has been created. `question` contains
+    /// the settings for requests to a server that counts tokens.
     pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
         if digest == TokenizerPath::SERVER {
@@ -60,8 +61,8 @@ impl Tokenizers {
         Ok(Some(tokenizer))
     }
 
-    /// Returns the files of a run's tokenizer for another process; `None` if it has none or the server counts
-    /// the tokens.
+    /// Returns the content of the files of a run's tokenizer, to send to another process; `None` if the run
+    /// has no tokenizer, or if the server counts the tokens.
     pub(super) fn texts(&self, spec: &RunSpec) -> Result<Option<TokenizerTexts>, String> {
         let Some(path) = spec.model.tokenizer.as_ref().and_then(|digest| self.paths.get(digest)) else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! A worker of a run, which turns the order from the coordinator into a job.
+//! A worker, which sends a share of a run's load. It converts the order from the coordinator to a job for
+//! the engine.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::live::with_secrets;
 use super::perform::{check, question, secrets_of};
 use super::tokenizers::Tokenizers;
 
-/// Serves the coordinator on standard input and output.
+/// Runs this process as a worker, which communicates with the coordinator on standard input and output.
 ///
 /// # Errors
 ///
@@ -22,7 +23,7 @@ pub fn serve() -> io::Result<()> {
     workers::serve(job)
 }
 
-/// Returns the job for an order.
+/// Creates the engine's job for an order.
 fn job(order: Order, outlets: Outlets) -> Result<Job, String> {
     let Order { spec, url, ready, api_key, headers, insecure_tls, folder, id_prefix, nonce_seed, tokenizer, .. } =
         order;

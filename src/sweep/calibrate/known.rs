@@ -13,23 +13,23 @@ use crate::store::{Store, StoreError};
 
 use super::{Calibration, CalibrationLoad, Measured, Searched};
 
-/// The calibration that applies to this program's measurements on this machine.
+/// The result of looking for a calibration that applies to measurements of this program on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
     /// No calibration exists.
     Nothing,
-    /// Calibrations exist; the reason why the latest does not apply.
+    /// Calibrations exist, but none applies; contains the reason why the latest one does not.
     Elsewhere(String),
-    /// The latest calibration that applies, and its file.
+    /// The latest calibration that applies, and the path of its file.
     Here(Box<Calibration>, PathBuf),
 }
 
-/// Looks for a calibration in a results folder. `here` is this machine and program.
+/// Looks for a calibration in a results folder. `here` describes this machine and program.
 pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     let mut elsewhere = None;
     for path in store.calibrations()? {
-        // A calibration of another program, a damaged one, and one without measurements contain no
-        // information about this machine.
+        // Skip calibrations that this program cannot read and calibrations without measurements, because
+        // they contain no information about this machine.
         let Ok(calibration) = store.calibration::<Calibration>(&path) else { continue };
         if calibration.loads.is_empty() {
             continue;
@@ -42,7 +42,8 @@ pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     Ok(elsewhere.map_or(Known::Nothing, Known::Elsewhere))
 }
 
-/// Returns why a calibration made `there` does not apply `here`, or `None` if it does.
+/// Returns why a calibration that was made in the environment `there` does not apply in the environment
+/// `here`; `None` if it applies.
 fn difference(there: &Environment, here: &Environment) -> Option<String> {
     let of = |what: &str, there: &str, here: &str| (there != here).then(|| format!("of {what} {there}, not {here}"));
     let cpu = |environment: &Environment| environment.client_cpu.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -54,36 +55,36 @@ fn difference(there: &Environment, here: &Environment) -> Option<String> {
         .or_else(|| of("system", &there.client_os, &here.client_os))
 }
 
-/// A measured run, as its load on the generator.
+/// The load that a run put on the generator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
     /// The name of the run.
     pub name: String,
-    /// How heavy the load was.
+    /// The measures of how heavy the load was.
     pub pressure: Pressure,
-    /// How the generator was built.
+    /// The settings of the load generator.
     pub engine: LoadEngine,
-    /// The HTTP/2 settings, if requests used it.
+    /// The HTTP/2 settings; `None` if requests used HTTP/1.1.
     #[serde(default)]
     pub http: Option<Http2>,
-    /// How requests got their connections.
+    /// How connections were opened and reused.
     pub connections: Connections,
     /// Whether the run was an open loop.
     pub open: bool,
 }
 
 impl Loaded {
-    /// Whether `measured` shows how the generator behaves under such a run: it was built the same
-    /// way, used the same HTTP version, opened connections as often, and the load was at least as
-    /// heavy in every respect.
+    /// Whether `measured` shows how the generator behaves under a run like this: the generator had the same
+    /// settings, used the same HTTP version, opened connections in the same way, and its load was at least
+    /// as heavy in every respect.
     fn is_shown_by(&self, measured: &Measured) -> bool {
         let opens = |connections| connections == Connections::PerRequest;
         let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
         same && measured.load.http == self.http && self.pressure.is_within(&measured.pressure)
     }
 
-    /// Compares how well two covering loads represent this run: loads of the same kind first, then
-    /// the lightest.
+    /// Compares how well two measured loads that cover this run represent it. Loads of the same kind (open
+    /// or closed loop) come first, then lighter loads.
     fn compare(&self, a: &Measured, b: &Measured) -> Ordering {
         let other_kind = |one: &Measured| one.load.is_open() != self.open;
         let by_weight = || a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second);
@@ -92,22 +93,23 @@ impl Loaded {
 }
 
 impl Searched {
-    /// The loads that were tried. If a load was tried twice, this is the second attempt.
+    /// Returns the measurements of the loads that were tried. If a load was tried twice in a row, only the
+    /// second measurement is returned.
     fn last_tries(&self) -> impl Iterator<Item = &Measured> {
         self.steps.chunk_by(|a, b| a.load == b.load).filter_map(<[Measured]>::last)
     }
 }
 
 impl Calibration {
-    /// All measurements, of loads and of steps of the searches. If a step was tried twice, this is
-    /// the second attempt.
+    /// Returns all measurements: of the loads, and of the steps of the searches. If a step was tried twice,
+    /// only the second measurement is returned.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
     }
 
-    /// Returns the measured load that shows how the generator behaves under `run`. This is the lightest
-    /// such load, preferably of the same kind. A lower load of the same shape that did not hold outweighs
-    /// it.
+    /// Returns the measurement that shows how the generator behaves under `run`; `None` if there is none.
+    /// This is the lightest load that covers the run, preferably of the same kind (open or closed loop). If
+    /// the generator failed at a lower load of the same shape, that measurement is returned instead.
     pub(crate) fn covering(&self, run: &Loaded) -> Option<&Measured> {
         let best = self.measured().filter(|measured| run.is_shown_by(measured)).min_by(|a, b| run.compare(a, b))?;
         let failed = self.measured().filter(|other| {
@@ -117,7 +119,8 @@ impl Calibration {
         Some(failed.min_by_key(|other| other.load.level()).unwrap_or(best))
     }
 
-    /// Returns the highest load of the kind of `load` that held.
+    /// Returns the highest load of the same kind as `load` (open or closed loop) at which the generator's
+    /// errors were acceptable; `None` if there is none.
     pub fn holds_to(&self, load: &CalibrationLoad) -> Option<&CalibrationLoad> {
         self.searches.iter().filter_map(|search| search.holds_to.as_ref()).find(|held| held.is_open() == load.is_open())
     }

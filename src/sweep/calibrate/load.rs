@@ -1,5 +1,5 @@
-//! The loads that a calibration measures: the loads of a plan, or one load given by flags, as runs against
-//! the mock.
+//! The loads that a calibration measures: the loads of a plan, or one load given by flags. Each load is
+//! measured as a run against the mock.
 
 use crate::plan::RequestFields;
 use std::fmt;
@@ -21,23 +21,24 @@ use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
 use crate::workload::lengths::{Expected, expected};
 
-/// Fill and stabilize times of every load.
+/// Length of the fill phase of every measured load.
 const FILL: Nanos = Nanos::from_millis(300);
 const STABILIZE: Nanos = Nanos::from_millis(200);
-/// Requests needed for a 99th percentile (METRICS, Percentiles). The window is extended until it
-/// contains this many.
+/// Number of requests that a 99th percentile requires (`docs/METRICS.md`, Percentiles). The measure window
+/// is extended until it contains this many requests.
 const ENOUGH: u64 = 368;
-/// The maximum factor by which a window is extended.
+/// Maximum factor by which the measure window is extended.
 const AT_MOST: u64 = 3;
-/// Time to start the mock and read its log, in addition to the load itself.
+/// Estimated time to start the mock and to read its log, in addition to the time of the load itself.
 const AROUND: Nanos = Nanos::from_millis(500);
-/// More streams than any load has, so that no request waits in the mock.
+/// Number of requests that the mock serves concurrently: more than any load has in flight, so that no
+/// request waits in the mock.
 const SLOTS: u32 = 1_000_000;
 
-/// One load on the generator.
+/// A load that a calibration measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationLoad {
-    /// Requests in flight, or their rate.
+    /// The number of requests in flight, or the rate of arrivals.
     #[schemars(with = "Map<String, Value>")]
     pub load: Load,
     /// The content of requests and the requested output.
@@ -47,20 +48,20 @@ pub struct CalibrationLoad {
     pub stream: bool,
     /// The API that is called.
     pub api: Api,
-    /// The HTTP/2 settings, if requests use it.
+    /// The HTTP/2 settings; null if requests use HTTP/1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http2>,
-    /// How requests get their connections.
+    /// How connections are opened and reused.
     pub connections: Connections,
-    /// How the generator is built.
+    /// The settings of the load generator.
     pub engine: LoadEngine,
-    /// The mock's time from the arrival of a request to the first token.
+    /// Time from the arrival of a request at the mock to the first token.
     pub ttft: Nanos,
-    /// The mock's time between tokens.
+    /// Time between tokens of the mock's responses.
     pub itl: Nanos,
 }
 
-/// The timing of the mock, if the caller specifies it.
+/// The timing of the mock; `None` for values that the caller does not specify.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Timing {
     /// Time to the first token.
@@ -70,8 +71,8 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Applies this timing on top of the figures of an endpoint's own mock, which are applied on top of
-    /// the mock's defaults.
+    /// Returns the TTFT and the time between tokens. Values that are not specified are taken from the
+    /// figures of the endpoint's mock, or else from the mock's defaults.
     fn over(self, figures: Option<&MockFigures>) -> (Nanos, Nanos) {
         let default = MockFigures::default();
         let figures = figures.unwrap_or(&default);
@@ -79,12 +80,12 @@ impl Timing {
     }
 }
 
-/// If a search or ladder has at most this many loads, all of them are measured.
+/// Maximum number of loads of a search or ladder for which all of its loads are measured.
 const FEW_LOADS: usize = 8;
 
 /// Returns the distinct loads of a plan's runs, and of the possible runs of its searches and ladders,
-/// heaviest first. Endpoints that are not mocks get `timing`, or the mock's default; `at_least` is the
-/// shortest window.
+/// heaviest first. `timing` replaces the timing of the endpoints' mocks. `at_least` is the minimum length
+/// of the measure window.
 pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
     let mut loads: Vec<CalibrationLoad> = Vec::new();
     let chosen = expansion.pools.iter().flat_map(spread);
@@ -111,8 +112,9 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
     loads
 }
 
-/// Picks runs from a pool: one of each load. If there are many loads, picks loads that are each twice as
-/// heavy as the previous one, and the heaviest, because the generator's cost changes little in between.
+/// Picks one run for each load of a pool. If the pool has many loads, only loads that are at least twice as
+/// heavy as the previously picked one are used, and the heaviest load, because the generator's costs change
+/// little in between.
 fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     let loads = pool.loads();
     let (few, heaviest) = (loads.len() <= FEW_LOADS, loads.last().copied());
@@ -128,13 +130,13 @@ fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     members.map(|member| &member.run)
 }
 
-/// Returns the load of a run. For a rate profile this is the highest rate, held constant, because the
-/// generator must sustain that rate.
+/// Returns the load of a run. For a rate profile, this is a constant load at the profile's highest rate,
+/// because the generator must sustain that rate.
 fn at_peak(spec: &RunSpec) -> Load {
     match (&spec.load, Course::new(&spec.load, &spec.phases)) {
         (Load::Open { arrivals, cap, .. }, Some(course)) if arrivals.profile.is_some() => {
-            // Rounded up to a thousandth of a request per second, so that the printed rate is
-            // short.
+            // The rate is rounded up to a thousandth of a request per second, so that it is short when
+            // printed.
             let thousandths = (course.peak() * 1e3).ceil().min(1e15) as i64;
             Load::Open { qps: Decimal::new(thousandths.max(1), 3), arrivals: arrivals.process.into(), cap: *cap }
         }
@@ -142,11 +144,11 @@ fn at_peak(spec: &RunSpec) -> Load {
     }
 }
 
-/// Returns the same content with all requests of the average length, because the generator's cost
-/// depends on the sum of the lengths.
+/// Returns the same content with all requests and responses of average length, because the generator's
+/// costs depend only on the total length.
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
-    // Responses without tokens have no output to request.
+    // At least one output token is requested, unless the content requests none.
     let least = f64::from(content.output_tokens.min(1));
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(least) as u32);
     let turns = content.mean_turns().round().max(1.0) as u32;
@@ -155,7 +157,7 @@ fn of_one_length(content: &Content) -> Content {
     Content { prompt_tokens, output_tokens, turns, ..shared }
 }
 
-/// Creates one load of short, distinct prompts.
+/// Creates the load that the command-line flags describe.
 pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
     let content = Content { prompt_tokens, output_tokens, ..Content::default() };
     let (ttft, itl) = timing.over(None);
@@ -173,7 +175,8 @@ pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), t
 }
 
 impl CalibrationLoad {
-    /// Shortens responses to at most the length of the window, so that requests begin inside it.
+    /// Shortens responses so that a response takes at most as long as the longest measure window.
+    /// Otherwise, no request of a closed loop might begin in the window.
     pub(crate) fn fitting(mut self, at_least: Nanos) -> CalibrationLoad {
         let left = longest_window(at_least).saturating_sub(self.ttft).0;
         let most = left.checked_div(self.itl.0).map_or(u32::MAX, |gaps| u32::try_from(gaps + 1).unwrap_or(u32::MAX));
@@ -181,12 +184,13 @@ impl CalibrationLoad {
         self
     }
 
-    /// Returns the same load at another level: batch size or arrivals per second.
+    /// Returns the same load at another level, which is the batch size or the number of arrivals per
+    /// second.
     pub(crate) fn at_level(&self, level: u64) -> CalibrationLoad {
         let whole = u32::try_from(level).unwrap_or(u32::MAX);
         let load = match &self.load {
             Load::Closed { .. } => Load::Closed { batch_size: whole },
-            // A cap would hold back the very load that the search looks for.
+            // The cap is removed, because it would limit the load whose maximum the search looks for.
             Load::Open { arrivals, .. } => {
                 Load::Open { qps: Decimal::from(whole), arrivals: arrivals.clone(), cap: None }
             }
@@ -199,7 +203,7 @@ impl CalibrationLoad {
         self.at_level(1) == other.at_level(1)
     }
 
-    /// Batch size, or arrivals per second rounded down.
+    /// Returns the level of the load: the batch size, or the number of arrivals per second, rounded down.
     pub fn level(&self) -> u64 {
         match self.load {
             Load::Closed { batch_size } => u64::from(batch_size),
@@ -212,34 +216,35 @@ impl CalibrationLoad {
         matches!(self.load, Load::Open { .. })
     }
 
-    /// Duration of one response of the mock.
+    /// Returns the duration of a response of the mock.
     pub fn answer(&self) -> Nanos {
         let gaps = u64::from(self.content.output_tokens.saturating_sub(1));
         Nanos(self.ttft.0.saturating_add(self.itl.0.saturating_mul(gaps)))
     }
 
-    /// Requests per second of this load.
+    /// Returns the number of requests per second of this load.
     pub fn requests_per_second(&self) -> f64 {
         match self.load {
-            // Even an instant response takes a network round trip.
+            // Even an immediate response takes a network round trip.
             Load::Closed { batch_size } => f64::from(batch_size) / self.answer().secs().max(1e-4),
             Load::Open { qps, .. } => qps.to_f64(),
         }
     }
 
-    /// Token events per second of this load.
+    /// Returns the number of token events per second of this load.
     fn events_per_second(&self) -> f64 {
         self.requests_per_second() * f64::from(self.content.output_tokens)
     }
 
-    /// Estimates how long measuring this load takes, with windows of at least `at_least`.
+    /// Estimates how long measuring this load takes. `at_least` is the minimum length of the measure
+    /// window.
     pub fn takes(&self, at_least: Nanos) -> Nanos {
         let for_enough = Nanos((ENOUGH as f64 / self.requests_per_second() * 1e9) as u64);
         let window = for_enough.clamp(at_least, longest_window(at_least));
         [FILL, STABILIZE, window, self.answer(), AROUND].into_iter().fold(Nanos::ZERO, Nanos::saturating_add)
     }
 
-    /// Returns the run that applies this load to the mock.
+    /// Returns the spec of the run that sends this load to the mock.
     pub fn spec(&self, at_least: Nanos) -> RunSpec {
         let figures = self.figures();
         RunSpec {
@@ -282,8 +287,8 @@ impl CalibrationLoad {
         }
     }
 
-    /// The mock's behavior, with the given timing and no queue, so that the times of its responses
-    /// are known.
+    /// Returns the figures of the mock, which has the load's timing and no queue, so that the times of its
+    /// responses are known.
     pub fn figures(&self) -> MockFigures {
         MockFigures { ttft: self.ttft, itl: self.itl, slots: SLOTS, ..MockFigures::default() }
     }
@@ -291,7 +296,7 @@ impl CalibrationLoad {
     fn phases(&self, at_least: Nanos) -> Phases {
         let at_most = longest_window(at_least);
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
-        // The drain waits for every measured request, with headroom for a slow machine.
+        // The drain lasts long enough for every measured request to end, even on a slow machine.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
         Phases {
             idle: None,
@@ -307,8 +312,8 @@ fn longest_window(at_least: Nanos) -> Nanos {
     Nanos(at_least.0.saturating_mul(AT_MOST))
 }
 
-/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, followed by all settings that differ from the
-/// default.
+/// Writes the load, such as `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, followed by all settings that
+/// differ from the defaults.
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;

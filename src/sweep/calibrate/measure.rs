@@ -1,5 +1,5 @@
-//! Measures one load: the mock runs in its own process and the engine as in any run, and then the rows
-//! are compared with the mock's log.
+//! Measures one load. The mock runs in a separate process, and the engine sends the load as in any run.
+//! Then the rows are compared with the mock's log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::workload::NonceKey;
 
 use super::load::CalibrationLoad;
 
-/// Prefix of the `x-request-id` of every request.
+/// The prefix of the `x-request-id` of every request.
 const PREFIX: &str = "calibrate";
 
 /// The measurement of one load.
@@ -29,11 +29,11 @@ pub struct Measured {
     pub load: CalibrationLoad,
     /// Length of the measure window in seconds.
     pub(crate) window_s: f64,
-    /// The actual load on the generator.
+    /// How heavy the load on the generator actually was.
     pub pressure: Pressure,
-    /// The generator's errors.
+    /// The errors of the generator's measurements.
     pub errors: Errors,
-    /// The generator's costs.
+    /// The CPU time and other costs of the generator.
     pub cost: Cost,
     /// The source of timestamps.
     pub stamps: Stamps,
@@ -44,9 +44,9 @@ pub struct Measured {
 pub(crate) enum Trouble {
     /// The calibration was stopped.
     Stopped,
-    /// No request fell into the window.
+    /// No request was scheduled in the measure window.
     Empty,
-    /// The measurement failed; other loads may still succeed.
+    /// The measurement failed, for this reason. Other loads may still be measured.
     Failed(String),
 }
 
@@ -56,7 +56,7 @@ impl<E: std::error::Error> From<E> for Trouble {
     }
 }
 
-/// Measures one load. During the measurement, rows and log are stored in `folder`, as for runs.
+/// Measures one load. The rows and the mock's log are stored in `folder` during the measurement.
 pub(super) fn measure(
     load: &CalibrationLoad,
     at_least: Nanos,
@@ -111,7 +111,7 @@ pub(super) fn measure(
     })
 }
 
-/// A calibration keeps no time series.
+/// A sink that discards samples, because a calibration keeps no time series.
 struct NoSamples;
 
 impl SampleSink for NoSamples {

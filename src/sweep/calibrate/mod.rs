@@ -1,6 +1,6 @@
-//! Calibration: the generator's own error on this machine under loads like a plan's, and the highest load at
-//! which this error stays small. It measures the mock, a server whose responses are all known, in a separate
-//! process.
+//! Calibration measures the generator's own errors on this machine under loads like those of a plan, and
+//! searches for the highest load at which these errors remain small. The loads are sent to the mock, a
+//! server in a separate process whose responses are known exactly.
 
 mod known;
 mod load;
@@ -28,12 +28,13 @@ pub(crate) use measure::Measured;
 use measure::{Trouble, measure};
 use search::Search;
 
-/// Format of a calibration file. Incremented when a reader of the old format would misread the new one.
+/// Format version of a calibration file. It is incremented when readers of the old format would misread the
+/// new format.
 const FORMAT: u32 = 1;
-/// The maximum number of requests in flight that the search tries, well within the number of ports
-/// of one address.
+/// Maximum number of requests in flight that the search tries. It is well below the number of ports of an
+/// address.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Number of files that the process has open in addition to those of the run, with headroom.
+/// Number of files, with headroom, that the process has open in addition to those of the run.
 const OTHER_FILES: u64 = 64;
 
 /// A load that was not measured.
@@ -41,67 +42,69 @@ const OTHER_FILES: u64 = 64;
 pub struct Unmeasured {
     /// The load.
     pub load: CalibrationLoad,
-    /// The reason.
+    /// Why the load was not measured.
     pub reason: String,
-    /// Whether an error occurred. If not, there was no time for the load, or the load is too light for
-    /// a window.
+    /// Whether an error occurred. Otherwise, there was not enough time for the load, or the load was too
+    /// light for a request to fall into the measure window.
     pub failed: bool,
 }
 
-/// The search for the highest load of one kind that holds.
+/// The search for the highest load of one kind (open or closed loop) that holds, that is, at which the
+/// generator's errors are acceptable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
-    /// The loads that were tried, in order; a load that failed was tried twice.
+    /// The loads that were tried, in order. A load that did not hold was tried twice.
     pub steps: Vec<Measured>,
-    /// The highest batch size or rate that held, if all lower ones that were tried also held.
+    /// The highest load that held, if all lower loads that were tried also held; otherwise null.
     pub holds_to: Option<CalibrationLoad>,
-    /// The lowest load that did not hold.
+    /// The lowest load that did not hold; null if all loads held.
     pub fails_at: Option<CalibrationLoad>,
-    /// Why the search ended before the limit was found; null if it was found.
+    /// Why the search ended before it found the limit; null if it found the limit.
     pub ended_early: Option<String>,
 }
 
-/// One calibration, as it is stored.
+/// A calibration, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// Format of the file.
+    /// Format version of the file.
     pub format: u32,
     /// Start time, in UTC.
     pub started: Moment,
     /// End time, in UTC.
     pub ended: Moment,
-    /// The machine and the program; a calibration applies to no others.
+    /// The machine and the program. The calibration applies only to them.
     pub environment: Environment,
-    /// The name of the plan that the loads come from; null if the load was given by flags.
+    /// The name of the plan with these loads; null if the load was given by flags.
     pub plan: Option<String>,
     /// The requested loads that were measured, heaviest first.
     pub loads: Vec<Measured>,
     /// The requested loads that were not measured.
     pub unmeasured: Vec<Unmeasured>,
-    /// The searches over batch sizes and over rates, depending on the loads.
+    /// The searches: one over batch sizes if the loads include closed loops, and one over rates if they
+    /// include open loops.
     pub searches: Vec<Searched>,
 }
 
 /// The settings of a calibration.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The plan's name, if the loads come from a plan.
+    /// The name of the plan with these loads; `None` if the load was given by flags.
     pub plan: Option<String>,
     /// The loads to measure, heaviest first.
     pub loads: Vec<CalibrationLoad>,
-    /// Minimum length of the window of a load.
+    /// Minimum length of the measure window of a load.
     pub at_least: Nanos,
-    /// Time limit from the start: no step begins that is expected to end later.
+    /// Time limit of the whole calibration. A measurement that would probably exceed it is not begun.
     pub within: Nanos,
     /// Whether to search for the highest load that holds.
     pub search: bool,
-    /// The maximum number of files that the process may have open.
+    /// Maximum number of files that the process may have open.
     pub(crate) most_files: u64,
 }
 
 impl Task {
-    /// Returns why a load cannot be measured with this limit on open files, and how to raise the
-    /// limit; `None` if the limit suffices.
+    /// Returns which load cannot be measured with this limit on open files, and how to raise the limit;
+    /// `None` if the limit suffices for all loads.
     pub(crate) fn lack_of_files(&self) -> Option<String> {
         let needs = |load: &CalibrationLoad| {
             let demand = demand(&load.spec(self.at_least));
@@ -117,13 +120,13 @@ impl Task {
 /// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
-    /// A load is about to be measured; contains the estimated time.
+    /// A load is about to be measured; contains the load and the estimated time.
     Begun(&'a CalibrationLoad, Nanos),
     /// A load was measured.
     Measured(&'a Measured),
 }
 
-/// The calibration was stopped.
+/// The error if the user stopped the calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -136,7 +139,7 @@ struct Bench<'a> {
     tell: &'a mut dyn FnMut(Said),
 }
 
-/// Calibrates, and reports progress to `tell`.
+/// Performs a calibration, and reports progress to `tell`.
 pub fn calibrate(
     task: &Task,
     scratch: &Scratch,
@@ -163,10 +166,10 @@ impl Bench<'_> {
     /// Measures the requested loads.
     fn loads(&mut self) -> Result<(Vec<Measured>, Vec<Unmeasured>), Stopped> {
         let (mut measured, mut unmeasured) = (Vec::new(), Vec::new());
-        // The search is given as much time as the loads.
+        // If there is a search, half of the time is reserved for it.
         let share = if self.task.search { Nanos(self.task.within.0 / 2) } else { self.task.within };
         for load in self.task.loads.clone() {
-            // The heaviest load is measured even if there is too little time.
+            // The first load, which is the heaviest, is measured even if there is too little time.
             let none_yet = measured.is_empty() && unmeasured.is_empty();
             if !none_yet && !self.has_time(&load, share) {
                 let reason = "no time left; raise --within".to_owned();
@@ -192,7 +195,8 @@ impl Bench<'_> {
         Ok((measured, unmeasured))
     }
 
-    /// Runs one search for each kind of load, starting from the heaviest load of the kind.
+    /// Runs a search for each kind of load (open and closed loop), which starts at the heaviest measured
+    /// load of this kind.
     fn searches(&mut self, loads: &[Measured]) -> Result<Vec<Searched>, Stopped> {
         let kinds: Vec<&Measured> = [false, true]
             .into_iter()
@@ -211,8 +215,9 @@ impl Bench<'_> {
     fn search(&mut self, heaviest: &Measured, loads: &[Measured], until: Nanos) -> Result<Searched, Stopped> {
         let shape = &heaviest.load;
         let mut search = Search::new(shape.level(), self.most(shape));
-        // Rates below 1 cannot be doubled. No claim may cover a load that the table shows as not
-        // holding.
+        // The search also uses the results of measured loads of the same shape, so that it never reports a
+        // limit above a load that was shown not to hold. Loads with a level of 0 are skipped, because 0
+        // cannot be doubled.
         for one in loads.iter().filter(|one| one.load.level() > 0 && one.load.is_shaped_like(shape)) {
             search.learn(one.load.level(), one.errors.holds());
         }
@@ -239,8 +244,9 @@ impl Bench<'_> {
         Ok(Searched { steps, holds_to: load(search.held()), fails_at: load(search.failed()), ended_early })
     }
 
-    /// Checks whether a load holds. If it does not, repeats the measurement, because a hiccup of the
-    /// machine is not the generator's limit. `None` if there is no time.
+    /// Measures whether a load holds. If it does not hold, the measurement is repeated once, because the
+    /// cause may have been a disturbance of the machine and not the generator's limit. Returns `None` if
+    /// there is no time left.
     fn step(
         &mut self,
         load: &CalibrationLoad,
@@ -268,13 +274,13 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// Returns the highest level to try for a kind of load.
+    /// Returns the highest level that a search with this shape of load may try.
     fn most(&self, shape: &CalibrationLoad) -> u64 {
         let others = demand(&shape.spec(self.task.at_least)).files + OTHER_FILES;
         let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
         if shape.is_open() {
-            // Requests in flight are the rate times the length of a response; half of that, because
-            // arrivals come in bursts.
+            // The number of requests in flight is the rate times the duration of a response. Only half of
+            // the possible number is used, because arrivals come in bursts.
             (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
         } else {
             in_flight

@@ -1,7 +1,7 @@
-//! The search for the highest load that holds: doubling, then bisection. A pure function of the
-//! observations.
+//! The search for the highest load that holds. The level of the load is doubled until it fails, followed by
+//! bisection. The next level depends only on the results so far.
 
-/// The search, with the results of the levels tried so far.
+/// The state of a search, with the results of the levels that were tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Search {
     held: Option<u64>,
@@ -11,7 +11,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Creates a search that begins at `first` and never goes beyond `most`.
+    /// Creates a search that begins at level `first` and never tries a level above `most`.
     pub(super) fn new(first: u64, most: u64) -> Search {
         let most = most.max(1);
         Search { held: None, failed: None, first: first.clamp(1, most), most }
@@ -24,8 +24,8 @@ impl Search {
         } else {
             self.failed = Some(self.failed.map_or(level, |failed| failed.min(level)));
         }
-        // A lower level that failed outweighs a higher one that held, because the claimed level
-        // must hold all the way up.
+        // If a lower level failed, a higher level that held is ignored, because all levels up to the
+        // reported limit must hold.
         if let (Some(held), Some(failed)) = (self.held, self.failed)
             && held >= failed
         {
@@ -33,8 +33,8 @@ impl Search {
         }
     }
 
-    /// Returns the level to try next; `None` if the limit is known closely enough, or no level is
-    /// left to try.
+    /// Returns the level to try next; `None` if the limit is known precisely enough, or if no level is left
+    /// to try.
     pub(super) fn next(&self) -> Option<u64> {
         match (self.held, self.failed) {
             (None, None) => Some(self.first),
@@ -42,18 +42,19 @@ impl Search {
             (None, Some(failed)) => (failed > 1).then_some(failed / 2),
             (Some(held), Some(failed)) => {
                 let distance = failed - held;
-                // An eighth, because machines vary by more than that from one minute to the next.
+                // An eighth is precise enough, because the performance of machines varies by more than that
+                // from one minute to the next.
                 (distance > (held / 8).max(1)).then_some(held + distance / 2)
             }
         }
     }
 
-    /// The highest level that held.
+    /// Returns the highest level that held; `None` if there is none.
     pub(super) fn held(&self) -> Option<u64> {
         self.held
     }
 
-    /// The lowest level that failed.
+    /// Returns the lowest level that failed; `None` if there is none.
     pub(super) fn failed(&self) -> Option<u64> {
         self.failed
     }

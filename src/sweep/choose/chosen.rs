@@ -1,4 +1,4 @@
-//! The state and the outcome of a pool, and their descriptions.
+//! The state and the outcome of a pool, and how they are described as text.
 
 use std::fmt;
 
@@ -8,57 +8,57 @@ use crate::analysis::search::{Caveat, Cheapest, End, Outcome};
 use crate::expand::{PlannedRun, Pool};
 use crate::plan::model::search::Objective;
 
-/// The state of a pool.
+/// The state of a pool, which is a search or a ladder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// Finished members, by position in the pool, in the order in which they were requested.
+    /// Positions of the finished members in the pool, in the order in which they were requested.
     pub finished: Vec<usize>,
-    /// Finished members that are invalid and were replaced by members with a usable result. The outcome
-    /// does not rely on them.
+    /// Positions of finished members that have no usable result and were replaced by members with a usable
+    /// result. The outcome does not depend on them.
     pub replaced: Vec<usize>,
-    /// For a search: finished members at loads above the found one, where the server failed so many
-    /// requests that the run is invalid. The search counts them as misses, which it expects above
-    /// the found load.
+    /// For a search: positions of finished members at loads above the found load in which so many requests
+    /// failed that the run is invalid. The search treats these runs as misses, which are expected above the
+    /// found load.
     pub beyond: Vec<usize>,
-    /// For a search: the objective that requested each finished member and the next one; empty for
-    /// other pools.
+    /// For a search: the objective for which each finished member and the next member were requested; empty
+    /// for other pools.
     pub asked_for: Vec<Objective>,
-    /// The member that is requested next; `None` if the pool has ended.
+    /// Position of the member that is requested next; `None` if the pool has ended.
     pub next: Option<usize>,
-    /// The highest load that is known not to be too much and the lowest that is known to be too much,
-    /// for the objective that is currently searched.
+    /// The highest load that is known to meet the current objective, and the lowest load that is known to
+    /// miss it.
     pub between: (Option<f64>, Option<f64>),
-    /// How the pool ended; with several objectives, how it ended for the first objective that is
-    /// not a cost.
+    /// How the pool ended; `None` while it continues. If there are several objectives, this is the outcome
+    /// for the first objective that is not a cost.
     pub end: Option<Ended>,
-    /// For a search: the result for each requested objective, in their order, followed by further limits
-    /// of the plan's objective.
+    /// For a search: the results for the requested objectives, in their order, followed by the results for
+    /// other limits of the plan's objective.
     pub parts: Vec<Part>,
-    /// For a search: of the objective's latencies, the one by which the load above the found one
-    /// misses most, if several are limited.
+    /// For a search: the latency limit that the load above the found load exceeds most; `None` if the
+    /// objective does not limit several latencies.
     pub binds: Option<Objective>,
-    /// For a search for the best settings of a server: the state of the search.
+    /// For a search for the best settings of a server: the state of the search; `None` for other pools.
     pub settings: Option<Settings>,
-    /// For a ladder: loads that were measured but have no valid run.
+    /// For a ladder: the loads that were measured but have no valid run.
     pub silent: Vec<f64>,
-    /// The unit of loads: `qps`, `in flight`.
+    /// The unit of loads, such as `qps` or `in flight`.
     pub(super) unit: &'static str,
 }
 
 /// How a pool ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
-    /// A search.
+    /// A search for a load ended.
     Search(Outcome),
-    /// A search for the best settings of a server.
+    /// A search for the best settings of a server ended.
     Settings(halving::Outcome),
-    /// A ladder whose loads all ran.
+    /// A ladder ended after all of its loads were run.
     WholeLadder,
-    /// A ladder that ended early.
+    /// A ladder ended early, because the stop rule applied.
     Cut {
-        /// The last load that ran.
+        /// The last load that was run.
         load: f64,
-        /// The result that ended the ladder.
+        /// The result at this load that ended the ladder, as text.
         why: &'static str,
         /// Number of heavier loads that are skipped.
         pruned: usize,
@@ -70,11 +70,10 @@ pub enum Ended {
 pub struct Part {
     /// The objective.
     pub of: Objective,
-    /// Whether the plan requests this objective. If not, it is only evaluated on the runs for other
-    /// objectives.
+    /// Whether the plan requests a search for this objective. If not, the objective is only evaluated with
+    /// the runs that were requested for other objectives.
     pub is_asked: bool,
-    /// The highest load that is known to meet the objective and the lowest that is known not to
-    /// meet it.
+    /// The highest load that is known to meet the objective, and the lowest load that is known to miss it.
     pub between: (Option<f64>, Option<f64>),
     /// The answer; `None` while the search continues, or if the objective is not requested.
     pub answer: Option<PartAnswer>,
@@ -87,16 +86,16 @@ pub enum PartAnswer {
     Highest {
         /// How the search for the objective ended.
         outcome: Outcome,
-        /// Whether the load above was shown to miss, rather than only observed to miss.
+        /// Whether the load above is shown to miss the objective, rather than only observed to miss it.
         is_miss_shown: bool,
     },
-    /// The load from which tokens are cheap enough.
+    /// The lowest load at which tokens are cheap enough.
     Cheapest(Cheapest),
 }
 
 impl Part {
-    /// Returns the found load, which is the highest that meets a latency or the lowest that is cheap
-    /// enough, and the adjacent load that does not meet it.
+    /// Returns the found load, and the adjacent load that does not meet the objective. The found load is
+    /// the highest load that meets latencies, or the lowest load that is cheap enough.
     pub fn found(&self) -> (Option<f64>, Option<f64>) {
         match &self.answer {
             None => (None, None),
@@ -119,13 +118,12 @@ impl Part {
         })
     }
 
-    /// The name of the objective, for use in a sentence.
+    /// Returns a phrase that refers to the objective in a sentence.
     fn what(&self) -> &'static str {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
-    /// Returns the answer as a sentence without its end; `binds` is the latency by which the load
-    /// above misses most.
+    /// Returns the answer as text. `binds` is the latency limit that the load above exceeds most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
@@ -155,7 +153,8 @@ impl Part {
             true => format!("{load} misses it{of}"),
             false => format!("{load} missed it{of} as observed"),
         });
-        // If no run shows the load, the search derives it from the curve through all its runs.
+        // If the runs at the found load do not show that it meets the objective, the search derived the
+        // load from the curve through all runs.
         let is_of_answer = |caveat: &Caveat| matches!(caveat, Caveat::NotShown { .. });
         let is_shown = !outcome.caveats.iter().any(is_of_answer);
         let meets =
@@ -184,7 +183,7 @@ impl Part {
 }
 
 impl Chosen {
-    /// Returns a pool of which nothing is known yet.
+    /// Returns the state of a pool without any results.
     pub(super) fn nothing(unit: &'static str) -> Chosen {
         Chosen {
             finished: Vec::new(),
@@ -202,7 +201,8 @@ impl Chosen {
         }
     }
 
-    /// Returns how the search for the plan's whole objective ended, if several objectives are requested.
+    /// Returns how the search for the plan's whole objective ended; `None` while it continues, or if it is
+    /// not requested.
     pub fn of_whole_objective(&self) -> Option<&Outcome> {
         let slo = self.parts.iter().find(|part| part.of == Objective::Slo)?;
         match &slo.answer {
@@ -211,7 +211,7 @@ impl Chosen {
         }
     }
 
-    /// Whether the pool has ended with a result or an obstacle, rather than for lack of valid runs.
+    /// Whether the pool has ended conclusively, and not because it ran out of runs or requests.
     pub fn is_answered(&self) -> bool {
         match &self.end {
             Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),
@@ -220,18 +220,19 @@ impl Chosen {
         }
     }
 
-    /// Returns the finished runs of a load.
+    /// Returns the finished runs at a load.
     pub fn runs_at<'p>(&self, load: f64, pool: &'p Pool) -> Vec<&'p PlannedRun> {
         let there = self.finished.iter().map(|at| &pool.members[*at]).filter(|member| member.load == load);
         there.map(|member| &member.run).collect()
     }
 
-    /// Returns the members that have run or are requested, by position in the pool.
+    /// Returns the positions of the finished members and of the next member.
     pub fn members(&self) -> Vec<usize> {
         self.finished.iter().copied().chain(self.next).collect()
     }
 
-    /// Describes the result of a search: the answer for each objective, labeled if there are several.
+    /// Describes the result of a search: the answer for each objective, with the objective's name if there
+    /// are several.
     fn searched(&self) -> String {
         let with_name = |part: &Part| {
             let binds = self.binds.filter(|_| part.of == Objective::Slo);
@@ -245,8 +246,8 @@ impl Chosen {
         self.parts.iter().map(with_name).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the objective that is currently searched, if the plan requests several: the first
-    /// without an answer.
+    /// Returns the objective that is currently searched for, which is the first objective without an
+    /// answer; `None` if the plan requests only one.
     fn searching(&self) -> Option<Objective> {
         let asked = || self.parts.iter().filter(|part| part.is_asked);
         let open = asked().find(|part| part.answer.is_none())?;
@@ -254,7 +255,7 @@ impl Chosen {
     }
 }
 
-/// Returns the state of the pool in a few words: `between 24 and 28 qps, 6 runs so far`.
+/// Writes the state of the pool in short form: `between 24 and 28 qps, 6 runs so far`.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;

@@ -1,5 +1,5 @@
-//! A ladder that ends early. Its loads run from the lightest up, and the last one is the first to which
-//! the stop rule is shown to apply.
+//! A ladder that may end early. Its loads are run from the lightest to the heaviest, and the ladder ends
+//! after the first load to which the stop rule is shown to apply.
 
 use super::chosen::{Chosen, Ended};
 use super::judge::{Judge, Said};
@@ -39,7 +39,7 @@ pub(super) fn ladder(pool: &Pool, stop: StopRule, judge: &dyn Judge) -> Chosen {
     chosen
 }
 
-/// Returns why a load is the last of its ladder; `None` if no such reason is shown.
+/// Returns why a load ends the ladder; `None` if the stop rule is not shown to apply.
 fn is_the_last(stop: StopRule, said: &Said) -> Option<&'static str> {
     match stop {
         StopRule::SloMissed => (said.answer == Some(Answer::Misses)).then_some("misses the objective"),

@@ -1,4 +1,5 @@
-//! The search for the best settings of a server: halving decides which run comes next.
+//! The search for the best settings of a server, which uses successive halving to decide which run comes
+//! next.
 
 use super::chosen::{Chosen, Ended};
 use super::judge::{Judge, Tried};
@@ -10,7 +11,7 @@ use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
-/// A pool that is searched for its best settings.
+/// A pool in which the best settings of a server are searched for.
 pub(super) struct Optimizing<'p> {
     pub pool: &'p Pool,
     pub optimized: &'p Optimized,
@@ -33,7 +34,7 @@ impl Optimizing<'_> {
             }
             chosen.finished.push(at);
             let meets = self.meets(judge, &chosen.finished, configuration);
-            // Goodput already includes the limits, so the objective is not a separate condition.
+            // Goodput already takes the limits into account, so the objective is not checked separately.
             let asked = if self.optimized.aim == Aim::Goodput { Meets::NotAsked } else { meets };
             trials.saw(judge.tried(run, self.optimized.aim), (configuration, rung), asked);
         };
@@ -86,7 +87,7 @@ impl Optimizing<'_> {
         self.optimized.configurations.iter().enumerate().map(setting).collect()
     }
 
-    /// Whether the plan has an objective for latencies.
+    /// Whether the plan limits latencies in its objective.
     fn asks(&self) -> bool {
         !self.optimized.limits.is_empty()
     }
@@ -98,9 +99,9 @@ impl Optimizing<'_> {
         of.map(|member| &member.run).collect()
     }
 
-    /// Returns whether a setting meets the objective, judged from all of its runs together. If this is
-    /// undecided, the observation in the last run, which is the longest, decides whether the setting
-    /// seems to meet it.
+    /// Returns whether a setting meets the objective, according to all of its runs together. If this is
+    /// undecided, the values observed in the last run, which is the longest, decide whether the setting
+    /// seems to meet the objective.
     fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {
         let runs = self.runs(finished, configuration);
         if !self.asks() || runs.is_empty() {
@@ -115,8 +116,8 @@ impl Optimizing<'_> {
         }
     }
 
-    /// Returns the largest possible number of runs, that is, every setting in every rung, with some
-    /// of them repeated once.
+    /// Returns the largest possible number of runs: one run for every setting in every rung, and the
+    /// maximum number of repeats.
     pub(super) fn most_runs(&self) -> usize {
         let first = self.pool.members.iter().filter(|member| member.trial.is_some_and(|trial| trial.repeat == 0));
         (first.count() + halving::AGAIN).min(self.pool.members.len())
@@ -143,18 +144,20 @@ impl Optimizing<'_> {
     }
 }
 
-/// The results of finished runs, in the order in which they were requested.
+/// The finished runs of the search, in the order in which they were requested.
 #[derive(Default)]
 struct Trials {
     seen: Vec<Seen>,
-    /// Why a run is inconclusive, or why its setting cannot be chosen.
+    /// For each run in `seen`: why it is inconclusive, or why its setting cannot be chosen; `None`
+    /// otherwise.
     why: Vec<Option<String>>,
-    /// Starts of servers that have been counted.
+    /// Times of the server starts that have been counted.
     starts: Vec<String>,
 }
 
 impl Trials {
-    /// Returns inconclusive runs that were replaced by a conclusive run with the same settings and length.
+    /// Returns the positions of inconclusive runs that were replaced by a later, conclusive run with the
+    /// same settings and length.
     fn replaced(&self) -> Vec<usize> {
         let is_behind = |place: usize, run: &Seen| {
             let mut others = self.seen[place + 1..].iter();
@@ -167,7 +170,7 @@ impl Trials {
     }
 
     fn saw(&mut self, tried: Tried, (configuration, rung): (usize, usize), meets: Meets) {
-        // A server that stays up for several runs is counted as one start.
+        // If a server is used for several runs, its start is counted only once.
         let start = tried.start.filter(|start| !self.starts.contains(&start.at));
         let seconds = start.as_ref().map(|start| start.seconds);
         self.starts.extend(start.map(|start| start.at));
@@ -176,7 +179,7 @@ impl Trials {
     }
 }
 
-/// Returns the outcome for the setting of a run after that run.
+/// Returns what happened to the setting of a run after this run.
 fn became(run: &Seen, seen: &[Seen], stands: &Stands) -> Became {
     let is_alive = stands.alive.contains(&run.configuration);
     let has_longer = seen.iter().any(|other| other.configuration == run.configuration && other.rung > run.rung);

@@ -1,6 +1,6 @@
-//! A search for one or several objectives. Each has its own search over the same loads, and each run is
-//! evaluated for all of them, so the searches take turns: the first one that still requests a run gets it,
-//! and the others use its result.
+//! A search for one or several objectives. There is a separate search for each objective, all over the same
+//! loads. The next run is the one that the first unfinished search requests, and its result is used by all
+//! searches.
 
 use super::chosen::{Chosen, Ended, Part, PartAnswer};
 use super::judge::Judge;
@@ -9,20 +9,20 @@ use crate::analysis::slo::Answer;
 use crate::expand::{Pool, Searched};
 use crate::plan::model::search::Objective;
 
-/// A pool that is searched for its highest load.
+/// A pool in which the highest load that meets the objectives is searched for.
 pub(super) struct Searching<'p> {
     pub pool: &'p Pool,
     pub search: &'p Searched,
 }
 
-/// The search for one objective, with the results of all runs so far for this objective.
+/// The search for one objective, with the results of all finished runs for this objective.
 struct Track {
     of: Objective,
     probes: Vec<Probe>,
     answer: Option<PartAnswer>,
 }
 
-/// The next run that a track requests.
+/// The run that a track requests next.
 enum Asks {
     Run { load: f64, repeat: u32, confirms: bool },
     Nothing,
@@ -63,8 +63,8 @@ impl Searching<'_> {
         chosen
     }
 
-    /// Returns the finished runs in which the server failed too many requests, at loads above all
-    /// found ones.
+    /// Returns the positions of finished runs at loads above the highest found load in which too many
+    /// requests failed.
     fn beyond(&self, chosen: &Chosen, judge: &dyn Judge) -> Vec<usize> {
         let latencies = chosen.parts.iter().filter(|part| part.of != Objective::CostPerMillion);
         let Some(found) = latencies.filter_map(|part| part.found().0).reduce(f64::max) else { return Vec::new() };
@@ -75,8 +75,8 @@ impl Searching<'_> {
         chosen.finished.iter().copied().filter(fails).collect()
     }
 
-    /// Returns the finished runs without a usable result that were replaced by a usable run of the same
-    /// load and length.
+    /// Returns the positions of finished runs without a usable result that were replaced by a later, usable
+    /// run of the same load and length.
     fn replaced(&self, finished: &[usize], judge: &dyn Judge) -> Vec<usize> {
         let member = |at: &usize| &self.pool.members[*at];
         let says = |at: &usize| judge.said(&[&member(at).run], Objective::Slo).answer.is_some();
@@ -97,7 +97,7 @@ impl Searching<'_> {
             };
             (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
         };
-        // If only one latency is limited, that limit is the whole objective.
+        // If only one latency is limited, the limit is the whole objective, so it is not listed separately.
         let is_told = |of: &&Objective| self.search.limits.len() > 1 && !self.search.meets.contains(of);
         let further: Vec<(Objective, Vec<Probe>)> = self.search.limits.iter().filter(is_told).map(of_limit).collect();
         let asked = tracks.into_iter().map(|track| (track.of, track.probes, track.answer, true));
@@ -122,7 +122,8 @@ impl Searching<'_> {
         chosen.parts = parts;
     }
 
-    /// Uses all runs of a load, because its long run alone may be too short to show the result.
+    /// Removes the caveat that a load is not shown to meet the objective if all runs at this load together
+    /// show it. The search itself uses only the long run, which alone may be too short to show it.
     fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };
@@ -130,8 +131,8 @@ impl Searching<'_> {
         });
     }
 
-    /// Returns which of the objective's latencies is missed by most at the lightest missing load above
-    /// the found one, if several are limited.
+    /// Returns the latency limit that is exceeded most at the load that misses the objective; `None` if the
+    /// objective does not limit several latencies, or if none of the limits is exceeded.
     fn binds(&self, parts: &[Part], finished: &[usize], judge: &dyn Judge) -> Option<Objective> {
         let slo = parts.iter().find(|part| part.of == Objective::Slo)?;
         let (_, Some(missed)) = slo.found() else { return None };
@@ -142,11 +143,12 @@ impl Searching<'_> {
         };
         let pressed: Vec<(Objective, f64)> = self.search.limits.iter().filter_map(of).collect();
         let most = pressed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        // A load may miss because the server does not keep up with it, whatever its latencies.
+        // A load may miss the objective without exceeding a latency limit, because the server does not
+        // sustain the load.
         (self.search.limits.len() > 1 && most.1 > 1.0).then_some(most.0)
     }
 
-    /// Returns the largest number of runs that the search can take, whatever the measurements are.
+    /// Returns the largest number of runs that the search can take, whatever its results are.
     pub(super) fn most_runs(&self) -> usize {
         let question = self.question();
         let of = |objective: &Objective| match objective {
@@ -165,8 +167,8 @@ impl Searching<'_> {
 }
 
 impl Track {
-    /// Returns the run that the search requests. A search that has ended requests no further runs,
-    /// whatever the runs of other searches show.
+    /// Returns the run that this search requests next. A search that has ended requests no more runs, even
+    /// if later runs for other searches contradict its answer.
     fn asks(&mut self, question: &Question) -> Asks {
         while self.answer.is_none() {
             if self.of == Objective::CostPerMillion {
@@ -179,7 +181,7 @@ impl Track {
             match search::next(question, &self.probes) {
                 Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
                 Next::Confirm { load, repeat } => {
-                    // A long run that another objective requested also confirms this objective.
+                    // A long run that was requested for another objective also confirms this objective.
                     let there = |probe: &&mut Probe| probe.confirms && !probe.own && probe.load == load;
                     match self.probes.iter_mut().find(there) {
                         Some(probe) => probe.own = true,
@@ -199,7 +201,8 @@ impl Track {
         self.answer = Some(PartAnswer::Highest { outcome, is_miss_shown });
     }
 
-    /// The search requests one more run of a load than exist, because the existing ones disagree.
+    /// Ends a search that requests another run of a load although the pool has no more runs of this load.
+    /// This happens if the existing runs disagree.
     fn ends_without_runs(&mut self, standing: Standing) {
         if self.of == Objective::CostPerMillion {
             self.answer = Some(PartAnswer::Cheapest(Cheapest::Unknown));
@@ -210,8 +213,8 @@ impl Track {
     }
 }
 
-/// Returns the highest load that meets an objective and the lowest that does not. For a cost, the first
-/// value is the lowest load that meets it.
+/// Returns the highest load that meets an objective, and the lowest load that misses it. For a cost, which
+/// higher loads meet, these are the highest load that misses the limit, and the lowest load that meets it.
 fn between(question: &Question, of: Objective, probes: &[Probe]) -> (Option<f64>, Option<f64>) {
     if of != Objective::CostPerMillion {
         let standing = search::standing(question, probes);

@@ -1,4 +1,4 @@
-//! The state of a search for the best settings of a server, and its description.
+//! The state of a search for the best settings of a server, and how it is described as text.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,12 +7,12 @@ use crate::analysis::halving::{End, Estimate, Meets, Outcome};
 use crate::plan::Aim;
 use crate::units::text::{counted, digits};
 
-/// The state of a search for the best settings.
+/// The state of a search for the best settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The metric to optimize.
     pub aim: Aim,
-    /// All settings, in the order of the matrix.
+    /// All settings, in the order of the plan's matrix.
     pub all: Vec<Setting>,
     /// The runs of all settings, in the order in which they were requested.
     pub runs: Vec<SettingRun>,
@@ -20,47 +20,48 @@ pub struct Settings {
     pub rung: usize,
     /// Number of rungs.
     pub rungs: usize,
-    /// How the search ended.
+    /// How the search ended; `None` while it continues.
     pub outcome: Option<Outcome>,
 }
 
-/// One finished run of a setting.
+/// A finished run of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingRun {
     /// The position of the run in the pool.
     pub member: usize,
-    /// The position of its setting among all settings.
+    /// The position of the run's setting in [`Settings::all`].
     pub setting: usize,
     /// The rung of the run, from 1.
     pub rung: usize,
     /// The value of this run; `None` if the run is invalid or was given up.
     pub value: Option<f64>,
-    /// The outcome of the run for its setting.
+    /// What happened to the setting after this run.
     pub became: Became,
 }
 
-/// The outcome for a setting after one of its runs.
+/// What happened to a setting after one of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Became {
-    /// The setting went on to a longer run.
+    /// The setting advanced to a longer run.
     WentOn,
-    /// The setting is unlikely to be better than the best by more than the tolerance, or is shown to
-    /// be worse.
+    /// The setting was excluded: it is unlikely to be better than the best setting by more than the
+    /// tolerance, or is shown to be worse.
     LeftOut,
-    /// The setting cannot be chosen, because the run is invalid due to the server, the run was
-    /// given up, or the setting misses the objective.
+    /// The setting cannot be chosen, because the server made the run invalid, because the run was given up,
+    /// or because the setting misses the objective.
     NotToChoose,
-    /// There is no outcome, because the client spoiled the run, which is inconclusive.
+    /// Nothing follows for the setting, because the client made the run invalid, so the run is
+    /// inconclusive.
     SaysNothing,
     /// The setting could not be distinguished from others that advanced, and the budget left no time for a
     /// longer run.
     NoTime,
     /// The setting is the best.
     Best,
-    /// The setting is one of several that cannot be distinguished at the end.
+    /// The setting is one of several settings that could not be distinguished at the end of the search.
     Undecided,
-    /// Other runs of this rung come first.
+    /// Not decided yet, because other runs of the same rung come first.
     Open,
 }
 
@@ -70,7 +71,7 @@ impl Became {
         self.into()
     }
 
-    /// Returns a short description.
+    /// Returns a short description of the outcome.
     pub fn words(self) -> &'static str {
         match self {
             Became::WentOn => "went on",
@@ -85,22 +86,22 @@ impl Became {
     }
 }
 
-/// The results of one setting.
+/// The current results of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// The values of the setting on `server` axes.
+    /// The name of the setting, which consists of its values on the `server` axes.
     pub name: String,
-    /// Number of runs of the setting.
+    /// Number of finished runs of the setting.
     pub runs: usize,
     /// The estimate of the metric; `None` if there is no conclusive run, or if the setting cannot
     /// be chosen.
     pub estimate: Option<Estimate>,
-    /// Whether the setting meets the plan's objective, judged from all of its runs together.
+    /// Whether the setting meets the plan's objective, according to all of its runs together.
     pub meets: Meets,
-    /// Number of requests in the windows of these runs; 0 if there is no objective.
+    /// Number of requests in the measure windows of these runs; 0 if the plan has no objective.
     pub requests: u64,
-    /// Why the last of its runs is inconclusive, or why the setting cannot be chosen: `invalid:
-    /// client_late`.
+    /// Why the last run of the setting is inconclusive, or why the setting cannot be chosen, such as
+    /// `invalid: client_late`; `None` otherwise.
     pub why: Option<String>,
 }
 
@@ -108,8 +109,8 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                // None of these can be below 0, even if an interval based on a normal distribution
-                // is.
+                // The metric cannot be negative, but the lower end of its interval can, because the
+                // interval assumes a normal distribution.
                 let [low, high] = [low.max(0.0), high].map(digits);
                 format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }
@@ -119,7 +120,7 @@ impl Setting {
 }
 
 impl Settings {
-    /// Returns the setting with the best estimate so far.
+    /// Returns the setting with the best estimate so far; `None` if there is none.
     fn ahead(&self) -> Option<&Setting> {
         let value = |setting: &&Setting| setting.estimate.map(|estimate| estimate.value);
         let is_ahead = |estimate: Estimate| self.aim == Aim::CostPerMillion || estimate.value > 0.0;
@@ -134,8 +135,8 @@ impl Settings {
 }
 
 impl Settings {
-    /// Returns the caveats of the answer: the limits of the evidence for the named settings, and why
-    /// other settings were not named.
+    /// Returns the caveats of the answer: the limits of the evidence for the settings that the answer
+    /// names, and the reasons why other settings are not named.
     fn caveats(&self, outcome: &Outcome) -> Vec<String> {
         let mut caveats = Vec::new();
         let named = |at: usize| outcome.best == Some(at) || outcome.rivals.contains(&at);
@@ -171,7 +172,8 @@ impl Settings {
         caveats
     }
 
-    /// Returns how many runs of other settings are inconclusive, as text; `None` if there are none.
+    /// Returns how many runs are inconclusive, as text; `None` if there are none. Runs of the settings in
+    /// `told` are not counted.
     fn spoiled(&self, told: &[usize]) -> Option<String> {
         let is_spoiled = |run: &&SettingRun| run.became == Became::SaysNothing && !told.contains(&run.setting);
         match self.runs.iter().filter(is_spoiled).count() {

@@ -1,4 +1,4 @@
-//! The part of the scheduler that probes servers before anything is sent, before runs, and after a
+//! The part of the scheduler that probes servers: before any load is sent, before runs, and after a
 //! failure.
 
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::sweep::{hooks, perform};
 /// How long the result of the first probe of a server remains valid.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// A probe without a response for this long is reported.
+/// If a server has not responded to a probe for this long, this is reported.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
-    /// Probes every server once, all at the same time, before anything is sent. If there are
-    /// problems that require an edit, the sweep ends here, with all of them in one message. For
-    /// other servers that are not ready, the scheduler waits when their runs come.
+    /// Probes all servers concurrently before any load is sent. If there are problems that waiting does not
+    /// fix, the sweep ends here with an error that contains all of these problems. Other servers that are
+    /// not ready are waited for before their runs.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
         let mut wrong = self.wrong_launches(&names);
@@ -62,8 +62,8 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// Returns the problems of hooks that are known before anything is sent, as endpoint and
-    /// reason, without duplicates.
+    /// Checks the hooks before anything is sent. Returns the first problem of each endpoint as the
+    /// endpoint's name and the reason.
     pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
         let mut wrong: Vec<(String, String)> = Vec::new();
@@ -80,8 +80,8 @@ impl<'a> Scheduler<'a, '_> {
         wrong
     }
 
-    /// Returns the probe of an endpoint before runs like `spec`. Before the first of these runs,
-    /// the probe covers `all_models` of the endpoint's runs.
+    /// Returns the data for probing an endpoint before runs like `spec`. If `all_models` is set, the probe
+    /// covers the models of all runs that use the same server.
     pub(super) fn asking(&self, name: &str, spec: &Arc<RunSpec>, all_models: bool) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
         let live = self.servers.get(name);
@@ -112,12 +112,12 @@ impl<'a> Scheduler<'a, '_> {
         }
     }
 
-    /// Returns the first run to do on an endpoint.
+    /// Returns the spec of the first run to execute on an endpoint.
     pub(super) fn first_spec(&self, name: &str) -> &'a Arc<RunSpec> {
         self.specs(name).next().expect("only endpoints with runs are used")
     }
 
-    /// Returns the specs of the runs to do on an endpoint, in the order of the plan.
+    /// Returns the specs of the runs to execute on an endpoint, in the order of the plan.
     pub(super) fn specs(&self, endpoint: &str) -> impl Iterator<Item = &'a Arc<RunSpec>> {
         let Sweep { expansion, todo, .. } = self.sweep;
         let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo);
@@ -140,8 +140,8 @@ impl<'a> Scheduler<'a, '_> {
         self.ask(node, name, (&Arc::clone(spec), true), Duration::ZERO)
     }
 
-    /// Probes an endpoint on its own thread until it is ready, within the remaining waiting time; before
-    /// the first probe it pauses.
+    /// Starts a thread that probes an endpoint until it is ready or its remaining waiting time is used up.
+    /// The first probe is sent after `pause`.
     pub(super) fn ask(
         &mut self,
         node: NodeIndex,
@@ -163,7 +163,7 @@ impl<'a> Scheduler<'a, '_> {
         self.spawn(node, move || Answer::Probed(Box::new(asking.wait(pause, left, &halt, tell))))
     }
 
-    /// Reports, once for each slow server, that the sweep is waiting for it.
+    /// Reports servers that are slow to respond to a probe, each of them once.
     pub(super) fn tell_slow_probes(&mut self) {
         let slow = |_: &NodeIndex, asked: &mut Unanswered| asked.since.elapsed() > SLOW_PROBE;
         for (_, Unanswered { endpoint, url, .. }) in self.unanswered.extract_if(slow) {
@@ -176,7 +176,8 @@ impl<'a> Scheduler<'a, '_> {
         self.observer.event(Event::Waiting { endpoint, waiting });
     }
 
-    /// Records what an endpoint reported, or returns why it cannot be measured.
+    /// Handles the result of probing an endpoint, and records what its server reported. Fails with the
+    /// reason if the endpoint cannot be measured.
     pub(super) fn asked(&mut self, endpoint: &str, asked: ProbeOutcome) -> Result<(), Unready> {
         *self.waited.entry(endpoint.to_owned()).or_default() += asked.waited;
         if let Some(embedded) = asked.embedded {
@@ -185,7 +186,7 @@ impl<'a> Scheduler<'a, '_> {
         if let Some(started) = asked.launched {
             let live = self.servers.entry(endpoint.to_owned()).or_default();
             (live.start, live.target) = (None, None);
-            // The previous server has ended, or did not exist.
+            // The previous server, if there was one, has ended.
             let before = live.launched.replace(started);
             self.retire(endpoint, before);
         }
@@ -210,14 +211,15 @@ impl<'a> Scheduler<'a, '_> {
         Ok(())
     }
 
-    /// Reports that a server is not near, if the plan declares that it is.
+    /// Reports that a server is not near, although the plan declares that it is. `far` is the reason;
+    /// `None` if there is nothing to report.
     pub(super) fn tell_far(&mut self, endpoint: &str, far: Option<String>) {
         if let Some(why) = far {
             self.observer.event(Event::Far { endpoint: endpoint.to_owned(), why });
         }
     }
 
-    /// Handles the result if the server of a run was probed again before the run starts.
+    /// Handles the result of probing the server of a run again before the run starts.
     pub(super) fn asked_again(&mut self, node: NodeIndex, at: usize, asked: ProbeOutcome) {
         if !self.asking.remove(&node) {
             return;
@@ -228,8 +230,8 @@ impl<'a> Scheduler<'a, '_> {
                 self.summary.left += 1;
                 self.walk.done(node, Outcome::Skipped);
             }
-            // Another run may have started in the meantime; the walk dispatches this run when the other
-            // one has ended.
+            // If another run has started in the meantime, the walk dispatches this run when the other run
+            // has ended.
             Ok(()) if self.walk.come_back(node) => {}
             Ok(()) => {
                 if let Err(error) = self.begin(node, at) {
@@ -238,8 +240,8 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // If a server cannot start with its settings, this is a result, and the next settings
-            // are tried.
+            // That a server cannot start with its settings is a result, so the search continues with the
+            // next settings.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
             }
@@ -247,8 +249,8 @@ impl<'a> Scheduler<'a, '_> {
                 let is_final = unready.is_final;
                 self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(unready.reason) });
                 let skip = SkipReason::NotReady { endpoint: endpoint.clone() }.to_string();
-                // A missing model, for example, affects only this run; other models of the endpoint
-                // may exist.
+                // A final problem may affect only this run: if its model is missing, for example, other
+                // models of the endpoint may exist.
                 let is_refused = self.guard.refuses(&endpoint);
                 let skip = if is_refused { refused(&endpoint) } else { skip };
                 if !is_final || is_refused {
@@ -262,8 +264,8 @@ impl<'a> Scheduler<'a, '_> {
         }
     }
 
-    /// Marks a failure on an endpoint: all endpoints on its resource are probed again before their
-    /// next run.
+    /// Records that something failed on an endpoint. All endpoints on its resource are then probed again
+    /// before their next run.
     pub(super) fn doubt(&mut self, endpoint: &str) {
         let resources = &self.sweep.expansion.resources;
         let shared = |name: &&String| resources[*name] == resources[endpoint];
@@ -271,7 +273,7 @@ impl<'a> Scheduler<'a, '_> {
     }
 }
 
-/// The number of models in a server's list that are named.
+/// Maximum number of models of a server that are listed in messages.
 const FEW_MODELS: usize = 20;
 
 fn describe(target: &Target, found: &Found, declared: Engine) -> String {

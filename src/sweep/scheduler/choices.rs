@@ -1,6 +1,6 @@
-//! The part of the scheduler that continues searches and ladders. A pool is in the graph as the node of the
-//! run that it requests first; when this run has ended, the node represents the next one. So the graph
-//! never changes, and a launched server stays up.
+//! The part of the scheduler that continues searches and ladders. In the graph, a pool has only the node of
+//! the run that it requests first. When this run has ended, the same node represents the pool's next run.
+//! The graph thus never changes, and a launched server keeps running.
 
 use petgraph::graph::NodeIndex;
 
@@ -10,15 +10,15 @@ use crate::graph::{Node, Outcome};
 use crate::sweep::event::{Event, Naming, RunView};
 
 impl Scheduler<'_, '_> {
-    /// Returns, after a run of a pool, whether the pool requests another run, which the node then
-    /// represents. If the run was not measured as required, the pool is left as it is, for another
-    /// invocation.
+    /// Called when a run has ended. If a pool now requests another run, lets the node represent this run
+    /// and returns true. If the requested run cannot be executed in this invocation, for example because it
+    /// has failed before, the pool is continued by a later invocation.
     pub(super) fn choose_next(&mut self, node: NodeIndex, at: usize) -> bool {
         let sweep = self.sweep;
         let Some(choices) = &sweep.choices else { return false };
         let run = &sweep.expansion.runs[at];
-        // Two sweeps may request the same run, which is then a single node. On one endpoint, the run
-        // serves both in turn.
+        // Two sweeps may request the same run, which then has only one node. If both use the same endpoint,
+        // the node continues their pools one after the other.
         let is_same = |other: &usize| {
             let other = &sweep.expansion.runs[*other];
             other.id == run.id && other.spec.endpoint.name == run.spec.endpoint.name
@@ -33,7 +33,8 @@ impl Scheduler<'_, '_> {
         for pool in pools {
             let chosen = (choices.choose)(&sweep.expansion.pools[pool]);
             let next = chosen.next.map(|next| choices.places[pool][next]);
-            // The next run may have failed before, or belong to another node: a redo, for example.
+            // The next run may have failed before, or it may have its own node, for example because it is
+            // repeated.
             let is_free = |next: &usize| {
                 let is_over = self.over.contains_key(&sweep.expansion.runs[*next].id);
                 !is_over && !self.begun.contains_key(next) && !sweep.todo[*next] && choices.picked[*next]
@@ -41,7 +42,8 @@ impl Scheduler<'_, '_> {
             let view = next.filter(is_free).map(|next| self.stand_for(node, next, chosen.to_string()));
             let goes_on = view.is_some();
             let standing = chosen.to_string();
-            // A pool is usually unchanged after a run of another pool.
+            // The state is reported only if it has changed, because a run of another pool usually does not
+            // change it.
             if self.pools.told.insert(pool, standing.clone()).as_ref() != Some(&standing) || goes_on {
                 let pool = sweep.expansion.pools[pool].title();
                 self.observer.event(Event::Chosen { pool, standing, next: view });
@@ -53,7 +55,7 @@ impl Scheduler<'_, '_> {
         false
     }
 
-    /// Returns the searches and ladders that request a run.
+    /// Returns the names of the searches and ladders that request a run.
     pub(super) fn pools_that_go_on(&self) -> Vec<String> {
         let Some(choices) = &self.sweep.choices else { return Vec::new() };
         let pools = self.sweep.expansion.pools.iter().zip(&choices.places);
@@ -63,8 +65,8 @@ impl Scheduler<'_, '_> {
         pools.filter(|(pool, places)| goes_on(pool, places)).map(|(pool, _)| pool.title()).collect()
     }
 
-    /// Whether a node that has not ended represents a run of the pool, or continues it. Only one node
-    /// continues a pool at a time.
+    /// Whether another node that has not ended represents a run of the pool or continues the pool. Only one
+    /// node may continue a pool at a time.
     fn is_served_elsewhere(&self, node: NodeIndex, pool: usize, places: &[usize]) -> bool {
         let serves = |other: &NodeIndex| {
             let goes_on = self.pools.of_node.get(other).is_some_and(|pools| pools.contains(&pool));
@@ -73,8 +75,8 @@ impl Scheduler<'_, '_> {
         self.graph.nodes().into_iter().any(|other| other != node && !self.walk.has_ended(other) && serves(&other))
     }
 
-    /// Lets a node represent a chosen run, which adds one run to do, unless another sweep already
-    /// has this run to do.
+    /// Lets a node represent the run `next`, which a pool has chosen, and returns the run's view. If
+    /// another sweep executes the same run, both have the same number; otherwise the run gets a new number.
     fn stand_for(&mut self, node: NodeIndex, next: usize, standing: String) -> RunView {
         let expansion = self.sweep.expansion;
         let run = &expansion.runs[next];
@@ -93,8 +95,8 @@ impl Scheduler<'_, '_> {
         view
     }
 
-    /// Handles the turn of a run that another sweep also requested and that has already ended. Its
-    /// result serves both sweeps, and a pool continues from it.
+    /// Handles a run that does not have to be executed, because another sweep or another worker has already
+    /// requested it and it has ended. Its result is used, and a pool continues from it.
     pub(super) fn was_measured(&mut self, node: NodeIndex, at: usize, is_settled: bool) {
         let run = &self.sweep.expansion.runs[at];
         let goes_on = is_settled && self.choose_next(node, at);
@@ -111,8 +113,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether the run of a node already ended as the run of another node, and no choice depends on
-    /// it.
+    /// Whether the run of a node has already ended as the run of another node and does not belong to a
+    /// pool. No server is then needed for it.
     pub(super) fn needs_no_server(&self, node: NodeIndex) -> bool {
         let Node::Run(at) = self.graph.node(node) else { return false };
         let is_chosen = self.sweep.choices.iter().flat_map(|choices| &choices.places).any(|places| places.contains(at));

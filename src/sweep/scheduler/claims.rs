@@ -1,4 +1,4 @@
-//! The part of the scheduler that leaves runs to other workers, if results are shared.
+//! The part of the scheduler that claims runs if results are shared, and leaves runs to other workers.
 
 use petgraph::graph::NodeIndex;
 
@@ -6,8 +6,9 @@ use super::{Scheduler, SweepError};
 use crate::store::Standing;
 
 impl Scheduler<'_, '_> {
-    /// Takes the next run, with its server. If another worker has either, or has committed the run, the run's
-    /// node ends. A search then continues from the result, or waits for it.
+    /// Claims the next run and its server for this process. Returns true if another worker has claimed one
+    /// of them or has committed the run; the run's node then ends. If the run was committed, a search
+    /// continues from its result.
     pub(super) fn is_someone_elses(&mut self, node: NodeIndex, at: usize) -> Result<bool, SweepError> {
         let run = &self.sweep.expansion.runs[at];
         let server = self.sweep.plan.endpoints[&run.spec.endpoint.name].shared_server();

@@ -1,4 +1,4 @@
-//! Tracks which runs are skipped because their cells have ended.
+//! Tracks which runs are skipped because they are no longer needed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,26 +7,27 @@ use petgraph::graph::NodeIndex;
 use crate::expand::{CellEnd, Expansion, PlannedRun, RunId, Series};
 use crate::graph::{Graph, Node};
 
-/// Returns when the cells of a series end, based on the existing results. If the second argument returns
-/// true for a run, that run has yet to be measured, even if a result exists.
+/// A function that decides from the existing results when each cell of a series ends; `None` for a cell
+/// that continues. If the second argument returns true for a run, the run still has to be measured, even if
+/// a result exists.
 pub(crate) type EndsOf<'a> = &'a dyn Fn(&Series, &dyn Fn(&PlannedRun) -> bool) -> Vec<Option<CellEnd>>;
 
-/// Returns why the budget skips a run that is about to begin, based on the measurements so far;
-/// `None` if the budget does not skip it.
+/// A function that decides from the results so far whether a run that is about to begin is skipped because
+/// of the budget. Returns the reason, or `None` if the run is not skipped.
 pub(crate) type OverBudget<'a> = &'a dyn Fn(&PlannedRun) -> Option<String>;
 
-/// The runs that are skipped because their cells have ended.
+/// The state that determines which runs are skipped because they are no longer needed.
 #[derive(Debug, Default)]
 pub(super) struct EarlyEnds {
-    /// Position and node of each run to do.
+    /// For each run to execute: its position in the plan, and its node.
     pub(super) nodes: HashMap<RunId, (usize, NodeIndex)>,
-    /// Number of sweeps that still request each run to do.
+    /// For each run to execute: the number of sweeps that still need it.
     pub(super) wanted: HashMap<RunId, usize>,
-    /// Runs that have ended for good in this invocation.
+    /// Runs that were committed or given up in this invocation.
     pub(super) ended: HashSet<RunId>,
-    /// Cells whose end is known, as positions of series and cell.
+    /// Cells that have ended, each as the position of its series and its position in the series.
     pub(super) known: HashSet<(usize, usize)>,
-    /// Skipped runs, by position.
+    /// Positions of the skipped runs in the plan.
     pub(super) left_out: HashSet<usize>,
 }
 
@@ -53,8 +54,7 @@ impl EarlyEnds {
         self.left_out.contains(&at)
     }
 
-    /// Records that one sweep fewer requests a run, and returns the number of sweeps that still
-    /// request it.
+    /// Records that a sweep no longer needs a run, and returns the number of sweeps that still need it.
     pub(super) fn one_less_wants(&mut self, id: &RunId) -> usize {
         let count = self.wanted.entry(*id).or_default();
         *count = count.saturating_sub(1);

@@ -1,6 +1,6 @@
-//! The part of the scheduler that skips repeats that are no longer needed. Their nodes stay in the graph
-//! and end as soon as their turn comes, so that nodes that wait for them can continue. A server that only
-//! skipped runs need is not started.
+//! The part of the scheduler that skips runs that are no longer needed. Their nodes remain in the graph and
+//! end as soon as the walk reaches them, so that nodes that wait for them can continue. A server that is
+//! needed only by skipped runs is not started.
 
 use petgraph::graph::NodeIndex;
 
@@ -10,8 +10,8 @@ use crate::graph::Node;
 use crate::sweep::event::{Event, planned_cell};
 
 impl Scheduler<'_, '_> {
-    /// Called after a run has ended for good. Skips runs that are no longer needed by its cell or
-    /// by cells compared with it.
+    /// Called after a run was committed or given up. Skips runs that are no longer needed for the run's
+    /// cell, or for cells that are compared with it.
     pub(super) fn end_early(&mut self, at: usize) {
         let sweep = self.sweep;
         let Some(ends_of) = sweep.ends else { return };
@@ -32,8 +32,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// If a node is a run that the budget now skips, skips it and returns true. Runs of a search or a
-    /// ladder are not checked.
+    /// Checks whether the run of a node is skipped because of the budget. If so, skips the run and returns
+    /// true. Runs that a search or a ladder has chosen are not checked.
     pub(super) fn is_over_budget(&mut self, node: NodeIndex) -> bool {
         let (Node::Run(at), None) = (self.graph.node(node), self.pools.run(node)) else { return false };
         let planned = &self.sweep.expansion.runs[*at];
@@ -48,7 +48,7 @@ impl Scheduler<'_, '_> {
         true
     }
 
-    /// Records that a run will not begin, so that nothing waits for it any longer.
+    /// Records that a run is skipped, and updates the counts of remaining runs.
     fn leave_out(&mut self, at: usize) {
         self.early.left_out.insert(at);
         let planned = &self.sweep.expansion.runs[at];
@@ -59,7 +59,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Skips the runs of a cell after its end that were not begun and that no other sweep requests.
+    /// Skips the runs of a cell after its end, except runs that have begun and runs that another sweep
+    /// needs.
     fn cell_ended(&mut self, series: &Series, runs: &[PlannedRun], end: &CellEnd) {
         let mut left_out = Vec::new();
         for run in &runs[(end.after as usize).min(runs.len())..] {
@@ -84,8 +85,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether a node has nothing to do: its run is skipped, or it starts or probes a server for
-    /// skipped runs only.
+    /// Whether a node has nothing to do: its run is skipped, or it starts or probes a server that is needed
+    /// only by skipped runs.
     pub(super) fn has_nothing_to_do(&self, node: NodeIndex) -> bool {
         if self.early.left_out.is_empty() && self.over.is_empty() {
             return false;

@@ -1,5 +1,5 @@
-//! The part of the scheduler that starts and ends servers. One launched server is up on a resource at a
-//! time. Ending a server takes time, so it happens on a separate thread.
+//! The part of the scheduler that starts and ends launched servers. Only one launched server runs on a
+//! resource at a time. Servers are ended on separate threads, because this takes time.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,13 +18,14 @@ use crate::sweep::live::Live;
 use crate::sweep::perform::RunError;
 use crate::units::text::quoted;
 
-/// The pause before a server that exited at once is started again; the pause doubles each time.
+/// The pause before a server that exited before it was ready is started again. The pause doubles each time,
+/// up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest such pause.
+/// The longest pause before a server is started again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Scheduler<'_, '_> {
-    /// Returns the inputs for launching the server of a run like `spec`.
+    /// Returns the data that is needed to launch the server of a run like `spec`.
     pub(super) fn launching(&self, name: &str, spec: &Arc<RunSpec>) -> Launching {
         Launching {
             endpoint: self.sweep.plan.endpoints[name].clone(),
@@ -34,8 +35,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Returns the problems of the servers to launch, before any is launched, as endpoint and
-    /// reason, without duplicates.
+    /// Checks the settings of the servers to launch before any of them is launched. Returns each problem
+    /// once, as the endpoint's name and the reason.
     pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();
         for name in names.iter().filter(|name| self.sweep.plan.endpoints[*name].launch.is_some()) {
@@ -49,7 +50,7 @@ impl Scheduler<'_, '_> {
         wrong
     }
 
-    /// Starts the server of an endpoint in place of the one that is up on its resource.
+    /// Starts the server of an endpoint, after ending the launched servers that run on the same resource.
     pub(super) fn start_server(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[run].spec);
         let resource = self.sweep.expansion.resources[name].clone();
@@ -68,23 +69,24 @@ impl Scheduler<'_, '_> {
         let launching = self.launching(name, &spec);
         self.spawn(node, move || {
             for server in ending {
-                // A thread that panicked has still ended its server.
+                // Even if the thread panicked, the server has ended.
                 let _ = server.join();
             }
             Answer::Launched(launching.start())
         })
     }
 
-    /// Whether the running server was launched with other settings than a run needs. This happens only if
-    /// the node represents a chosen run whose settings differ from those of the previous run. All other
-    /// runs wait for the start of their server.
+    /// Whether the running server was launched with other settings than a run needs. This happens only if a
+    /// pool has chosen the run and its settings differ from those of the previous run. For other runs, the
+    /// graph ensures that their server is started first.
     pub(super) fn needs_another_server(&self, at: usize) -> bool {
         let spec = &self.sweep.expansion.runs[at].spec;
         let up = self.servers.get(&spec.endpoint.name).and_then(|live| live.launched.as_ref());
         up.is_some_and(|started| started.spec.endpoint.launch != spec.endpoint.launch)
     }
 
-    /// Ends the running server and starts the one that a run needs; the run then begins.
+    /// Ends the running server, and starts a server with the settings that a run needs. The run begins when
+    /// the server is ready.
     pub(super) fn change_server(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
         let name = spec.endpoint.name.clone();
@@ -93,7 +95,7 @@ impl Scheduler<'_, '_> {
         self.asking.insert(node);
         self.restarting.insert(node);
         self.changed.insert(at);
-        // With `auto`, the port is known only after the start.
+        // With `port: auto`, the port is known only after the start.
         let port = self.sweep.plan.endpoints[&name].launch_port().map_or("auto".to_owned(), |port| port.to_string());
         let written = spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
         let filled = written.map(|part| part.replace("{{ port }}", &port).replace("{{port}}", &port));
@@ -104,8 +106,8 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    /// Handles a server that ended before it was ready with the settings of a run. This spoils the attempt
-    /// as if the server had ended during the run.
+    /// Handles a server that was started with the settings of a run and ended before it was ready. The
+    /// attempt is spoiled, as if the server had ended during the run.
     pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, reason: String) {
         let run = &self.sweep.expansion.runs[at];
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason, retry_after: None };
@@ -116,7 +118,7 @@ impl Scheduler<'_, '_> {
         self.run_ended(node, at, Err(kept.err().map_or(RunError::Spoiled(spoiled), RunError::Store)));
     }
 
-    /// Records that a server was started; it is not ready yet.
+    /// Records that a server was started. It is not ready yet.
     pub(super) fn server_started(&mut self, node: NodeIndex, name: String, started: Started) {
         let command = started.command.clone();
         self.servers.insert(name.clone(), Live { launched: Some(started), ..Live::default() });
@@ -124,8 +126,8 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Ok);
     }
 
-    /// Handles a probed server that ended before it was ready: it is started again, or its runs are given
-    /// up.
+    /// Handles a server that ended before it was ready while it was probed. It is started again, or its
+    /// runs are given up.
     pub(super) fn start_failed(&mut self, node: NodeIndex, name: String, run: usize, reason: String) {
         let allowed = self.sweep.plan.endpoints[&name].retries();
         let failed = self.failed_starts.entry(node).or_default();
@@ -148,8 +150,8 @@ impl Scheduler<'_, '_> {
         self.give_up_behind(node, &name, &reason, allowed);
     }
 
-    /// Gives up every run whose server does not start. The fact that it cannot start with these
-    /// settings is a result.
+    /// Gives up every run that needs a server that does not start. The runs are given up instead of
+    /// skipped, because it is a result that the server cannot start with these settings.
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
@@ -179,13 +181,14 @@ impl Scheduler<'_, '_> {
         self.halt.send_replace(true);
     }
 
-    /// Ends the launched server of an endpoint that stays in use; the next probe starts it again.
+    /// Ends the launched server of an endpoint. The endpoint remains in use, and the next probe starts the
+    /// server again.
     pub(super) fn end_server(&mut self, name: &str) {
         let launched = self.servers.get_mut(name).and_then(|live| live.launched.take());
         self.retire(name, launched);
     }
 
-    /// Releases an endpoint's server.
+    /// Removes an endpoint from the servers in use, and ends its server if sweepline started it.
     pub(super) fn forget(&mut self, name: &str) {
         let launched = self.servers.remove(name).and_then(|live| live.launched);
         self.retire(name, launched);
@@ -195,7 +198,7 @@ impl Scheduler<'_, '_> {
     pub(super) fn retire(&mut self, name: &str, launched: Option<Started>) {
         let Some(started) = launched else { return };
         let resource = self.sweep.expansion.resources[name].clone();
-        // If no thread can be started, the server ends here.
+        // If no thread can be started, the server is dropped, and thus ended, here.
         let ending = thread::Builder::new().name("server end".to_owned()).spawn(move || started.server.end());
         if let Ok(ending) = ending {
             self.retiring.entry(resource).or_default().push(ending);

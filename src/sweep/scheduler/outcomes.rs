@@ -1,4 +1,5 @@
-//! The part of the scheduler that handles the outcomes of runs: committed, retried, given up, or left.
+//! The part of the scheduler that handles the outcomes of runs, which are committed, retried, given up,
+//! failed, skipped, or stopped.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,26 +17,26 @@ use crate::units::Nanos;
 /// How long the scheduler waits before the first retry of a run. This pause doubles with each retry, up
 /// to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Shorter pauses are not reported.
+/// Only pauses of at least this length are reported.
 const LONG_PAUSE: Duration = Duration::from_secs(2);
-/// The longest pause before a retry, unless the server requests one.
+/// The longest pause before a retry, unless the server requests a longer pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Scheduler<'_, '_> {
-    /// Returns how often the environment may spoil a run, and how often it has spoiled it.
+    /// Returns how often the environment has spoiled a run, and how often the run may be retried.
     pub(super) fn retries(&self, at: usize) -> Retries {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         Retries { spoiled: self.spoiled[at], allowed: self.sweep.plan.endpoints[endpoint].retries() }
     }
 
-    /// Counts a skipped run.
+    /// Counts a skipped run in the summary, either as refused or as skipped.
     pub(super) fn count_skipped(&mut self, endpoint: &str) {
         let is_refused = self.guard.refuses(endpoint) || self.wants_a_change.contains(endpoint);
         let count = if is_refused { &mut self.summary.refused } else { &mut self.summary.skipped };
         *count += 1;
     }
 
-    /// Skips a run that was dispatched.
+    /// Skips the run of a node that the walk has reached.
     pub(super) fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         self.count_skipped(endpoint);
@@ -48,7 +49,8 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Skipped);
     }
 
-    /// Records that an endpoint cannot be made ready, so that its runs are skipped.
+    /// Records that the server of an endpoint could not be started or did not become ready. The runs that
+    /// depend on `node` are skipped.
     pub(super) fn lose(&mut self, node: NodeIndex, endpoint: String, reason: String) {
         let is_stopped = self.halted();
         if !is_stopped {
@@ -59,7 +61,8 @@ impl Scheduler<'_, '_> {
                 if self.early.leaves_out(*run) {
                     continue;
                 }
-                // The server may be ready next time, because the wait was not completed.
+                // The wait was interrupted, so the server may be ready next time, and the run is counted as
+                // left.
                 if is_stopped {
                     self.summary.left += 1;
                     continue;
@@ -85,7 +88,7 @@ impl Scheduler<'_, '_> {
         let given_up = self.summary.given_up;
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
-        // Whether the run has ended for good, so that a search may continue from it.
+        // Whether the run was committed or given up, so that a search may continue from it.
         let mut is_settled = result.is_ok();
         let outcome = match result {
             Err(RunError::Spoiled(spoiled)) => match self.spoiled(node, at, spoiled) {
@@ -144,7 +147,8 @@ impl Scheduler<'_, '_> {
         if one_less(&mut self.runs_left, endpoint) == 0 {
             self.forget(endpoint);
         }
-        // Another endpoint may wait for the same resource.
+        // The pause is needed even if no more runs follow on this endpoint, because another endpoint may
+        // use the same resource.
         let last = one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]) == 0;
         let pause = Duration::from(run.spec.between.cooldown);
         if !pause.is_zero() && !last && !self.halted() && self.rest(node, pause).is_ok() {
@@ -159,7 +163,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// Handles an attempt that the environment spoiled. Returns `None` if the run will be retried when its
-    /// server is ready, and otherwise how it ended.
+    /// server is ready, otherwise the outcome of the run.
     pub(super) fn spoiled(&mut self, node: NodeIndex, at: usize, spoiled: Spoiled) -> Option<Outcome> {
         let retries = self.retries(at);
         self.spoiled[at] += 1;
@@ -171,8 +175,8 @@ impl Scheduler<'_, '_> {
         let within = Duration::from(self.sweep.plan.endpoints[&spec.endpoint.name].ready_within());
         let is_too_long = pause > within.max(LONGEST_PAUSE);
         if is_too_long {
-            // This applies to the whole endpoint; running the same command again later continues
-            // with the next runs.
+            // The pause applies to the whole endpoint, so its other runs are skipped too. They are executed
+            // when the user runs the same command again later.
             let (name, pause) = (&spec.endpoint.name, Nanos::from(pause));
             let reason =
                 format!("endpoint `{name}` requests a pause of {pause} (Retry-After), longer than `ready.within`");
@@ -228,7 +232,7 @@ impl Scheduler<'_, '_> {
         Some(Outcome::Failed)
     }
 
-    /// Keeps a run's resource occupied for the pause after it.
+    /// Keeps the resource of a run occupied during the pause after the run.
     pub(super) fn rest(&self, node: NodeIndex, pause: Duration) -> Result<(), SweepError> {
         let halt = self.halt.subscribe();
         self.spawn(node, move || {
@@ -241,8 +245,8 @@ impl Scheduler<'_, '_> {
     }
 }
 
-/// Returns how long no requests are sent to a server after a spoiled attempt: as long as the server
-/// requests, and longer each time.
+/// Returns the pause after a spoiled attempt. The pause grows with each spoiled attempt, and is at least as
+/// long as the server requests.
 fn pause_after(spoiled: &Spoiled, times: u32) -> Duration {
     let growing = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
     spoiled.retry_after.map_or(growing, |asked| growing.max(asked.into()))

@@ -1,4 +1,4 @@
-//! The runs that the nodes of searches and ladders represent.
+//! Tracks the runs that the nodes of searches and ladders represent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,59 +7,61 @@ use petgraph::graph::NodeIndex;
 use crate::expand::Pool;
 use crate::sweep::choose::Chosen;
 
-/// The pools of a sweep, and the function that decides which of their members come next.
+/// The pools of a sweep, and the function that chooses their next members.
 pub(crate) struct Choices<'a> {
-    /// For each pool of the expansion, the positions of its members among the runs.
+    /// For each pool of the expansion: the positions of its members among the runs.
     pub(crate) places: Vec<Vec<usize>>,
-    /// For each run, whether the user selected it. A pool that requests an unselected run stops
-    /// there.
+    /// For each run: whether the user selected it. A pool that requests a run that was not selected does
+    /// not continue.
     pub(crate) picked: Vec<bool>,
-    /// Returns the state of a pool.
+    /// The function that returns the state of a pool, with the member that is requested next.
     pub(crate) choose: &'a dyn Fn(&Pool) -> Chosen,
 }
 
 impl Choices<'_> {
-    /// Returns the state of the first pool that may request the run at this position; `None` if there is
-    /// none.
+    /// Returns the state, as text, of the first pool that contains the run at this position; `None` if
+    /// there is none.
     pub(super) fn standing(&self, run: usize, pools: &[Pool]) -> Option<String> {
         let pool = self.places.iter().position(|places| places.contains(&run))?;
         Some((self.choose)(&pools[pool]).to_string())
     }
 }
 
-/// The runs that the nodes of pools currently represent.
+/// The state of the nodes that represent runs of pools.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
-    /// The run that each node represents now.
+    /// For each node: the position of the run that the node currently represents.
     pub(super) runs: HashMap<NodeIndex, usize>,
-    /// The pools that each node continues, one after the other; there are several if they requested
-    /// the same run.
+    /// For each node: the pools that it continues, one after the other. There are several pools if they
+    /// requested the same run.
     pub(super) of_node: HashMap<NodeIndex, Vec<usize>>,
-    /// Nodes whose next run is known and that are waiting for the pause after the last run.
+    /// Nodes whose next run is known, but that are still waiting for the end of the pause after the last
+    /// run.
     waiting: HashSet<NodeIndex>,
-    /// The last reported state of each pool.
+    /// For each pool: the state that was last reported.
     pub(super) told: HashMap<usize, String>,
-    /// The number of the next chosen run.
+    /// The number that the next chosen run gets.
     pub(super) next_number: usize,
 }
 
 impl Pools {
-    /// Creates the state without chosen runs; `numbered` runs already have numbers.
+    /// Creates the state without chosen runs. `numbered` is the number of runs that already have numbers.
     pub(super) fn behind(numbered: usize) -> Pools {
         Pools { next_number: numbered + 1, ..Pools::default() }
     }
 
-    /// Returns the run that the node represents; `None` if it represents its run in the graph.
+    /// Returns the position of the chosen run that a node represents; `None` if the node still represents
+    /// its run in the graph.
     pub(super) fn run(&self, node: NodeIndex) -> Option<usize> {
         self.runs.get(&node).copied()
     }
 
-    /// Records that the node continues when the pause after its run is over.
+    /// Records that a node continues with its next run after the pause.
     pub(super) fn goes_on(&mut self, node: NodeIndex) {
         self.waiting.insert(node);
     }
 
-    /// Returns whether the node was waiting for this pause, and ends the wait.
+    /// Returns whether a node continues with its next run now that the pause is over, and forgets this.
     pub(super) fn went_on(&mut self, node: NodeIndex) -> bool {
         self.waiting.remove(&node)
     }
