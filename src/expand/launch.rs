@@ -220,7 +220,7 @@ pub struct Concrete {
     pub env: BTreeMap<String, TextOrSecret>,
     /// Working directory, relative to the plan's folder.
     pub folder: Option<String>,
-    /// The command that stops it, if there is one.
+    /// The command that stops the server, if there is one.
     pub stop: Option<Vec<String>>,
     /// The time within which the server must exit when it is stopped.
     pub stop_within: Nanos,

@@ -190,10 +190,10 @@ pub(crate) struct RepeatSpread {
 /// The reason why the distributions of a load are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
 pub(crate) enum Chosen {
-    /// It is the highest load that meets the objective.
+    /// The highest load that meets the objective.
     Holds,
-    /// It is the first load that misses the objective.
+    /// The first load that misses the objective.
     Misses,
-    /// It is the heaviest load that has runs.
+    /// The heaviest load that has runs.
     Heaviest,
 }
