@@ -14,7 +14,7 @@ pub struct Pending {
     pub sweep: Arc<str>,
     /// The cell. An unknown load is replaced by its definition: `0.8 × limit.max_qps_under_slo`.
     pub cell: Cell,
-    /// The number of repeats that the cell would have as runs.
+    /// The number of repeats that the cell would have if it became runs.
     pub repeats: u32,
     /// The state of the cell.
     pub state: Waits,
