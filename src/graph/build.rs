@@ -130,7 +130,7 @@ fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
 struct Builder<'a> {
     expansion: &'a Expansion,
     graph: DiGraph<Planned, ()>,
-    /// For each sweep that another sweep comes after, its gate.
+    /// For each sweep that is named in the `after` of another sweep: its gate.
     gates: HashMap<&'a str, NodeIndex>,
 }
 

@@ -220,7 +220,8 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Lists the words before a benchmark, such as another host, a container or a choice of cores.
+    /// Lists the words before a benchmark that run it elsewhere, such as on another host, in a container or on
+    /// certain cores.
     fn wrappers(&self, command: &Command, words: &[String]) {
         let before = &command.words[..command.words.len().saturating_sub(words.len())];
         let notes = self.context.notes;

@@ -27,7 +27,7 @@ pub(super) struct FileReader {
     /// Whether a file has this format. It inspects the tree with `peek`, `has` and `keys`, and does not mark
     /// anything as read.
     pub is: fn(&Input) -> bool,
-    /// How fields that `read` does not read are handled: the reason that is listed for each.
+    /// The fields that `read` does not read, each with the reason that is listed for it.
     pub known: &'static [Known],
     /// Returns the plan. Fields of the tree that remain unread are listed, with their reason in `known` or as
     /// unknown.

@@ -17,7 +17,7 @@ pub struct Wishes<'a> {
     pub command: Vec<String>,
     /// The name of the text's format; `auto` detects it.
     pub format: String,
-    /// Whether the plan contains short phases for a first look next to the full ones.
+    /// Whether the plan contains short phases for a first look in addition to the full ones.
     pub quick: bool,
     /// The model, instead of the one in the text.
     pub model: Option<String>,

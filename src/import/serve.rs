@@ -131,7 +131,7 @@ pub(crate) fn flag_value(text: &str) -> Option<String> {
 
 /// Whether a plan can have an axis or a flag of this name.
 pub(crate) fn is_flag_name(name: &str) -> bool {
-    // These are keywords of a matrix, so no axis can have their names.
+    // These words are keywords of a matrix, so no axis can have such a name.
     let is_taken = ["when", "zip", "value"].contains(&name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)

@@ -22,9 +22,9 @@ pub(super) enum Spread {
         mean: u32,
         /// The standard deviation.
         sd: u32,
-        /// The shortest length.
+        /// The minimum length.
         min: u32,
-        /// The longest length.
+        /// The maximum length.
         max: u32,
     },
 }

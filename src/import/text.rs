@@ -90,7 +90,7 @@ pub(super) fn search_range(value: &str) -> Option<(String, f64, f64)> {
     Some((axis, bound("from")?, bound("to")?))
 }
 
-/// Returns a table on one line; its values are unchanged.
+/// Returns a YAML table on one line. The values must already be written in YAML.
 pub(super) fn table<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let entries = entries.into_iter().map(|(name, value)| format!("{}: {value}", scalar(name)));
     format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))

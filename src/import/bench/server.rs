@@ -112,7 +112,8 @@ fn engine_field(engine: &'static str, named: &Said<String>) -> Field {
     }
 }
 
-/// Returns the API that a path calls, and the path before the call; `None` if the path calls no known API.
+/// Returns the API that a path belongs to, and the part of the path before the API's own path; `None` if the
+/// path belongs to no known API.
 fn api_at(path: &str) -> Option<(Api, &str)> {
     let called = |api: Api| path.strip_suffix(api.protocol().path()).map(|before| (api, before));
     Api::ALL.into_iter().filter_map(called).min_by_key(|(_, before)| before.len())

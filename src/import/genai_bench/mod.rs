@@ -154,7 +154,7 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
     Said { value: known.to_owned(), origin: said.origin }
 }
 
-/// Returns the fields of the endpoint: the command's server and the facts about it.
+/// Returns the fields of the endpoint: the server that the command measures, and the facts about it.
 fn at(
     asked: &Asked,
     arguments: &Arguments,

@@ -81,7 +81,7 @@ fn host(name: &str) -> String {
     format!("{name}.invalid")
 }
 
-/// Returns the address with another host.
+/// Returns the address with its host and port replaced.
 fn moved(url: &str, host: &str) -> String {
     let plain = url.trim_matches('"');
     let (scheme, rest) = plain.split_once("://").unwrap_or(("http", plain));

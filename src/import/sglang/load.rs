@@ -1,4 +1,4 @@
-//! Converts the rate and number of a `sglang.bench_serving` command's requests to a load.
+//! Converts the request rate and the number of requests of a `sglang.bench_serving` command to a load.
 
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
