@@ -6,7 +6,7 @@
 
 use super::text::{Cut, Cutter};
 
-/// Extracts the elements of an array.
+/// Splits the text of a JSON array into its elements.
 #[derive(Default)]
 pub(super) struct Elements {
     /// Number of open brackets, including the bracket of the array itself.

@@ -32,7 +32,7 @@ impl State {
     }
 }
 
-/// Splits a text at line ends that are not within quotes.
+/// Splits a CSV text into records, at line ends that are not within quotes.
 #[derive(Default)]
 pub(super) struct Records {
     state: State,
@@ -64,7 +64,7 @@ impl Cutter for Records {
     }
 }
 
-/// Returns the fields of a record.
+/// Splits a record into its fields.
 pub(super) fn fields(record: &str) -> Result<Vec<String>, Bad> {
     let record = record.strip_suffix('\r').unwrap_or(record);
     let mut fields = vec![String::new()];

@@ -18,14 +18,14 @@ pub(super) enum Container {
     Lines,
     /// Comma-separated values with a header.
     Csv,
-    /// Parquet.
+    /// A Parquet file.
     Parquet,
 }
 
 /// Size of the beginning of a file from which its container is detected, in bytes.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginnings of files that cannot be read directly, each with the remedy.
+/// Beginnings of files that cannot be read directly, each with the problem and the remedy.
 const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\x1f\x8b", "it is compressed (gzip)", "unpack it first: gunzip FILE"),
     (b"\x28\xb5\x2f\xfd", "it is compressed (zstd)", "unpack it first: unzstd FILE"),
@@ -34,7 +34,7 @@ const FOREIGN: [(&[u8], &str, &str); 5] = [
     (b"\xfe\xff", "it is UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8 FILE"),
 ];
 
-/// Returns the container of a file.
+/// Detects the container of a file.
 pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
     let head = text::head(path, HEAD_BYTES)?;
     if head.starts_with(b"PAR1") {

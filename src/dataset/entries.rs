@@ -21,7 +21,7 @@ use super::value;
 pub(super) struct Entries {
     path: PathBuf,
     source: Source,
-    /// Number of entries that have been read.
+    /// Number of entries that have been read so far.
     read: u64,
 }
 

@@ -163,7 +163,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Returns the next kept record.
+    /// Reads up to the next record that is kept; `None` at the end of the file.
     fn read(&mut self) -> Result<Option<Record>, DatasetError> {
         loop {
             let entry = match self.first.take() {

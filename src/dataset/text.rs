@@ -59,13 +59,13 @@ pub(super) trait Cutter {
 /// The class of a byte in relation to entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Outside of entries.
+    /// The byte is outside of entries.
     Outside,
-    /// Part of an entry.
+    /// The byte is part of an entry.
     Inside,
-    /// The end of an entry, but not part of it.
+    /// The byte ends an entry, but is not part of it.
     Behind,
-    /// The end of all entries.
+    /// The byte ends the last entry; the rest of the text is ignored.
     End,
 }
 
@@ -109,12 +109,12 @@ impl<C: Cutter> Pieces<C> {
         Pieces { text, cutter, most, line: 1, ended: false }
     }
 
-    /// Returns the current line.
+    /// Returns the number of the current line, counted from 1.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Returns the classifier.
+    /// Returns the classifier of bytes.
     pub(super) fn cutter(&self) -> &C {
         &self.cutter
     }

@@ -20,11 +20,11 @@ use super::timer::Timer;
 
 /// Time between two ticks of the canary with its own thread, in nanoseconds.
 pub(crate) const TICK_NS: u64 = 10_000_000;
-/// Time between two ticks in an I/O thread's loop, in nanoseconds: that thread's time is more valuable, and
-/// a wake-up for a tick alone costs it up to 50 µs.
+/// Time between two ticks of the canary in an I/O thread's loop, in nanoseconds. It is longer because an
+/// I/O thread's time is more valuable: a wake-up only for a tick costs it up to 50 µs.
 const LOOP_TICK_NS: u64 = 20_000_000;
 
-/// The ticks of one canary, in nanoseconds since the run's start.
+/// The ticks of one canary. Times are in nanoseconds since the run's start.
 #[derive(Debug)]
 pub(crate) struct Ticks {
     every: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Creates ticks every `every` nanoseconds, starting at `now`.
+    /// Creates ticks every `every` nanoseconds, of which the first is due that long after `now`.
     pub(crate) fn new(every: u64, now: u64) -> Ticks {
         Ticks { every, next: now + every }
     }
@@ -66,7 +66,7 @@ pub(crate) fn be_exact() {
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Sleeps until the run's clock reads `at`.
+/// Sleeps until the run's clock reads `at` nanoseconds.
 pub(crate) fn sleep_until(clock: Clock, at: u64) {
     let at = clock.origin() + at;
     let time = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as i64 };
@@ -87,7 +87,8 @@ pub(crate) fn attend(observer: &Observer, clock: Clock, name: &str) {
 }
 
 async fn watch_loop(observer: Observer, clock: Clock) {
-    // Without a free file descriptor this loop is not watched, and the verdict uses the other canary.
+    // Without a free file descriptor, this loop is not watched, and the run's verdict is based on the other
+    // canary.
     let Ok(mut timer) = Timer::new() else { return };
     let mut ticks = Ticks::new(LOOP_TICK_NS, clock.now());
     loop {

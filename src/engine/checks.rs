@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::outage::{Checked, Depth};
 
-/// Checks whether an endpoint is reachable. Blocks for at most ten seconds.
+/// A function that checks whether an endpoint is reachable. It blocks for at most ten seconds.
 pub type Check = Arc<dyn Fn(Depth) -> Checked + Send + Sync>;
 
 /// The checks of a run's endpoint that are in progress, and their results.
@@ -57,7 +57,7 @@ struct Answer(Option<UnboundedSender<Checked>>);
 
 impl Answer {
     fn tell(mut self, checked: Checked) {
-        // The receiver is gone if the run is over.
+        // Errors do not matter: the receiver is gone if the run is over.
         drop(self.0.take().map(|answer| answer.send(checked)));
     }
 }

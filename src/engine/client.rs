@@ -135,9 +135,9 @@ pub(crate) struct Ended {
     pub start: Start,
     /// The entry for the writer.
     pub entry: Entry,
-    /// The response to the request.
+    /// The response to the request, for the conversation that continues after it.
     pub answer: Reply,
-    /// When the slot that the request held became free.
+    /// When the slot that the request held became free, in nanoseconds since the run's start.
     pub(crate) freed: u64,
     /// Details of the request's failure that its row does not contain, if any.
     pub aside: Option<Aside>,
@@ -232,7 +232,7 @@ impl Client {
         keep(pool, connection, result)
     }
 
-    /// Performs a request over HTTP/2.
+    /// Performs a request over HTTP/2, on a connection that it shares with others.
     async fn on_a_shared_one(
         &self,
         sessions: &Sessions,
@@ -453,7 +453,7 @@ impl Client {
 /// Whether the connection can carry another request.
 struct Reusable(bool);
 
-/// Keeps a connection that can carry another request.
+/// Returns the connection to the pool if it can carry another request.
 fn keep(pool: &Pool, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
     let Reusable(reusable) = result?;
     if reusable {

@@ -73,13 +73,14 @@ impl ClockSample {
 /// How far each clock moved since the run's start, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed {
-    /// On the monotonic clock.
+    /// Time passed on the monotonic clock.
     pub monotonic: u64,
-    /// On the wall clock.
+    /// Time passed on the wall clock, which may be negative if the clock was set back.
     pub wall: i64,
-    /// On the clock that continues while the machine is suspended; `None` if the system has no such clock.
+    /// Time passed on the clock that continues while the machine is suspended; `None` if the system has no
+    /// such clock.
     pub boottime: Option<u64>,
-    /// CPU time of this process.
+    /// CPU time that this process has used.
     pub cpu: u64,
 }
 
@@ -103,7 +104,7 @@ impl Clock {
         monotonic().saturating_sub(self.start.monotonic)
     }
 
-    /// Returns the run's start on the machine's monotonic clock.
+    /// Returns the run's start on the machine's monotonic clock, in nanoseconds.
     pub(crate) fn origin(&self) -> u64 {
         self.start.monotonic
     }

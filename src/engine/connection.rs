@@ -25,7 +25,7 @@ thread_local! {
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
 }
 
-/// One connection.
+/// One HTTP/1.1 connection.
 pub(crate) struct Connection {
     socket: Socket,
     /// Bytes that were read but not processed yet: an incomplete head, or what followed a complete one.
@@ -57,10 +57,10 @@ impl Outgoing {
     }
 }
 
-/// The result of reading from the body.
+/// The result of reading a part of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// More will follow.
+    /// More of the body will follow.
     More,
     /// The body is complete.
     Whole {

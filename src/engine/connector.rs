@@ -20,11 +20,11 @@ use crate::tls;
 /// needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Opening {
-    /// Name lookup.
+    /// Duration of the name lookup.
     pub(crate) dns: Option<u64>,
-    /// TCP handshake.
+    /// Duration of the TCP handshake.
     pub connect: Option<u64>,
-    /// TLS handshake.
+    /// Duration of the TLS handshake.
     pub(crate) tls: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Connector {
         self.clock = clock;
     }
 
-    /// Returns the clock of this connector's stamps.
+    /// Returns the clock by which this connector's connections are stamped.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }

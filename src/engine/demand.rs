@@ -8,13 +8,13 @@ use crate::plan::Connections;
 /// connections that it will need is unknown before its responses arrive, so the run begins with a few.
 /// During fill the rate rises from zero, so the other connections are opened before anything is measured.
 const MOST_AHEAD_UNCAPPED: u32 = 64;
-/// File descriptors of a run in addition to its connections, for the journal, sealing, content and
-/// timers.
+/// Number of file descriptors that a run needs in addition to its connections, for the journal, sealing,
+/// content and timers.
 const FILES_PER_RUN: u64 = 24;
-/// File descriptors of each thread of the load generator, for its runtime and its timer.
+/// Number of file descriptors that each thread of the load generator needs for its runtime and its timer.
 const FILES_PER_THREAD: u64 = 8;
 
-/// The connections that one run needs.
+/// The connections and other file descriptors that one run needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
     /// Maximum number of concurrent connections. Over HTTP/1.1, there is one per request in flight; over
@@ -24,11 +24,11 @@ pub struct Demand {
     /// Connections opened per second at the highest rate; `None` if connections are kept, or in a closed
     /// loop, where the number depends on the server's speed.
     pub per_second: Option<f64>,
-    /// File descriptors in addition to the connections.
+    /// Number of file descriptors in addition to the connections.
     pub files: u64,
 }
 
-/// Computes the demand of `spec`.
+/// Computes the connections and other file descriptors that a run of `spec` needs.
 pub fn demand(spec: &RunSpec) -> Demand {
     let at_once = match &spec.load {
         Load::Closed { batch_size } => Some(*batch_size),

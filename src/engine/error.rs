@@ -1,4 +1,4 @@
-//! Why a run does not complete.
+//! Errors of runs.
 
 use crate::rows::Spoiled;
 use crate::workload::tokenizer::TokenizerError;
@@ -23,9 +23,9 @@ pub enum EngineError {
          take {shortest}; request {shortest} or more"
     )]
     TooShort {
-        /// Tokens of the longest requested prompt.
+        /// Number of tokens of the longest requested prompt.
         asked: u32,
-        /// Tokens of the shortest possible prompt.
+        /// Number of tokens of the shortest possible prompt.
         shortest: u32,
     },
     /// The server was unreachable or rejected the load, so the measurements do not describe it.

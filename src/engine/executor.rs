@@ -37,8 +37,8 @@ const MOST_AT_ONCE: usize = 256;
 /// A request that was due within this time before the run's end is not counted as missed, because it could
 /// not have been sent in time. In nanoseconds.
 const END_TOLERANCE_NS: u64 = 10_000_000;
-/// How long before an instant the kernel's timer is set, in nanoseconds; the rest of the wait is spent
-/// polling the clock. A timer wakes about this late.
+/// How long before the desired instant the kernel's timer is set to fire, in nanoseconds. The rest of the
+/// wait is spent polling the clock. A timer fires about this late.
 const LEAD_NS: u64 = 50_000;
 /// The same if the plan sets `timer: spin`. A timer is rarely later than this.
 const SPIN_LEAD_NS: u64 = 200_000;
@@ -76,9 +76,9 @@ pub(crate) struct Executor {
 /// The executor's counts of requests, for the facts of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
-    /// Requests scheduled.
+    /// Number of requests that were scheduled.
     pub scheduled: u64,
-    /// Requests scheduled in the measure window.
+    /// Number of requests that were scheduled in the measure window.
     pub scheduled_in_window: u64,
     /// Requests of the measure window that were never sent, for reasons other than the in-flight cap.
     pub never_sent: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Counts {
     in_flight: u64,
     measured_in_flight: u64,
     no_room_in_a_row: u32,
-    /// The lowest unused request number.
+    /// The lowest request number that was never used.
     next_request: u64,
 }
 
@@ -182,7 +182,7 @@ impl Executor {
     /// nanoseconds since its start.
     async fn go(&mut self, mut stop: watch::Receiver<bool>) -> Result<u64, EngineError> {
         let mut timer = Timer::new().map_err(EngineError::Setup)?;
-        // Dropping the sender stops the run too.
+        // Dropping the sender also stops the run.
         let mut stopped = pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
         let mut looks = self.looks();
         loop {
@@ -464,7 +464,8 @@ impl Executor {
         progress.waiting.set(self.pacer.waiting());
     }
 
-    /// Cancels requests in flight and records those that never started.
+    /// Ends the run: cancels requests in flight, and records requests that were due but never started.
+    /// Returns when the run ended, in nanoseconds since its start.
     async fn finish(&mut self) -> Result<u64, EngineError> {
         let now = self.common.clock.now();
         let end = self.ending.as_ref().map_or(now, |ending| now.min(ending.end(self.phases.deadline())));
@@ -503,7 +504,7 @@ fn now(common: &Common, counts: Counts) -> Now {
 }
 
 impl Counts {
-    /// Records that a request has ended.
+    /// Updates the counts after a request has ended.
     fn leaves(&mut self, ended: &Ended) {
         self.in_flight -= 1;
         self.measured_in_flight -= u64::from(ended.entry.row().phase == Phase::Measure);

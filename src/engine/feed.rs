@@ -61,8 +61,9 @@ impl Feed {
         Ok(Feed { lanes, talks, lineup, ahead, waits: Waits::default() })
     }
 
-    /// Skips a request that will not be made. Returns its class and its planned length, including the text
-    /// before the user's first message, as far as the length is known without the earlier responses.
+    /// Skips the next request, which will never be sent. Returns its class and its planned length. The
+    /// length includes the text before the user's first message, but not the history, which depends on
+    /// earlier responses.
     pub(crate) fn skip(&mut self) -> (Option<Arc<str>>, Lengths) {
         let (lane, number) = self.lineup.step();
         let Lane { class, generator, .. } = &self.lanes[lane];

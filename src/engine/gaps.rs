@@ -1,8 +1,8 @@
 //! The gaps between the token events of one request, stored compactly, because every request in flight
 //! holds its gaps until it is written.
 
-/// Nanoseconds between successive events, each as a LEB128 number (seven bits per byte, lowest first): one
-/// byte for events that arrived together, four for gaps of up to 268 ms.
+/// The gaps between successive events in nanoseconds, each stored as a LEB128 number (seven bits per byte,
+/// lowest first). Events that arrived together take one byte, and gaps of up to 268 ms take four.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     bytes: Vec<u8>,

@@ -16,7 +16,7 @@ const PER_OCTAVE: usize = 1 << DIGITS;
 /// Number of buckets that cover all 64-bit values.
 const BUCKETS: usize = (64 - DIGITS as usize + 1) * PER_OCTAVE;
 
-/// Durations in nanoseconds. Any thread may add values.
+/// A histogram of durations in nanoseconds. Any thread may add values.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     counts: Box<[AtomicU64]>,

@@ -96,7 +96,7 @@ impl Stamps {
         self.last_read.get()
     }
 
-    /// Returns the last read.
+    /// Returns when the bytes of the last read arrived, and how long they waited in the kernel.
     pub(crate) fn last(&self) -> Read {
         Read { at: self.last_read.get(), delay: self.delay.get() }
     }
@@ -173,7 +173,7 @@ impl Stamped {
         is_silent(self.stream.as_raw_fd())
     }
 
-    /// Reads without waiting.
+    /// Reads and stamps the available bytes without waiting. Returns their number.
     #[expect(unsafe_code, reason = "the buffer of a read is not initialized before it is read into")]
     fn receive(&self, buf: &mut ReadBuf<'_>) -> io::Result<usize> {
         // SAFETY: nothing is read from the unfilled part, and none of its bytes becomes uninitialized.

@@ -33,7 +33,7 @@ pub(crate) struct Content {
     pub(crate) trail: Option<Arc<Trail>>,
     /// Number of requested output tokens.
     pub requested_tokens: u32,
-    /// The index of the request's class in the run, from 0.
+    /// The index of the request's class in the run, counted from 0.
     pub(crate) lane: usize,
     /// Number of requested vectors or scores; 0 if the response consists of tokens.
     pub values: usize,
@@ -43,13 +43,13 @@ pub(crate) struct Content {
     pub turn: Option<u32>,
 }
 
-/// How requests of one class are created. A run that is not a mix has one unnamed class.
+/// Creates the requests of one class. A run that is not a mix has one unnamed class.
 #[derive(Clone)]
 pub(super) struct Lane {
     pub class: Option<Arc<str>>,
     pub generator: Generator,
     pub bodies: BodyWriter,
-    /// The index of the class in the run, from 0.
+    /// The index of the class in the run, counted from 0.
     number: usize,
     /// Number of vectors or scores per request; 0 if responses consist of tokens.
     values: usize,

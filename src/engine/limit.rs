@@ -47,7 +47,7 @@ impl Limit {
         Limit { clock, timeouts, begin, end: begin.saturating_add(timeouts.request.0), lingers: false, sleep }
     }
 
-    /// Returns the timer, for the next request.
+    /// Returns the timer for reuse by the next request.
     pub(crate) fn into_timer(self) -> Timer {
         self.sleep
     }
@@ -59,7 +59,7 @@ impl Limit {
         }
     }
 
-    /// Polls `step` until it is ready or a limit is reached.
+    /// Polls `step` until it is ready. Fails if a time limit is reached first.
     pub(crate) async fn bound<T>(
         &mut self,
         stamps: &Stamps,

@@ -76,9 +76,9 @@ impl Drop for Membership {
 /// Durations, each counted in two histograms: since the last sample, and for the measure window.
 #[derive(Debug)]
 pub(crate) struct Gauge {
-    /// Since the last sample.
+    /// Durations since the last sample.
     pub(crate) recent: Histogram,
-    /// In the window.
+    /// Durations in the measure window.
     pub window: Histogram,
 }
 
@@ -87,7 +87,7 @@ impl Gauge {
         Gauge { recent: Histogram::new(), window: Histogram::new() }
     }
 
-    /// Counts a duration in nanoseconds.
+    /// Counts a duration, given in nanoseconds.
     pub(crate) fn add(&self, nanos: u64, in_window: bool) {
         self.recent.add(nanos);
         if in_window {
@@ -113,12 +113,12 @@ impl Backlog {
         waiting
     }
 
-    /// Sets how many batches may wait.
+    /// Sets the maximum number of waiting batches.
     pub(crate) fn allow(&self, limit: usize) {
         self.limit.store(limit as u64, Relaxed);
     }
 
-    /// Returns how many batches may wait.
+    /// Returns the maximum number of waiting batches.
     pub(crate) fn limit(&self) -> u64 {
         self.limit.load(Relaxed)
     }
@@ -216,7 +216,7 @@ impl Observer {
         &self.0.turns
     }
 
-    /// Returns the batches on their way to the writer.
+    /// Returns the counts of batches that wait for the writer.
     pub(crate) fn backlog(&self) -> &Backlog {
         &self.0.backlog
     }

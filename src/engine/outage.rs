@@ -8,7 +8,7 @@
 //!
 //! - *Three responses with 429, three with 404, or three with 401 or 403.* A rate limit, a wrong model or
 //!   a wrong key does not occur by chance: a server that responds like this three times will continue to do
-//!   so. This conclusion is wrong if a gateway sheds load with 429; for such a gateway, set `errors:
+//!   so. This conclusion is wrong for a gateway that sheds load with 429; for such a gateway, set `errors:
 //!   measured` in the plan.
 //! - *Five refused or reset connections, 502 or 503 in a row without a success, followed by two checks
 //!   that do not reach the endpoint.* A server that sheds load still returns its list of models, or streams
@@ -85,7 +85,7 @@ pub(crate) enum Step {
 /// The current state of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
-    /// Nanoseconds since the run's start.
+    /// The current time, in nanoseconds since the run's start.
     pub at: u64,
     /// A number that grows with every sign of life: the head of a successful response, or data that was
     /// read after it.
@@ -104,11 +104,11 @@ pub(crate) struct Seen<'a> {
     pub request: u64,
     /// How the request ended.
     pub outcome: Outcome,
-    /// The text of the failure.
+    /// The text of the failure; empty if the request succeeded.
     pub error: &'a str,
     /// Details of the failure that its row does not contain.
     pub aside: Option<Aside>,
-    /// Time from the send to the end of the request, in nanoseconds.
+    /// Time from the send to the end of the request, in nanoseconds; `None` if it was never sent.
     pub took: Option<u64>,
 }
 
@@ -267,7 +267,7 @@ impl Outage {
             (Outcome::Reset, _) => return self.failed(now, seen, SpoilCause::Reset),
             (Outcome::Http(502), _) => return self.failed(now, seen, SpoilCause::BadGateway),
             (Outcome::Http(503), _) => return self.failed(now, seen, SpoilCause::Unavailable),
-            // The server is reachable, whatever it responded.
+            // Whatever the server responded, it is reachable.
             (Outcome::Http(_) | Outcome::Malformed | Outcome::StreamError | Outcome::Empty, _) => {
                 self.row = None;
                 self.silence.broken(now);
@@ -313,7 +313,7 @@ impl Outage {
         self.inquiry.is_some()
     }
 
-    /// Handles the result of a check.
+    /// Handles the result of a check of the endpoint.
     pub(crate) fn answered(&mut self, now: Now, checked: Checked) -> Step {
         self.hear(now);
         let Some(mut inquiry) = self.inquiry.take() else { return Step::GoOn };
@@ -389,7 +389,7 @@ impl Outage {
         self.cut.map_or(now.at, |(at, _)| at)
     }
 
-    /// Returns how long silence may last, in nanoseconds, before the server is suspected.
+    /// Returns how long silence may last before it is a reason to check the endpoint, in nanoseconds.
     fn longest_silence(&self) -> u64 {
         let Silence { longest, longest_answer, .. } = self.silence;
         let least = match (self.streams, longest_answer) {
@@ -411,7 +411,7 @@ impl Outage {
         self.row.as_ref().is_some_and(|row| row.count >= IN_A_ROW)
     }
 
-    /// Returns the depth of the next check.
+    /// Returns what the next check of the endpoint includes.
     pub(crate) fn depth(&self) -> Depth {
         let about = self.inquiry.as_ref().map(|inquiry| inquiry.about);
         // A server at its capacity works on the requests that it has accepted, and would reject the check's

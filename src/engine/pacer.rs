@@ -8,7 +8,7 @@ use super::sessions::Sessions;
 use super::share::Share;
 use super::start::{Start, Unstarted};
 
-/// A load pattern in operation.
+/// The load pattern of a run in progress.
 #[derive(Debug)]
 pub(crate) enum Pacer {
     /// Slots, each of which sends one request after another.
@@ -212,7 +212,7 @@ impl Closed {
         None
     }
 
-    /// Takes one request that never started although its user had finished thinking before `end`.
+    /// Takes one request that never started although the user's think time had passed before `end`.
     fn take_unstarted(&mut self, end: u64) -> Option<Unstarted> {
         self.next_thought().filter(|due| *due < end)?;
         let Reverse((scheduled, slot)) = self.thinking.pop()?;

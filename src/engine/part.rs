@@ -65,7 +65,7 @@ impl Finish {
 /// have ended, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 
-/// The fields of a part that the executor needs.
+/// Coordinates the end of a run with the other processes that share its load.
 pub(crate) struct Ending {
     pub(crate) finish: Finish,
     pub(crate) tell: Box<dyn Fn(Stage) + Send + Sync>,

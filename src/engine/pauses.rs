@@ -16,7 +16,7 @@ const AGAIN: u64 = 3;
 /// that memory is bounded however long the run is.
 const MOST: usize = 4096;
 
-/// The pauses of a run so far.
+/// Records the pauses of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     stopped: Vec<Span>,

@@ -7,7 +7,7 @@ use crate::rows::{Phase, Windows};
 
 use super::schedule::Schedule;
 
-/// The borders of the phases, in nanoseconds since the run's start.
+/// The borders of a run's phases, in nanoseconds since the run's start.
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseClock {
     stabilize: u64,
@@ -49,7 +49,7 @@ impl PhaseClock {
         if phase == Phase::Measure {
             self.in_window += 1;
             if at >= self.end {
-                // The window was extended to include this request.
+                // The measure window had to be extended, and now ends just after this request.
                 self.end = at + 1;
             }
         }

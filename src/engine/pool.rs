@@ -52,7 +52,7 @@ const BEHIND_ANSWER: Duration = Duration::from_secs(1);
 /// If a server closes after every response, it has closed the connection when this time has passed.
 const SETTLED: Duration = Duration::from_millis(20);
 
-/// A connection without a request.
+/// A connection that is not in use.
 struct Idle {
     connection: Connection,
     /// When the connection's last response was complete; `None` if it has carried none.

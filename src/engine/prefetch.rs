@@ -18,7 +18,7 @@ const BATCHES: usize = 64;
 
 /// A sequence of items that a separate thread prepares ahead.
 pub(crate) struct Ahead<T> {
-    /// The current batch.
+    /// The rest of the current batch.
     batch: std::vec::IntoIter<T>,
     /// Receives the following batches.
     batches: Receiver<Vec<T>>,

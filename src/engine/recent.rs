@@ -27,7 +27,7 @@ struct Answer {
     late: AtomicU64,
 }
 
-/// Number and sum of durations since the run's start.
+/// Number and sum of the durations of one kind since the run's start.
 #[derive(Debug, Default)]
 pub struct Total {
     count: AtomicU64,
@@ -85,7 +85,7 @@ pub struct Pace {
     /// Time from the send to the first token; `None` if there was no successful response, or if responses
     /// have no first token.
     pub ttft_ms: Option<f64>,
-    /// Time per output token after the first; `None` if no response had two tokens.
+    /// Mean time per output token after the first; `None` if no response had two tokens.
     pub tpot_ms: Option<f64>,
 }
 
@@ -104,7 +104,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Records that a request has ended.
+    /// Records the result of a request that has ended.
     pub(crate) fn take(&self, row: &RequestRow) {
         let ended = row.ended_ns.unwrap_or(row.scheduled_ns);
         self.outcomes.add(row.outcome);

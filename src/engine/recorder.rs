@@ -50,7 +50,7 @@ struct Batch {
     ended: Vec<Unwritten>,
 }
 
-/// The engine's end of the channel.
+/// The engine's end of the channel to the writer.
 pub(crate) struct Recorder {
     batch: Batch,
     batch_bytes: usize,
@@ -171,7 +171,7 @@ struct Writer {
     receiver: Receiver<Batch>,
     observer: Observer,
     clock: Clock,
-    /// The prompts that the server has received.
+    /// The prompts that the server has received, to find common beginnings.
     prefixes: PrefixTree,
     /// For each request in flight: how many leading tokens its prompt shares with earlier requests; `None`
     /// if unknown.

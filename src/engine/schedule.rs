@@ -88,7 +88,7 @@ impl Schedule {
             }
             Source::Given(trace) => trace.take(),
         };
-        // Where two pieces of a rate profile meet, rounding must not swap two arrivals.
+        // Rounding must not swap two arrivals where two pieces of a rate profile meet.
         self.next = next.map(|at| at.max(self.next.unwrap_or(0)));
     }
 }

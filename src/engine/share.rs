@@ -22,7 +22,7 @@ impl Share {
         self.count
     }
 
-    /// Returns the index of this share, from 0.
+    /// Returns the index of this share, counted from 0.
     pub fn index(self) -> u32 {
         self.index
     }

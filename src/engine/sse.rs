@@ -8,7 +8,7 @@
 
 use memchr::memchr2;
 
-/// The largest accepted event, in bytes.
+/// Size of the largest accepted event, in bytes.
 pub(crate) const MAX_EVENT: usize = 16 << 20;
 
 /// An event was larger than `MAX_EVENT`.
@@ -97,7 +97,7 @@ impl Parser {
         (data.len() <= MAX_EVENT).then_some((data, rest))
     }
 
-    /// Forgets the event that was returned last.
+    /// Discards the event that was returned last.
     fn release(&mut self) {
         if std::mem::take(&mut self.handed_out) {
             self.data.clear();
@@ -144,8 +144,8 @@ impl Parser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // A comment (empty field), `id`, `retry`, or a field that must be ignored according to the
-            // standard.
+            // Comments (with an empty field name), `id`, `retry`, and fields that must be ignored according
+            // to the standard.
             _ => {}
         }
         Ok(false)

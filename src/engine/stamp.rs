@@ -45,7 +45,7 @@ type Control = [u64; 8];
 pub(crate) fn receive(socket: BorrowedFd<'_>, into: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<i64>)> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut control: Control = [0; 8];
-    // SAFETY: a msghdr of zeroes is a valid one: no address, no buffers.
+    // SAFETY: a msghdr of zeros is valid; it has no address and no buffers.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
@@ -86,9 +86,9 @@ const TRIES: usize = 8;
 /// The monotonic clock and the wall clock, read together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
-    /// Nanoseconds on the monotonic clock.
+    /// Time of the monotonic clock, in nanoseconds.
     pub monotonic: u64,
-    /// Nanoseconds on the wall clock at that moment.
+    /// Time of the wall clock at the same moment, in nanoseconds.
     pub wall: i64,
 }
 

@@ -16,13 +16,14 @@ pub(crate) struct Start {
     pub slot: Option<u32>,
 }
 
-/// A request that was due and never started.
+/// A request that was due but never started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unstarted {
     /// The request's number.
     pub request: u64,
     /// When the request was due according to the load pattern, in nanoseconds since the run's start.
     pub scheduled: u64,
-    /// Whether the in-flight cap held the request back; if not, the generator failed to send it.
+    /// Whether the request still waited for the in-flight cap; if not, the generator failed to send it in
+    /// time.
     pub(crate) held_by_cap: bool,
 }

@@ -74,15 +74,15 @@ pub(crate) struct Reply {
 /// The parameters of a request that are needed to judge its response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asks {
-    /// The size of the body in bytes.
+    /// The size of the request body, in bytes.
     pub bytes: usize,
-    /// The index of the request's class in the run, from 0.
+    /// The index of the request's class in the run, counted from 0.
     pub class: usize,
     /// Number of requested vectors or scores; 0 if the request is for text.
     pub values: usize,
 }
 
-/// Whether the data of an event states that the response is complete.
+/// Whether the data of an event is `[DONE]`, which marks the end of the response.
 fn says_done(data: &[u8]) -> bool {
     data.trim_ascii() == b"[DONE]"
 }
@@ -193,7 +193,7 @@ impl Tally {
         self.times = told;
     }
 
-    /// Returns the index of the request's class in the run, from 0.
+    /// Returns the index of the request's class in the run, counted from 0.
     pub(crate) fn class(&self) -> usize {
         self.asked.class
     }

@@ -26,8 +26,7 @@ impl Secret {
         &self.0
     }
 
-    /// Returns `text` without the secret, because servers tend to repeat a wrong key in their
-    /// errors.
+    /// Returns `text` with the secret replaced, because servers tend to repeat a wrong key in their errors.
     pub fn redact(&self, text: &str) -> String {
         without_secrets(text, [self.reveal()], "[secret]")
     }
@@ -65,7 +64,7 @@ pub struct Target {
     pub alive: Option<Arc<AtomicBool>>,
 }
 
-/// An address that is not a valid target.
+/// The error for an address that is not a valid target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` is not a valid address: {reason}; write it like http://127.0.0.1:8000/v1")]
 pub struct TargetError {
@@ -118,7 +117,7 @@ impl Target {
         self.api_key.is_some() || !self.secrets.is_empty()
     }
 
-    /// Returns `text` without this target's secrets.
+    /// Returns `text` with all secrets of this target replaced.
     pub fn redact(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(self.secrets.values());
         without_secrets(text, secrets.map(Secret::reveal), "[secret]")

@@ -12,7 +12,7 @@ use crate::protocol::Channel;
 /// would only cost memory.
 const MAX_EVENT: usize = 4096;
 
-/// The bytes around the text of the last event that was parsed in full.
+/// The bytes around the text of the last event whose shape was learned.
 #[derive(Debug, Default)]
 pub(crate) struct Template {
     /// The bytes before the text, followed by the bytes after it.

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
-/// One thread of this process.
+/// A handle to the statistics of one thread of this process.
 #[derive(Debug)]
 pub(crate) struct Thread {
     clock: ClockId,
@@ -47,7 +47,7 @@ pub(crate) fn ask_for_short_slices() {
         period: u64,
     }
     const SHORTEST_NS: u64 = 100_000;
-    // SAFETY: this call only queries.
+    // SAFETY: this call only queries the scheduling policy.
     let policy = unsafe { libc::sched_getscheduler(0) };
     if policy != libc::SCHED_OTHER {
         // The user has already set the scheduling of this process.
@@ -57,8 +57,8 @@ pub(crate) fn ask_for_short_slices() {
     let size = size_of::<Attributes>() as u32;
     let attributes = Attributes { size, nice, runtime: SHORTEST_NS, ..Attributes::default() };
     // SAFETY: the kernel reads `size` bytes of a structure with the kernel's layout, and nothing else. An
-    // older kernel leaves the slice unchanged; the run is then slightly less punctual, which its lateness
-    // shows.
+    // older kernel leaves the slice unchanged. Requests are then sent slightly later, which the run's
+    // lateness shows.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Reads one header field.
+    /// Reads a header field of the response, if it contains a time or an id.
     pub(crate) fn field(&mut self, name: &str, value: &[u8]) {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         match name.len() {
@@ -109,7 +109,8 @@ fn trace_id(value: &[u8]) -> Option<Box<str>> {
     is_one.then(|| trace.into())
 }
 
-/// Returns an id unchanged; `None` if it is too long, or contains characters that are invalid in an id.
+/// Returns an id unchanged; `None` if it is empty or too long, or contains characters that are invalid in
+/// an id.
 fn id(value: &[u8]) -> Option<Box<str>> {
     let value = value.trim_ascii();
     let fits = (1..=LONGEST_ID).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);

@@ -15,7 +15,7 @@ pub struct Trace {
     last: usize,
     /// The instant of the trace, in nanoseconds on its own clock, that maps to `begin`.
     origin: u64,
-    /// When in the run the trace begins, in nanoseconds since the run's start.
+    /// When the trace begins, in nanoseconds since the run's start.
     begin: u64,
     /// Seconds of the run per second of the trace.
     scale: f64,

@@ -23,7 +23,7 @@ const BATCH: usize = 1024;
 /// The observations of a run.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// Number of samples in the time series.
+    /// Number of samples in the time series, or why they could not be written.
     pub samples: Result<u64, SinkError>,
     /// The observations in the measure window; `None` if the window was too short to be observed.
     pub window: Option<Observed>,
@@ -113,7 +113,7 @@ impl Watcher {
         }
     }
 
-    /// Samples until the run is over.
+    /// Ticks and takes samples until the run is over. Returns the observations.
     fn watch(mut self) -> Seen {
         let member = self.observer.enlist("canary");
         canary::be_exact();
@@ -190,7 +190,8 @@ impl Watcher {
         }
     }
 
-    /// Returns the observations of the window, from the two snapshots at its borders.
+    /// Returns the observations in the measure window, from the two snapshots at its borders; `None` if
+    /// there are not two snapshots.
     fn window(&self) -> Option<Observed> {
         let (opened, closed) = (self.opened.as_ref()?, self.closed.as_ref()?);
         let observer = &self.observer;

@@ -18,7 +18,7 @@ const MOST_FIELDS: usize = 16;
 /// One response in progress.
 pub(super) struct Answering {
     respond: SendResponse<Bytes>,
-    /// The part of the head written so far, until it is complete.
+    /// The part of the head that has been written so far, until the head is complete.
     head: Vec<u8>,
     /// The stream for the body; `None` until the head is sent.
     send: Option<SendStream<Bytes>>,

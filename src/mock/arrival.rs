@@ -42,7 +42,7 @@ pub(super) enum By {
 /// When bytes arrived, and the source of this timestamp.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// Nanoseconds on the monotonic clock.
+    /// When the bytes arrived, in nanoseconds on the monotonic clock.
     pub(super) at: u64,
     pub(super) by: By,
 }
@@ -59,7 +59,8 @@ pub(super) fn ask_for_stamps(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::ReceiveTimestampns, &true)?)
 }
 
-/// The buffer through which all connections read, so that ten thousand idle connections hold no buffers.
+/// The buffer through which all connections read, so that idle connections, of which there may be ten
+/// thousand, hold no buffers.
 pub(super) struct Reader {
     scratch: Box<[u8]>,
     /// Space for the kernel's timestamp.

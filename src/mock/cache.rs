@@ -110,7 +110,7 @@ impl Cache {
         self.touch(blocks);
     }
 
-    /// Forgets all blocks; the counters continue.
+    /// Removes all blocks. The counters are not reset.
     pub(super) fn reset(&mut self) {
         self.places.clear();
         self.kept.clear();

@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 
 /// A full block, identified by a hash over its own tokens and all tokens before them. Two blocks are equal
-/// only if the entire texts up to their ends are equal. Collisions of half a SHA-256 are negligible.
+/// only if the entire texts up to their ends are equal. The hash is the first half of a SHA-256; collisions
+/// are negligible.
 pub(super) type Block = [u8; 16];
 
 /// The kind of a token. It is part of the hash, so that a word of a text is never mistaken for a marker of

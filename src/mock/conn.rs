@@ -84,7 +84,7 @@ impl Incoming {
         Incoming { head, bytes: body, body: 0, arrival, complete }
     }
 
-    /// Returns the body.
+    /// Returns the body of the request.
     pub(super) fn body(&self) -> &[u8] {
         &self.bytes[self.body..]
     }
@@ -119,7 +119,7 @@ pub(super) struct Accepted {
     pub(super) shared: Rc<Shared>,
 }
 
-/// The transport of responses.
+/// The transport on which a response is written.
 enum Link {
     /// An HTTP/1.1 connection.
     Tcp(TcpStream),

@@ -75,7 +75,7 @@ pub enum When {
     Numbers(Vec<(u64, u64)>),
 }
 
-/// Why a text is not a valid fault; the message contains the remedy.
+/// Why a text is not a valid fault. The message contains the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// The text contains no `@`.
@@ -93,7 +93,7 @@ pub enum FaultError {
     /// The part after the colon is not a number.
     #[error("`{0}` has no whole number after the colon: write it like {1}:5")]
     Number(String, &'static str),
-    /// `WHEN` has none of the four forms.
+    /// The text after the `@` has none of the four forms of [`When`].
     #[error(
         "`{0}` is not a valid time for a fault: write a rate (5%), request numbers from 1 (3,7,10-12,20-), \
          every:10 or all"
@@ -111,8 +111,9 @@ enum Form {
     Number(fn(u32) -> Kind, u32),
 }
 
-/// Every kind by name. The limits exceed all realistic values: 16 MiB for a line, a factor of 10 for
-/// jitter, two thousand million tokens for a response, and a second for a gap.
+/// Every kind by name. The numbers are the defaults of the kinds that have a number. They exceed all
+/// realistic values: 16 MiB for a line, a factor of 10, two billion tokens for a response, and a pause of
+/// one second.
 const NAMES: [(&str, Form); 19] = [
     ("refuse", Form::Bare(Kind::Refuse)),
     ("http", Form::Status),

@@ -63,7 +63,7 @@ impl Histogram {
 pub(super) enum Finish {
     Stop,
     Length,
-    /// The client disconnected, or a fault occurred.
+    /// The client disconnected or a fault occurred.
     Abort,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Times {
     pub(super) e2e: Histogram,
 }
 
-/// The server's work so far.
+/// Counts the server's work so far.
 #[derive(Debug)]
 pub(super) struct Served {
     prompt_tokens: Cell<u64>,

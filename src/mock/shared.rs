@@ -28,7 +28,7 @@ pub(super) struct Shared {
     /// The server's work so far.
     pub(super) served: Rc<Served>,
     requests: Cell<u64>,
-    /// How often the version was requested.
+    /// Number of times that the version was requested.
     version_asked: Cell<usize>,
     /// Start and end of the most recent pause of all streams, in nanoseconds on the monotonic clock.
     pause: Cell<(u64, u64)>,
@@ -93,7 +93,7 @@ impl Shared {
         Waiting(Rc::clone(self))
     }
 
-    /// Returns the number of taken slots.
+    /// Returns the number of slots in use.
     pub(super) fn busy(&self) -> usize {
         self.config.slots as usize - self.slots.available_permits()
     }

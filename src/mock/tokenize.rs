@@ -24,7 +24,7 @@ pub(super) fn tokenize(kind: Tokenize, body: &[u8]) -> Result<String, (u16, Stri
     match kind {
         Tokenize::None => Err((404, "there is nothing at this path".to_owned())),
         Tokenize::LlamaCpp => {
-            // Without a text, there are no tokens, which is not an error.
+            // A missing text is not an error; it has no tokens.
             let count = asked["content"].as_str().map_or(0, |text| tokens(text).count() as u64);
             Ok(json!({ "tokens": ids(count) }).to_string())
         }

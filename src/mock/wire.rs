@@ -39,7 +39,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Creates the wire of response `number`.
+    /// Creates an empty buffer for the bytes of response `number`.
     pub(super) fn new(config: &Config, framing: Framing, number: u64) -> Wire {
         Wire {
             pending: Vec::new(),

@@ -135,7 +135,7 @@ impl Crew {
         }
     }
 
-    /// Sends a message to worker number `index`.
+    /// Sends a message to worker number `index`; fails if the worker is gone.
     pub(super) fn tell(&mut self, index: usize, message: &ToWorker) -> Result<(), EngineError> {
         let content = serde_json::to_vec(message).map_err(|error| EngineError::Workers(error.to_string()))?;
         let sent = match &mut self.members[index].input {

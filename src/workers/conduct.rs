@@ -214,7 +214,7 @@ impl Conductor<'_> {
         Ok(origin)
     }
 
-    /// Follows the run to its end.
+    /// Handles the workers' events until all of them have sent their results.
     fn follow(
         &mut self,
         run: &mut UnderWay,

@@ -20,7 +20,7 @@ fn number(variable: &str) -> u64 {
     set(variable).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the version that this program reports.
+/// Returns the version that this worker reports.
 pub(super) fn version() -> String {
     set(VERSION).unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned())
 }

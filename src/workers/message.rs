@@ -10,7 +10,7 @@ use crate::plan::{Headers, SecretRef};
 use crate::rows::{Facts, Sample, Spoiled, TextRow};
 use crate::units::NonceSeed;
 
-/// The version of these messages.
+/// The version of the message format.
 pub(super) const PROTOCOL: u32 = 1;
 
 /// The version of a program and of its messages.
@@ -18,7 +18,7 @@ pub(super) const PROTOCOL: u32 = 1;
 pub(super) struct Build {
     /// The version of sweepline.
     pub(super) version: String,
-    /// The version of the messages.
+    /// The version of the message format.
     pub(super) protocol: u32,
 }
 
@@ -114,9 +114,9 @@ pub(super) enum FromWorker {
 /// The serialized form of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Told {
-    /// Contents are being prepared.
+    /// The worker is prepared: request contents are being created, and connections may be opened.
     Prepared,
-    /// Connections are open.
+    /// All connections that must be open before the run starts are open.
     Opened,
     /// The clock of the run has started, this many nanoseconds late.
     Began(u64),
@@ -138,7 +138,7 @@ impl From<Stage> for Told {
 /// The live counters of a worker.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Counters {
-    /// Index of the phase.
+    /// Index of the current phase.
     pub(super) phase: u8,
     /// Time since the run's start, in nanoseconds.
     pub(super) elapsed_ns: u64,

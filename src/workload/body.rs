@@ -14,7 +14,7 @@ use super::tokenizer::{Message as Counted, TokenizerError};
 /// The properties of a body other than its texts, which are the same for all requests of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestShape {
-    /// The model id on the server.
+    /// The id of the model on the server.
     pub model: String,
     /// The API for which the body is written.
     pub api: Api,
@@ -27,7 +27,7 @@ pub struct RequestShape {
     pub conversation: bool,
     /// The plan's request fields, such as sampling parameters.
     pub fields: RequestFields,
-    /// Additional fields of the body, by name, none of which is written because of the fields above.
+    /// Additional fields of the body, by name. None of them repeats a field that the other properties set.
     pub extra: BTreeMap<String, Json>,
 }
 

@@ -50,9 +50,9 @@ struct Pieces {
 /// Everything in a prompt other than the user's text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// The system message.
+    /// The system message; `None` without one.
     pub lead: Option<&'a Arc<str>>,
-    /// The tokens of the system message itself.
+    /// The number of tokens of the system message itself.
     pub(crate) lead_tokens: u32,
     /// A nonce that replaces the prompt's first nonce.
     pub own_nonce: Option<&'a str>,

@@ -222,7 +222,7 @@ impl Generator {
             _ if is_cold => Common::Nothing,
             Some(_) if self.groups.is_none() => Common::Same,
             Some(_) if lead.is_common() => Common::All,
-            // The users' messages are drawn for each request and turn, so they are unique by
+            // The users' messages are drawn separately for each request and turn, so they are unique by
             // construction.
             _ => self.front(lead.common),
         };
@@ -324,7 +324,7 @@ impl Generator {
     /// first message. `None` if there is no minimum. With exact lengths, there is one, because the chat
     /// template itself takes tokens.
     pub fn shortest_prompt(&self) -> Option<u32> {
-        // A text of a data set has a fixed length.
+        // The texts of a data set have fixed lengths, so there is no minimum.
         let exact = self.exact.as_ref().filter(|_| self.drawn.is_none())?;
         Some(exact.shortest(self.has_lead()))
     }

@@ -8,7 +8,7 @@ use crate::units::NonceSeed;
 /// Number of three-digit groups in a nonce. Four groups allow a trillion different nonces.
 const GROUPS: usize = 4;
 
-/// Characters of a nonce as it appears in a prompt: `[ref 482 773 194 205] `.
+/// Number of characters of a nonce as it appears in a prompt, for example `[ref 482 773 194 205] `.
 const LENGTH: usize = "[ref".len() + GROUPS * " 482".len() + "] ".len();
 
 /// Estimated length of a nonce, in quarters of a token (see [`super::tokens`]). Each group is two tokens;
@@ -75,7 +75,7 @@ pub(super) enum Scope {
     Attempt,
     /// The request or conversation with this number.
     Item(u64),
-    /// One turn of the conversation.
+    /// One turn of one conversation, or one request.
     Request(u64, u32),
     /// The prompts that share the text of the group with this number.
     Group(u32),

@@ -25,7 +25,7 @@ pub(super) struct Groups {
 /// The text with which an item begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// The text of a group.
+    /// The text of a group, which its items share.
     Shared {
         /// The index of the group, counted from 0.
         group: u32,

@@ -44,7 +44,7 @@ pub enum Common {
     Same,
 }
 
-/// The length of a request.
+/// The lengths of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// Number of tokens of the user's text.

@@ -174,7 +174,7 @@ pub(super) enum Ending {
     Question,
     /// The text is like a system prompt: it begins with its purpose and ends with how to answer.
     Rule,
-    /// The text has no special ending, like an answer.
+    /// The text has no special ending, as in a response.
     Nothing,
 }
 

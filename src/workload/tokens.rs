@@ -10,7 +10,7 @@
 //! o200k_base (50 texts of 500 and of 2 500 tokens, tiktoken-rs 0.7), so its prompts are about a sixth
 //! shorter than estimated.
 
-/// Characters of prose per token.
+/// Estimated number of characters of prose per token.
 pub(super) const CHARS_PER_TOKEN: u32 = 4;
 
 /// Returns the estimated number of tokens of `text`, rounded up.

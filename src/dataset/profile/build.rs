@@ -42,7 +42,7 @@ pub struct Profiler {
     prompt_tokens: u64,
     /// Number of requests whose prompts are shorter than a block.
     short: u64,
-    /// Number of requests in each named conversation.
+    /// Number of requests in each named conversation, by a hash of its name.
     named: HashMap<u64, u64>,
     /// For each number of requests: the number of conversations that are single records with so many
     /// requests.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{Profiler, TooFew};
 
-/// The version of the format.
+/// The version of the profile format.
 pub(crate) const PROFILE_VERSION: u32 = 1;
 
 /// An anonymous profile of traffic.

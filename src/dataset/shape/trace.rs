@@ -7,7 +7,7 @@ use crate::dataset::value::{Fields, count, get, instant, label, need, wrong};
 
 use super::draft::Draft;
 
-/// Nanoseconds in a second and in a millisecond.
+/// Number of nanoseconds in a second and in a millisecond.
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 

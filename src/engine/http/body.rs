@@ -18,9 +18,9 @@ pub(crate) struct Body {
 enum Framing {
     /// The length is known; this many bytes are still to arrive.
     Length(u64),
-    /// The body lasts until the connection ends.
+    /// The end of the body is the end of the connection.
     UntilClose,
-    /// The body consists of chunks.
+    /// The body has chunked transfer encoding; contains the position within its chunks.
     Chunked(Chunk),
     /// The body is complete.
     Ended,
@@ -61,12 +61,12 @@ impl Body {
         Body::of(if length == 0 { Framing::Ended } else { Framing::Length(length) })
     }
 
-    /// Creates a body in chunks.
+    /// Creates a body with chunked transfer encoding.
     pub(crate) fn chunked() -> Body {
         Body::of(Framing::Chunked(Chunk::Size { size: 0, digits: 0 }))
     }
 
-    /// Creates a body that lasts until the connection ends.
+    /// Creates a body whose end is the end of the connection.
     pub(crate) fn until_close() -> Body {
         Body::of(Framing::UntilClose)
     }

@@ -9,7 +9,7 @@ use crate::engine::told::Told;
 
 /// Size of the largest accepted head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
-/// Maximum number of header fields.
+/// Maximum number of header fields in a response.
 const MAX_FIELDS: usize = 128;
 
 /// The head of a final (not interim) response.
@@ -66,7 +66,7 @@ impl Head {
     }
 }
 
-/// Parses the first head in `bytes`, interim or final.
+/// Parses the head at the start of `bytes`, interim or final. Returns `None` while it is incomplete.
 fn one(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = Response::new(&mut []);

@@ -28,7 +28,8 @@ pub(crate) struct Exchange {
     track: Rc<Track>,
     ledger: Rc<Ledger>,
     stream: u32,
-    /// The stamps of this request, which has the same kind of stamps as a request with its own connection.
+    /// The times of this request's write and reads, in the same form as for a request with its own
+    /// connection.
     stamps: Rc<Stamps>,
     lease: Lease,
 }

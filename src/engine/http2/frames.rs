@@ -7,7 +7,7 @@ const HEAD: usize = 9;
 /// Size of the preface, with which a client begins a connection, in bytes.
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
-/// The kinds of frames that matter here.
+/// The kinds of frames that are distinguished here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Data,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// One frame.
+/// One HTTP/2 frame, as far as its head describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
@@ -97,12 +97,12 @@ pub(super) enum Event {
 }
 
 impl Frames {
-    /// Creates the reader of a server's bytes.
+    /// Creates the parser of the bytes that a server sends.
     pub(super) fn of_server() -> Frames {
         Frames { preface: 0, head: [0; HEAD], of_head: 0, under_way: None }
     }
 
-    /// Creates the reader of a client's bytes.
+    /// Creates the parser of the bytes that a client sends, which begin with the preface.
     pub(super) fn of_client() -> Frames {
         Frames { preface: PREFACE, ..Frames::of_server() }
     }

@@ -33,7 +33,7 @@ const MOST_GIVEN_UP: usize = 4096;
 /// How long cancelled streams are remembered.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
 
-/// One connection.
+/// One HTTP/2 connection.
 pub(crate) struct Session {
     /// Maximum number of requests in flight on this connection, as specified in the plan.
     wanted: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     changed: Notify,
     /// Number of slots taken: requests in flight, and requests that wait for the connection.
     taken: Cell<u32>,
-    /// Requests in flight.
+    /// Number of requests in flight.
     under_way: Cell<u32>,
     /// Wakes the task that drives the connection.
     driver: RefCell<Option<Waker>>,
@@ -108,7 +108,7 @@ impl Session {
     async fn live(self: Rc<Self>, connector: Connector, limit: Nanos) {
         let opened = tokio::time::timeout(Duration::from(limit), open(&connector)).await;
         let failure = match opened {
-            // The connection is no longer needed.
+            // The session was closed while the connection was being opened.
             Ok(Ok(_)) if !matches!(&*self.state.borrow(), State::Opening) => return,
             Ok(Ok((send, connection, ledger, opening))) => {
                 let open = Open { send, ledger: Rc::clone(&ledger), opening, at: self.clock.now() };
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// Whether a request can use the connection now.
+    /// Whether another request can be sent on the connection now.
     pub(super) fn has_room(&self) -> bool {
         !self.is_over() && !self.is_unsettled() && self.taken.get() < self.limit()
     }

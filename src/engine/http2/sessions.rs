@@ -1,6 +1,6 @@
-//! The HTTP/2 connections of one run to one target. `connections` means the same as over HTTP/1.1 (see
-//! `pool`), with several requests per connection: `warm` opens one connection ahead for every N slots of
-//! the load, where N is the number of streams per connection; with `cold`, a request that finds no room
+//! The HTTP/2 connections of a run. The plan's `connections` has the same meaning as over HTTP/1.1 (see
+//! `pool`), but a connection carries several requests: `warm` opens one connection ahead for every N slots
+//! of the load, where N is the number of streams per connection; with `cold`, a request that finds no room
 //! opens one; `per_request` sends one request on each connection and then closes it.
 //!
 //! A request takes the first connection with room. If none has room and one is being opened, the request
@@ -28,7 +28,7 @@ use super::session::{Lease, Session};
 /// data before the connection is used anyway. The data may be a close, or only a ping.
 const LOOKS: u32 = 3;
 
-/// The connections of one run to one target.
+/// The HTTP/2 connections of one thread to one target.
 pub(crate) struct Sessions {
     connector: Connector,
     open: RefCell<Vec<Rc<Session>>>,

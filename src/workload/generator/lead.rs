@@ -1,4 +1,4 @@
-//! Everything before the user's first message, as one text.
+//! The lead: everything before the user's first message, as one text.
 
 use std::sync::Arc;
 

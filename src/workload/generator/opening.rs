@@ -135,7 +135,8 @@ impl Generator {
         self.least_lead() + common
     }
 
-    /// Returns the number of turns of conversation `item`, unless it ends early; 1 in other scenarios.
+    /// Returns the number of turns of conversation `item` if it does not end early; 1 in scenarios without
+    /// conversations.
     pub fn turns(&self, item: u64) -> u32 {
         let turns = match (self.content.reuse, &self.turn_counts) {
             (Reuse::Conversation, Some(counts)) => counts.at(item),

@@ -31,8 +31,8 @@ impl Generator {
     }
 
     /// Adds the tokens of the history to `prompt`, which is turn `turn` of `item` and was created without
-    /// its history. If the history is scripted and the model's tokenizer is known, the prompt is also
-    /// rewritten so that the whole has exactly the total length of lead, history and turn.
+    /// its history. If the history is scripted and the model's tokenizer is known, the turn's text is also
+    /// rewritten, so that the whole prompt has exactly the total length of lead, history and turn.
     pub(in super::super) fn behind(
         &self,
         prompt: &mut Prompt,
@@ -46,7 +46,7 @@ impl Generator {
         let own_nonce = prompt.own_nonce.clone();
         let system = prompt.system.clone();
         let around = Around { lead: system.as_ref(), lead_tokens: 0, own_nonce: own_nonce.as_deref(), history };
-        // A text of a data set has a fixed length.
+        // The text of a data set is sent verbatim, so it cannot be fitted.
         if self.drawn.is_none() {
             let wanted = self.lengths(item, turn).prompt_tokens.saturating_add(self.lead(item).tokens);
             let is_led = turn == 0 && self.lead(item).text.is_some();

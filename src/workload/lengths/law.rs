@@ -84,7 +84,7 @@ pub(crate) fn of_range(range: Range, u: f64) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct Table<T = Range> {
     rows: Vec<T>,
-    /// The cumulative share of all rows up to and including each row.
+    /// For each row, the total share of all rows up to and including it.
     upto: Vec<f64>,
 }
 

@@ -1,9 +1,9 @@
 //! Lengths of prompts and responses that differ from request to request.
 //!
 //! The lengths of request k depend only on the run's key and k. A block of ChaCha8 gives three numbers
-//! between 0 and 1, and the inverse of a distribution maps such a number to a number of tokens. Every draw
-//! uses exactly one of the three numbers, whatever the distribution. No draw is repeated, and no draw
-//! depends on another one.
+//! between 0 and 1, and the inverse of a distribution function maps each of them to a number of tokens.
+//! Every draw uses exactly one of the three numbers, whatever the distribution. No draw is repeated, and no
+//! draw depends on another one.
 //!
 //! If a distribution is truncated to a range, values outside never occur, and the probabilities of the
 //! values inside keep their proportions. Lengths are rounded to the nearest whole token.
@@ -88,7 +88,7 @@ impl Sampler {
         let mut rng = ChaCha8Rng::from_seed(self.key);
         rng.set_stream(item);
         rng.set_word_pos(u128::from(turn) << 4);
-        // 52 bits plus one half, so neither 0 nor 1 is ever reached.
+        // Adding one half to the 52 random bits ensures that neither 0 nor 1 is ever reached.
         std::array::from_fn(|_| ((rng.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
     }
 }

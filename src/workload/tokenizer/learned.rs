@@ -150,13 +150,14 @@ impl Table {
     }
 }
 
-/// The costs of words and of everything around texts.
+/// A tokenizer that was learned from a server: the costs of words, and of everything that is added around
+/// texts.
 #[derive(Debug)]
 pub(super) struct Learned {
     table: Table,
-    /// Number of tokens around a text, or around a chat of one message.
+    /// Number of tokens that are added around a text, or around a chat of one message.
     alone: i64,
-    /// Number of tokens around a chat with a system message.
+    /// Number of tokens that are added around a chat with a system message.
     led: i64,
     /// Number of tokens that are added around an earlier question and its response.
     again: i64,

@@ -10,8 +10,8 @@ use super::error::TokenizerError;
 const MOST_TRIES: usize = 600;
 /// Numbers of tokens that are removed from the prose, and replaced by pieces, in successive attempts.
 const SPARES: [i64; 4] = [0, 3, 6, 12];
-/// The pieces that are appended to the prose. Those without a space are for tokenizers that make a
-/// token of every space.
+/// The pieces that are appended to the prose. Pieces without a space are for tokenizers in which every
+/// space is a token.
 const PIECES: &[&str] = &[
     " and", " so", " then", " but", " now", " the", " or", " for", " also", " yet", " a", " I", " -", "...", "..", ".",
     "!", "?",
