@@ -10,7 +10,7 @@ use super::mapping::Mapping;
 /// Default limit of the size of an entry, in bytes. An entry is a line, an element of an array, or a row.
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
-/// The shape of entries.
+/// The format of the entries in a file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr, VariantArray,
 )]
@@ -58,7 +58,7 @@ pub enum OnBad {
 /// Options for reading a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The shape of the entries; `None` detects it from the first entry.
+    /// The format of the entries; `None` detects it from the first entry.
     pub format: Option<Format>,
     /// The meaning of columns, in a file of the format `columns`.
     pub mapping: Mapping,

@@ -20,7 +20,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Creates a set of checks of which none is in progress.
+    /// Creates the value; no check is in progress yet.
     pub(crate) fn new(check: Check) -> Checks {
         let (answer, answers) = unbounded_channel();
         Checks { check, answer, answers, came: None }

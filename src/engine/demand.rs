@@ -74,9 +74,9 @@ pub(crate) fn ahead(spec: &RunSpec) -> u32 {
 }
 
 /// Returns an upper bound on the total number of requests of an open loop, because no run needs more
-/// connections than it has requests. For random arrivals it is the mean plus six standard deviations, where
-/// the standard deviation of the count is the gaps' coefficient of variation times the square root of the
-/// mean (renewal theory: Cox 1962).
+/// connections than it has requests. For random arrivals, the bound is the mean plus six standard
+/// deviations, where the standard deviation of the count is the gaps' coefficient of variation times the
+/// square root of the mean (renewal theory: Cox 1962).
 fn arrivals(spec: &RunSpec) -> u32 {
     let (Load::Open { arrivals, .. }, phases) = (&spec.load, &spec.phases) else { return u32::MAX };
     let Some(course) = Course::new(&spec.load, phases) else { return u32::MAX };

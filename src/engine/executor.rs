@@ -437,7 +437,7 @@ impl Executor {
         }
     }
 
-    /// Returns the timer by which the executor looks for an outage.
+    /// Returns the timer that wakes the executor to look for an outage.
     fn looks(&self) -> Looks {
         Looks(self.outage.as_ref().map(|outage| {
             let mut looks = interval(Duration::from_nanos(outage.every()));

@@ -102,7 +102,7 @@ pub enum FaultError {
 }
 
 /// What may follow the name of a kind: nothing, a status, an optional number of tokens, or a number with a
-/// maximum.
+/// default.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Bare(Kind),

@@ -1,4 +1,4 @@
-//! The sinks of a worker, which send its rows, time series and texts to the coordinator as frames.
+//! The sinks of a worker. They send its rows, time series and texts to the coordinator as frames.
 
 use std::fs::File;
 use std::io;

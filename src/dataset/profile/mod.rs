@@ -97,8 +97,8 @@ pub struct Prefixes {
     pub(crate) block_tokens: u32,
     /// Number of requests whose beginnings are known.
     pub requests: u64,
-    /// Share of their prompt tokens that an earlier request also began with: an unlimited prefix cache could
-    /// serve this much.
+    /// Share of the prompt tokens of these requests that belong to a beginning of an earlier prompt. An unlimited
+    /// prefix cache could serve this share.
     pub reusable_share: f64,
     /// Groups of requests with the same first block, by the size of the group.
     pub classes: Vec<PrefixClass>,

@@ -12,7 +12,7 @@ mod head;
 pub(crate) use body::Body;
 pub(crate) use head::Head;
 
-/// A response does not comply with HTTP/1; contains the reason.
+/// The error for a response that does not comply with HTTP/1; contains the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Malformed(pub String);
