@@ -99,7 +99,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit in nanoseconds.
+    /// Returns the length of one unit, in nanoseconds.
     fn nanos(self) -> u64 {
         match self {
             TimeUnit::S => 1_000_000_000,
@@ -141,7 +141,7 @@ impl Mapping {
         Some((name, get(fields, name)?))
     }
 
-    /// Returns the unit of numbers in the time column, in nanoseconds.
+    /// Returns the length of one unit of the numbers in the time column, in nanoseconds.
     pub(super) fn unit(&self) -> u64 {
         if self.columns.contains_key(&Field::Time) { self.time_unit.nanos() } else { TimeUnit::Ns.nanos() }
     }

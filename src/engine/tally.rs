@@ -394,7 +394,8 @@ impl Tally {
     }
 
     /// Returns the number of tokens of the response's content; `None` if the server did not report the
-    /// total, or not the number of reasoning tokens in a response with reasoning.
+    /// total number of tokens, or if the response has reasoning and the server did not report the number of
+    /// reasoning tokens.
     fn content_tokens(&self) -> Option<u32> {
         let usage = self.usage?;
         let reasoning = match usage.reasoning_tokens() {

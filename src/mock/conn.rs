@@ -157,8 +157,8 @@ impl Conn {
         Conn { link, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
     }
 
-    /// Returns the socket and the bytes that have been read, for a connection that uses HTTP/2; `None` if
-    /// this is a stream.
+    /// Returns the socket with the bytes that were read from it, for a connection that turned out to use
+    /// HTTP/2; `None` if this is a stream.
     pub(super) fn into_accepted(self) -> Option<Accepted> {
         let Conn { link, input, last, number, peer_port, shared, .. } = self;
         let Link::Tcp(stream) = link else { return None };

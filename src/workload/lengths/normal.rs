@@ -20,9 +20,9 @@ pub(crate) fn between(low: f64, high: f64) -> f64 {
     if low > 0.0 { below(-low) - below(-high) } else { below(high) - below(low) }
 }
 
-/// Returns the value below which a value lies with probability `p` (above 0 and below 1). Uses algorithm AS
-/// 241, PPND16 (M. J. Wichura, "The Percentage Points of the Normal Distribution", Applied Statistics 37,
-/// 1988), exact to about 16 digits.
+/// Returns the quantile for the probability `p` (above 0 and below 1): a value drawn from the distribution
+/// is below it with probability `p`. Uses algorithm AS 241, PPND16 (M. J. Wichura, "The Percentage Points
+/// of the Normal Distribution", Applied Statistics 37, 1988), exact to about 16 digits.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
