@@ -10,7 +10,7 @@ use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, MapFieldNames,
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, MapArray, StringArray};
 use arrow_schema::{DataType, Field};
 
-/// Why a value does not fit its column, or a column does not have the expected content.
+/// Why a value cannot be stored in its column, or why a column does not have the expected content.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CellError {
     /// The column is missing in the file.
@@ -90,7 +90,7 @@ impl<T: Stored> Cell for Option<T> {
     }
 }
 
-/// Casts `array` to the array type `A` in which a `T` is stored.
+/// Casts `array` to `A`, the array type in which values of type `T` are stored.
 pub(crate) fn downcast<A: Array + 'static, T: Stored>(array: &dyn Array) -> Result<&A, CellError> {
     let wrong = || CellError::Type(array.data_type().clone(), T::data_type());
     array.as_any().downcast_ref().ok_or_else(wrong)

@@ -1,4 +1,4 @@
-//! The definition of a stored column, and the macro that declares a row type with its columns and
+//! The type that defines a stored column, and the macro that declares a row type with its columns and
 //! conversions.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
@@ -11,11 +11,11 @@ use super::cell::{Cell, CellError};
 pub(crate) enum Pack {
     /// Few distinct values, stored with a dictionary.
     Dictionary,
-    /// Values close to their neighbours, stored as DELTA_BINARY_PACKED without a dictionary.
+    /// Values that are close to those of adjacent rows, stored as DELTA_BINARY_PACKED without a dictionary.
     Delta,
     /// Long lists of small numbers, stored like `Delta` but without statistics.
     Gaps,
-    /// Values that do not repeat, stored without a dictionary.
+    /// Values that rarely repeat, stored without a dictionary.
     Plain,
 }
 
@@ -30,20 +30,20 @@ pub struct Column {
     pub nullable: bool,
     /// The unit of the value; empty for names and texts.
     pub unit: &'static str,
-    /// The meaning of the column, one entry per line of documentation.
+    /// The meaning of the column. Each entry is a line of the doc comment.
     pub doc: &'static [&'static str],
-    /// How the column is packed.
+    /// How the column is encoded in Parquet.
     pub(crate) pack: Pack,
 }
 
 impl Column {
-    /// The Arrow field of this column.
+    /// Returns the Arrow field of this column.
     pub fn field(&self) -> Field {
         Field::new(self.name, (self.data_type)(), self.nullable)
     }
 }
 
-/// A column that could not be stored or loaded.
+/// The name of a column that could not be stored or loaded, and the reason.
 pub(crate) type BadColumn = (&'static str, CellError);
 
 /// Loads the values of the column `name` from a batch. A nullable column may be missing, because an older

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fingerprint {
     /// The detected engine, as plans name it.
     pub engine: Option<String>,
-    /// The version of the engine, in the server's own form.
+    /// The version of the engine, as the server reports it.
     pub version: Option<String>,
     /// The model behind the requested id: its name or path if the server reports one, otherwise the id as
     /// listed.
@@ -25,7 +25,7 @@ pub struct Fingerprint {
     pub flags: BTreeMap<String, String>,
 }
 
-/// A fact that a server reports differently than before.
+/// A fact for which a server reports another value than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// The fact: `engine`, `version` or `model`.
@@ -48,13 +48,13 @@ impl Fingerprint {
         *self == Fingerprint::default()
     }
 
-    /// Engine and version in short form; `None` if neither is known.
+    /// Returns the engine and version in short form; `None` if neither is known.
     pub fn program(&self) -> Option<String> {
         let parts: Vec<&str> = [&self.engine, &self.version].into_iter().flatten().map(String::as_str).collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 
-    /// Engine, version, model and context length in short form; `None` if nothing is known.
+    /// Returns the engine, version, model and context length in short form; `None` if nothing is known.
     pub fn in_words(&self) -> Option<String> {
         let model = self.model.as_ref().map(|model| format!("model {model}"));
         let context = self.context_length.map(|tokens| format!("context of {tokens} tokens"));
@@ -114,7 +114,7 @@ fn release(version: &str) -> String {
     release
 }
 
-/// Shortens `0.33.0` to `0.33`; versions that are not plain numbers (`0.33.0rc1`) are kept.
+/// Shortens `0.33.0` to `0.33`; versions with other characters (`0.33.0rc1`) are not changed.
 fn without_zeros(version: &str) -> &str {
     let is_plain = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !is_plain {

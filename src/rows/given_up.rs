@@ -16,7 +16,7 @@ pub struct GivenUp {
 }
 
 impl GivenUp {
-    /// The reason in short form: `429 (3 of 3)`.
+    /// Returns the reason in short form: `429 (3 of 3)`.
     pub fn reason(&self) -> String {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }

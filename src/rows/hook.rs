@@ -19,7 +19,7 @@ pub struct HookRun {
     pub outcome: HookOutcome,
     /// The exit code of a command; null if it did not exit normally.
     pub exit_code: Option<i32>,
-    /// The HTTP status of a request that got a response.
+    /// The HTTP status of the response to a request; null for a command, or if there was no response.
     pub status: Option<u16>,
     /// Why there is neither an exit code nor a status; null if there is one of them.
     pub detail: Option<String>,

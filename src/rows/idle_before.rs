@@ -17,7 +17,7 @@ pub struct ServerLoad {
 }
 
 impl ServerLoad {
-    /// Whether the server is idle.
+    /// Whether the server has no running and no waiting requests.
     pub fn is_none(self) -> bool {
         self.running == 0 && self.waiting == 0
     }

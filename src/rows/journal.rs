@@ -61,7 +61,8 @@ impl Journal {
         let file = File::create_new(path).map_err(|error| RowsError::write(path, error))?;
         let failed = |error| RowsError::arrow_write(path, error);
         let schema: SchemaRef = Arc::new(schema(labels));
-        // Batches are small. With the default alignment of 64 bytes, most of the file would be padding.
+        // Because batches are small, most of the file would be padding with the default alignment of 64
+        // bytes.
         let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).map_err(failed)?;
         let writer = StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), schema, writer };

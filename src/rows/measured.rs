@@ -74,7 +74,7 @@ pub struct Measured {
     /// The error of a failed request, or the reason why the usage of a completed request is implausible. A
     /// request has at most one of these texts, so they share one field to save memory.
     words: Option<Arc<String>>,
-    /// The server's own times; most servers report none.
+    /// The server's own times; `None` for most servers, because they report no times.
     server_times: Option<Box<ServerTimes>>,
 }
 
@@ -116,7 +116,7 @@ optional! {
     prompt_tokens: u32,
     /// Prompt tokens that the server took from its prefix cache.
     cached_tokens: u32,
-    /// Output tokens.
+    /// Number of output tokens.
     output_tokens: u32,
     /// Leading prompt tokens shared with an earlier request, if known.
     reusable_tokens: u32,
@@ -232,7 +232,8 @@ impl Measured {
     }
 }
 
-/// Columns that [`Measured`] does not need; all of them are nullable, and are read as null.
+/// Columns that [`Measured`] does not need. They are not read from the file; all of them are nullable, so
+/// their values are null.
 pub(super) const UNUSED: [&str; 8] = [
     "conversation",
     "first_chunk_ns",

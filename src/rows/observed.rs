@@ -46,7 +46,8 @@ pub struct ThreadTime {
     pub name: String,
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time spent runnable without a core, in nanoseconds, if the kernel counts it (`schedstat`).
+    /// Time in which the thread was ready to run but had no core, in nanoseconds; null if the kernel does
+    /// not count it (`schedstat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ns: Option<u64>,
 }
@@ -63,7 +64,8 @@ impl ThreadTime {
 pub struct MachineTime {
     /// Number of the machine's cores.
     pub cores: u32,
-    /// CPU time of all processes, including ours, in nanoseconds; exact to one tick of the kernel per core.
+    /// CPU time of all processes, including ours, in nanoseconds. The error is at most one tick of the
+    /// kernel for each core.
     pub busy_ns: u64,
     /// CPU time that the hypervisor gave to other virtual machines, in nanoseconds.
     pub stolen_ns: u64,

@@ -95,7 +95,7 @@ impl TableWriter {
         Ok(TableWriter { path, schema, file, writer })
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -186,7 +186,7 @@ impl RowFile {
         stream(self, EventRow::from_batch)
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use super::measured::{Condenser, Measured};
 use super::schema::Record;
 
-/// The requests of a run, in the order in which they ended, and a replay of the gaps between their token
+/// Access to the requests of a run, in the order in which they ended, and to the gaps between their token
 /// events.
 pub trait Replay {
     /// Why the gaps cannot be read.

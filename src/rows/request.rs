@@ -29,7 +29,7 @@ impl Phase {
     /// All phases, in the order in which they occur.
     pub const ALL: [Phase; 4] = [Phase::Fill, Phase::Stabilize, Phase::Measure, Phase::Drain];
 
-    /// The name in rows.
+    /// Returns the name that is stored in rows.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -43,24 +43,24 @@ pub enum Outcome {
     Ok,
     /// No connection: refused, unreachable, TLS failed, or not opened in time.
     Connect,
-    /// Not finished within the request timeout.
+    /// The response was not complete within the request timeout.
     Timeout,
     /// An HTTP status other than 2xx.
     #[strum(to_string = "http_{0}")]
     Http(u16),
     /// The connection broke before the response was complete.
     Reset,
-    /// Nothing was received for the stall timeout.
+    /// Nothing was received for longer than the stall timeout.
     Stalled,
     /// Truncated JSON, an unexpected structure, invalid UTF-8, or a line beyond the size limit.
     Malformed,
-    /// An error object inside a 200 stream.
+    /// An error object inside a stream with HTTP status 200.
     StreamError,
     /// A complete response without any text.
     Empty,
     /// The server process that sweepline started has ended.
     ServerDied,
-    /// Still in flight at the end of drain.
+    /// The request was still in flight at the end of drain.
     #[default]
     CutAtDrain,
 }
@@ -79,7 +79,7 @@ impl Outcome {
         }
     }
 
-    /// The name in rows.
+    /// Returns the name that is stored in rows.
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Outcome::Http(_) => Cow::Owned(self.to_string()),
@@ -101,7 +101,7 @@ pub enum TokenSource {
 }
 
 impl TokenSource {
-    /// The name in rows.
+    /// Returns the name that is stored in rows.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -119,7 +119,7 @@ pub enum Stamp {
 }
 
 impl Stamp {
-    /// The name in rows.
+    /// Returns the name that is stored in rows.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -136,7 +136,7 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// The name in rows.
+    /// Returns the name that is stored in rows.
     pub fn name(self) -> &'static str {
         self.into()
     }

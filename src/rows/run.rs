@@ -22,7 +22,7 @@ pub struct Windows {
     /// End of measure, start of drain.
     pub measure_end_ns: u64,
     /// End of drain: the time when no request was in flight any more, or when the remaining requests were
-    /// canceled.
+    /// cancelled.
     pub end_ns: u64,
 }
 

@@ -268,7 +268,7 @@ impl Table {
     /// All tables, in the order in which they are documented.
     pub const ALL: [Table; 4] = [Table::Requests, Table::Events, Table::Samples, Table::Texts];
 
-    /// The name of the file in a run's folder.
+    /// Returns the name of the file in a run's folder.
     pub fn file(self) -> &'static str {
         match self {
             Table::Requests => "requests.parquet",
@@ -292,7 +292,7 @@ impl Table {
         }
     }
 
-    /// The columns, in order.
+    /// Returns the columns, in order.
     pub fn columns(self) -> impl Iterator<Item = &'static Column> {
         let own = match self {
             Table::Requests => RequestRow::COLUMNS,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The start of a launched server on which a run was measured.
+/// The record of the start of a launched server on which a run was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerStart {
     /// Time at which the server's command was started, in UTC.

@@ -57,12 +57,12 @@ pub enum SpoilCause {
     Silent,
     /// The server process that sweepline started has ended.
     ServerDied,
-    /// A process that sent a share of the load has ended or cannot be reached.
+    /// A worker, a process that sends a share of the load, has ended or cannot be reached.
     WorkerLost,
 }
 
 impl SpoilCause {
-    /// The short form for tables: `given up: 429 (3 of 3)`.
+    /// Returns the short form for tables, such as `429` in `given up: 429 (3 of 3)`.
     pub fn short(self) -> &'static str {
         match self {
             SpoilCause::RateLimited => "429",

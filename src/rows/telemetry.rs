@@ -17,13 +17,13 @@ pub struct Telemetry {
     pub scrapes: u64,
     /// Number of failed scrapes.
     pub gaps: u64,
-    /// The first failure, as text.
+    /// The first failure of a scrape, as text; null if no scrape failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_gap: Option<String>,
     /// Number of generations that sweepline requested during the run in addition to its load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probes: u64,
-    /// The server's counts over the time from just before the load to the end of drain.
+    /// The increase of the server's counters from just before the load to the end of drain.
     pub counted: Counted,
     /// Readings of the GPUs of this machine; null if they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct Counted {
     /// Requests that the server completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
-    /// Requests that the server aborted, or that clients canceled.
+    /// Requests that the server aborted, or that clients cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
     /// Tokens that the server generated.

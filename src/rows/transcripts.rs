@@ -1,4 +1,5 @@
-//! Prompts and responses in full, in a separate file, if a plan requests them.
+//! Writes and reads the complete prompts and responses of a run, which are stored in a separate file if a
+//! plan requests this.
 
 use std::path::Path;
 

@@ -39,7 +39,7 @@ impl RequestRow {
     /// Returns why the server's counts are impossible; `None` if they are possible.
     pub fn doubt(&self, limits: &Limits) -> Option<String> {
         let asked = self.requested_tokens;
-        // Some servers also count the token that ends the response.
+        // The 1 is added because some servers also count the token that ends the response.
         let most = u64::from(asked).max(limits.came) + 1;
         let output = self.output_tokens.filter(|_| self.token_source == Some(TokenSource::Usage));
         if output == Some(0) && limits.came > 0 {

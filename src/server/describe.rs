@@ -24,7 +24,7 @@ pub struct Description {
     pub version: Option<String>,
     /// Flags that the server reports.
     pub flags: BTreeMap<String, String>,
-    /// The status with which the server refused to list its models; `None` if it listed them.
+    /// The HTTP status with which the server refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
     /// Whether the response was a list of models, that is, JSON with a list `data`, and not, for example,
     /// an HTML page.

@@ -1,4 +1,4 @@
-//! The machine that sweepline runs on, which is part of every run's environment.
+//! Describes the machine that sweepline runs on, which is recorded in every run's environment.
 
 use crate::rows::{Environment, Fingerprint};
 

@@ -32,7 +32,7 @@ const LONGEST_WORDS: usize = 200;
 /// Maximum number of model names that are read from a server's list.
 pub(super) const MOST_MODELS: usize = 1000;
 
-/// The request settings of a probe.
+/// The settings of requests to a server: its address, credentials, model and time limits.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// Base address of the API.
@@ -125,7 +125,7 @@ impl Question {
 /// The results of a probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Found {
-    /// The `Server` header.
+    /// The value of the `Server` header; `None` if there is none.
     pub server: Option<String>,
     /// The models that the server lists; empty if it has no list.
     pub models: Vec<String>,
@@ -177,9 +177,9 @@ pub enum ProbeError {
     Silent {
         /// The address.
         url: String,
-        /// The request, by method and path.
+        /// The path of the request.
         what: String,
-        /// The time waited.
+        /// The time limit of the response.
         within: Nanos,
     },
     /// The server began a response, but did not finish it within the time limit.
@@ -190,9 +190,9 @@ pub enum ProbeError {
     Unfinished {
         /// The address.
         url: String,
-        /// The request, by path.
+        /// The path of the request.
         what: String,
-        /// The time waited.
+        /// The time limit of the response.
         within: Nanos,
     },
     /// The server uses another HTTP version than the endpoint in the plan.
@@ -214,9 +214,9 @@ pub enum ProbeError {
     Key {
         /// The address.
         url: String,
-        /// HTTP status.
+        /// The HTTP status of the response.
         status: u16,
-        /// The server's text.
+        /// The server's error message.
         reason: String,
     },
     /// The server does not have the model.
@@ -240,9 +240,9 @@ pub enum ProbeError {
     Refused {
         /// The address.
         url: String,
-        /// HTTP status.
+        /// The HTTP status of the response.
         status: u16,
-        /// The server's text.
+        /// The server's error message.
         reason: String,
         /// The pause that the server requests in `Retry-After`; `None` unless this is a number of seconds.
         retry_after: Option<Duration>,
@@ -262,7 +262,7 @@ pub enum ProbeError {
         url: String,
         /// The requested path.
         path: String,
-        /// HTTP status.
+        /// The HTTP status of the response.
         status: u16,
         /// The pause that the server requests in `Retry-After`; `None` if it is not a number of seconds.
         retry_after: Option<Duration>,
@@ -424,7 +424,7 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(refusal(question, response).await);
     }
-    // A server without a list of models can still be measured.
+    // If the server has no list of models, an empty list is used, because the server can still be measured.
     let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();

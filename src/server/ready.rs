@@ -31,7 +31,7 @@ pub struct Unready {
 }
 
 impl Unready {
-    /// Returns a state that requires an edit of the plan.
+    /// Returns the state of a server for which waiting does not help.
     pub fn for_good(reason: impl Into<String>) -> Unready {
         Unready { reason: reason.into(), is_final: true, retry_after: None, has_ended: false }
     }

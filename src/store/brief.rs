@@ -13,7 +13,8 @@ use super::stamp::Stamp;
 use crate::expand::{RunId, RunSpec};
 use crate::rows::{Fingerprint, Table};
 
-/// The name of a run's folder, the first 16 hex digits of its id, as a number.
+/// The short id of a run: the first 16 hex digits of its id as a number. The digits are also the name of
+/// its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortId(pub(super) u64);
 
@@ -49,7 +50,7 @@ pub struct Brief {
     pub(super) stamp: Option<Stamp>,
 }
 
-/// The part of a `run.json` that is needed for decisions.
+/// The part of a `run.json` that is needed for decisions, held in memory for each run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// The run's id; `None` if the field does not contain an id.
@@ -104,7 +105,8 @@ impl Said {
         let server = &record.environment.fingerprint;
         Said {
             id,
-            // Equal specs have equal ids, and comparing is cheaper than hashing.
+            // If the spec equals the planned one, it need not be hashed, because equal specs have equal ids
+            // and comparing is cheaper than hashing.
             is_sound: id.is_some_and(|id| {
                 planned.is_some_and(|planned| record.spec == *planned) || RunId::of(&record.spec) == id
             }),

@@ -22,7 +22,7 @@ impl Store {
         Ok(names.iter().rev().filter(|name| name.ends_with(".json")).map(|name| folder.join(name)).collect())
     }
 
-    /// Reads one calibration.
+    /// Reads the calibration at `path`.
     pub fn calibration<T: DeserializeOwned>(&self, path: &Path) -> Result<T, StoreError> {
         record::read(path)
     }

@@ -46,7 +46,8 @@ impl Deleted {
 impl Store {
     /// Returns the committed runs whose folders are gone, sorted by id.
     pub fn deleted(&self) -> Result<Vec<Deleted>, StoreError> {
-        // Entries are listed first, because a run exists before its entry.
+        // Entries are listed before runs: a run is committed before its entry is written, so every listed
+        // entry must have a run.
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();

@@ -22,7 +22,7 @@ pub enum StoreError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The folder or its file system is read-only for this user.
+    /// The user may not write the file, or the file system is read-only.
     #[error("cannot write {path} ({source}): make the results folder writable, or choose another with --results DIR")]
     NotWritable {
         /// The file.
@@ -99,9 +99,9 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The format of the file.
+        /// The format version of the file.
         found: u32,
-        /// The newest format that this program supports.
+        /// The newest format version that this program supports.
         known: u32,
     },
     /// The operating system returned no random bits.
@@ -178,7 +178,7 @@ pub enum StoreError {
     Remote {
         /// The message, which contains the error, its location and the remedy.
         text: String,
-        /// Whether running the same command again may succeed.
+        /// Whether the error may be temporary, so that running the same command again may succeed.
         passes: bool,
     },
     /// Several runs have ids with this prefix.

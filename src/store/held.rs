@@ -38,8 +38,8 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => {
-            // Writers of parts write no process id into the folder's lock file, so an id in it is
-            // from an earlier process.
+            // If only writers of parts hold the lock, the file may contain the id of an earlier process,
+            // because writers of parts write no id. The id is then not reported.
             let pid = if file.try_lock_shared().is_ok() { None } else { process_in(&mut file) };
             return Err(StoreError::Locked { dir: root.to_owned(), pid });
         }

@@ -32,7 +32,8 @@ use crate::rows::Fingerprint;
 
 /// Version of the index's file format.
 const VERSION: u32 = 1;
-/// Size of a row in bytes: id, stamp, attempt, seconds and nanoseconds of the end, endpoint, server, flags.
+/// Size of a row, in bytes. It consists of the id, the stamp, the attempt number, seconds and nanoseconds
+/// of the end time, the endpoint, the server and the flags.
 const ROW: usize = 32 + 16 + 4 + 8 + 4 + 4 + 4 + 1;
 /// The server number in the row of a run without a fingerprint.
 const NONE: u32 = u32::MAX;

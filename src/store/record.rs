@@ -81,7 +81,7 @@ pub struct Replaced {
 /// `run.json`: the commit of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Format of this file.
+    /// Format version of this file.
     pub format: u32,
     /// The full RunId, 64 hex digits.
     pub id: String,
@@ -211,7 +211,7 @@ fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
 /// `attempt.json`: the data of an attempt before it becomes a run, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
-    /// Format of this file.
+    /// Format version of this file.
     pub format: u32,
     /// The full RunId, 64 hex digits.
     pub id: String,

@@ -21,9 +21,9 @@ pub(super) struct Stamp(pub(super) [u8; 16]);
 /// The open folders of a store that are needed to compute stamps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Folders<'a> {
-    /// `runs/`.
+    /// The folder `runs/`.
     pub(super) runs: &'a Folder,
-    /// `inventory/`.
+    /// The folder `inventory/`.
     pub(super) inventory: &'a Folder,
 }
 

@@ -18,7 +18,7 @@ use ladder::ladder;
 use optimizing::Optimizing;
 use searching::Searching;
 
-/// Chooses the next member of a pool from the results of those that have ended.
+/// Chooses the next member of a pool from the results of its finished members.
 pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.stands(judge),

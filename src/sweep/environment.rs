@@ -157,7 +157,7 @@ impl Guard {
     }
 }
 
-/// Returns why a sweep with `environment: pin` ends.
+/// Returns the error with which a sweep with `environment: pin` ends if a server has changed.
 pub(crate) fn pin_broken(endpoint: &str, changed: &Changed) -> String {
     let Changed { what, was, is } = changed;
     format!(
@@ -167,7 +167,7 @@ pub(crate) fn pin_broken(endpoint: &str, changed: &Changed) -> String {
     )
 }
 
-/// Returns why an endpoint that reported two versions is no longer measured.
+/// Returns the reason why an endpoint that reported two versions is no longer measured.
 pub(crate) fn two_versions(endpoint: &str, one: &str, other: &str) -> String {
     format!(
         "endpoint `{endpoint}` reports two versions: {one} and {other}; its runs could not be attributed to either: \

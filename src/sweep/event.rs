@@ -14,13 +14,13 @@ use super::ready::Waiting;
 /// groups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
-    /// The run's sweep.
+    /// The name of the run's sweep.
     pub sweep: Arc<str>,
-    /// The run's endpoint.
+    /// The name of the run's endpoint.
     pub endpoint: Arc<str>,
-    /// The plan's name of the run's model.
+    /// The name of the run's model in the plan.
     pub model: Arc<str>,
-    /// The plan's name of the run's scenario.
+    /// The name of the run's scenario in the plan.
     pub scenario: Arc<str>,
 }
 
@@ -279,7 +279,7 @@ pub enum Event {
     Busy {
         /// The server's endpoint.
         endpoint: String,
-        /// What keeps the server busy, and how long the run waits.
+        /// Why the server is busy, and how long the run waits at most.
         what: String,
     },
     /// A server is not ready and will be probed again.

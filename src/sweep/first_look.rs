@@ -63,7 +63,8 @@ impl FirstLook {
         let (name, answer) = match self.answers.recv_timeout(within) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => return,
-            // A thread that panicked does not send a result; its endpoint is probed again.
+            // All threads have ended, but some sent no result because they panicked. Their endpoints are
+            // probed again before their runs.
             Err(RecvTimeoutError::Disconnected) => return self.unanswered.clear(),
         };
         self.unanswered.retain(|(other, _)| *other != name);

@@ -17,12 +17,13 @@ use crate::units::Decimal;
 
 use super::choose::{Chosen, Ended, Judge};
 
-/// The axes of a cell with their values. If the highest load is asked for, the axis of the load is omitted.
+/// The axes of a cell with their values. If the finding is a load, the axis of the load is omitted.
 type Key = Vec<(String, String)>;
 
 /// Access to the finished runs of one cell.
 pub trait Findings: Judge {
-    /// Returns a metric over all valid runs: [`Says::Measured`], or [`Says::Nothing`] with the reason.
+    /// Returns the value of a metric over all valid runs: [`Says::Measured`], or [`Says::Nothing`] with the
+    /// reason why there is no value.
     fn measured(&self, runs: &[&PlannedRun], name: MetricName) -> Says;
 }
 

@@ -387,8 +387,8 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>, stop: &watch::Rece
     }
 }
 
-/// Whether the sweep is stopped now or shortly afterwards. Slurm ends a preempted job by a signal to
-/// all its processes, so the server may end before this process notices the signal.
+/// Whether the sweep is stopped now or within a second. This wait is needed because Slurm ends a preempted
+/// job by a signal to all of its processes, so the server may end before this process notices the signal.
 fn is_stopped_soon(stop: &watch::Receiver<bool>) -> bool {
     const MOMENT: Duration = Duration::from_secs(1);
     let until = Instant::now() + MOMENT;
@@ -429,7 +429,7 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
 }
 
 fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
-    // The port of an embedded server differs each time and is not informative.
+    // The address of an embedded server is not recorded, because its port is different each time.
     let host = target.alive.is_none().then(|| target.authority.clone());
     let Gpus { names, driver } = gpus().clone();
     Environment {

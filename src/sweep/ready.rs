@@ -153,7 +153,7 @@ impl Asking {
         Some(shown(&self.endpoint, url, &self.folder))
     }
 
-    /// Probes once.
+    /// Probes the server once.
     pub(super) fn once(&self) -> Result<(Target, Found), Unready> {
         let (target, found) =
             perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;

@@ -17,7 +17,7 @@ use crate::units::clock;
 use super::history::History;
 use super::nearest::{Change, Nearest};
 
-/// The action for a run.
+/// What is done with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "snake_case")]
@@ -36,7 +36,7 @@ pub(crate) enum Action {
     Pending,
     /// `run` would skip the run, because its result cannot be read or is not needed.
     Pruned,
-    /// A result for an endpoint in the plan that does not belong to any run of the plan.
+    /// A result that was measured on an endpoint of the plan, but does not belong to any run of the plan.
     Orphan,
 }
 
@@ -45,7 +45,7 @@ impl Action {
     pub(crate) const ALL: [Action; 7] =
         [Action::New, Action::Redo, Action::GivenUp, Action::Pending, Action::Pruned, Action::Cached, Action::Orphan];
 
-    /// The name in tables.
+    /// Returns the name of the action in tables.
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }
@@ -78,7 +78,7 @@ impl Decision {
         Decision { action, reason: reason.into(), change: None, spoiled: 0, afresh: false }
     }
 
-    /// Returns the decision for a run that is not needed, with this reason.
+    /// Returns the decision to skip a run, with this reason.
     pub(crate) fn pruned(reason: &str) -> Decision {
         Decision::new(Action::Pruned, reason)
     }

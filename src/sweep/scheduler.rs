@@ -251,7 +251,7 @@ struct Scheduler<'a, 'o> {
     /// Runs that have ended in this invocation, and whether they are settled, that is, committed or given
     /// up. They are recorded because two sweeps may contain the same run.
     over: HashMap<RunId, bool>,
-    /// Runs that are skipped because their cell has ended.
+    /// The runs that are skipped because they are no longer needed.
     early: EarlyEnds,
     fatal: Option<SweepError>,
     summary: Summary,

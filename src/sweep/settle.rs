@@ -250,7 +250,7 @@ impl Server {
             last = Some((load, since));
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
                 // vLLM updates its gauges only while it works. They are stale after the last request was
-                // canceled, and generating one token updates them. This is done only once, because SGLang
+                // cancelled, and generating one token updates them. This is done only once, because SGLang
                 // updates its gauges only 30 s after its last work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;

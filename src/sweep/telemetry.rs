@@ -119,7 +119,7 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
     let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
     let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
-    // The embedded mock has a different port each time.
+    // The address of the embedded mock is not shown, because its port is different each time.
     let shown = if written == Telemetry::OWN && endpoint.is_embedded() { "embedded mock" } else { url.as_str() };
     let shown = question.without_key(shown);
     Ok(Page { shown, url, headers, client })

@@ -50,7 +50,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit's symbol, which follows a number; empty for plain numbers.
+    /// Returns the symbol or name of the unit.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Requests => "requests",

@@ -28,7 +28,7 @@ struct Rule {
     canonical: usize,
     /// The selectors whose values are combined into the series.
     selectors: Vec<Selector>,
-    /// The metric that a page must have for the rule to apply.
+    /// The metric that must be on the page for the rule to apply; `None` if the rule always applies.
     only_with: Option<&'static str>,
     /// The exporter that the rule belongs to; `None` if it comes from the plan.
     exporter: Option<&'static str>,
@@ -189,7 +189,7 @@ fn place(key: &str) -> Option<usize> {
     CANONICAL.iter().position(|canonical| canonical.key == key)
 }
 
-/// Returns the rules of an exporter's table. Sources that are added up form one rule.
+/// Returns the rules of an exporter's table. Metrics that are added up form one rule.
 fn rules(exporter: &Exporter) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for source in exporter.series {

@@ -101,7 +101,7 @@ impl Drop for Scraper {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The run has failed, and the samples are not needed.
+            // The run has failed, so the samples are not needed, and errors are ignored.
             let _ = thread.join();
         }
     }
@@ -173,15 +173,15 @@ struct Rounds {
     under_way: JoinSet<Ended>,
     /// Whether a scrape of each page is in progress.
     busy: Vec<bool>,
-    /// The addresses of the server whose round trip is measured, and whether a measurement is in
-    /// progress.
+    /// The addresses of the server whose round trip is measured, and whether a measurement is in progress.
+    /// The list is empty if the round trip is not measured.
     far: Arc<[SocketAddr]>,
     is_measuring: bool,
     /// Samples taken before the start of the run was known, with times on the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
     telemetry: Telemetry,
-    /// When the last round began, and when the next one is due, on the machine's clock.
+    /// When the last round began and when the next round is due, in nanoseconds on the machine's clock.
     begun: u64,
     next: u64,
 }

@@ -72,7 +72,7 @@ pub enum LaunchError {
         /// The last lines of the server's output, and the path of its log.
         tail: String,
     },
-    /// An error of sweepline itself.
+    /// The supervisor of the server could not be started, or failed.
     #[error("the server could not be supervised: {0}")]
     Supervisor(String),
 }
@@ -187,12 +187,12 @@ impl ServerWatch {
         Arc::clone(&self.alive)
     }
 
-    /// Returns the start time on a monotonic clock.
+    /// Returns when the server was started, on a monotonic clock.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// Returns the start time.
+    /// Returns when the server was started, on the wall clock.
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }
@@ -263,7 +263,7 @@ impl Drop for Launched {
         while Instant::now() < deadline {
             match self.supervisor.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-                // If the supervisor was killed, the listening thread ends the server.
+                // If the supervisor was killed, the thread that listens to it ends the server.
                 _ => return self.watch.wait_until_gone(),
             }
         }
@@ -312,7 +312,7 @@ fn listen(
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
-        // A supervisor that ended normally has removed its lease.
+        // A supervisor that ended normally has removed its lease, so if there is a lease, it was killed.
         if let Some(left) = LeftServer::at(&lease) {
             left.end(&|reference| secrets.get(reference).cloned());
         }

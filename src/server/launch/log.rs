@@ -118,7 +118,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // The first line is incomplete if the file is longer than the part that was read.
+    // If the file is longer than the part that was read, the first line is incomplete and skipped.
     Ok(match text.split_once('\n') {
         Some((_, rest)) if length > TAIL_BYTES => rest.to_owned(),
         _ => text,

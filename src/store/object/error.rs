@@ -21,7 +21,8 @@ pub enum ObjectError {
         /// The reason.
         why: String,
     },
-    /// The environment does not contain all settings that are needed to reach the store.
+    /// The environment does not contain all settings that are needed to reach the store, or contains
+    /// invalid ones.
     #[error("{url}: {why}")]
     Unusable {
         /// The address.

@@ -41,7 +41,7 @@ pub struct CalibrationLoad {
     /// The number of requests in flight, or the rate of arrivals.
     #[schemars(with = "Map<String, Value>")]
     pub load: Load,
-    /// The content of requests and the requested output.
+    /// The content of the requests, and the requested length of responses.
     #[schemars(with = "Value")]
     pub content: Content,
     /// Whether responses are streamed.
@@ -64,7 +64,7 @@ pub struct CalibrationLoad {
 /// The timing of the mock; `None` for values that the caller does not specify.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Timing {
-    /// Time to the first token.
+    /// Time from the arrival of a request to the first token.
     pub ttft: Option<Nanos>,
     /// Time between tokens.
     pub itl: Option<Nanos>,

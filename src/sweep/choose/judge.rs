@@ -13,7 +13,7 @@ use crate::plan::model::search::Objective;
 pub struct Said {
     /// Whether the load meets the objective; `None` if no run is valid.
     pub answer: Option<Answer>,
-    /// Whether more requests arrived than the server completed.
+    /// Whether the load exceeds the server's capacity: more requests arrived than the server completed.
     pub is_saturated: bool,
     /// Whether a run is invalid because too many requests failed, or was given up because the server does
     /// not sustain the load.

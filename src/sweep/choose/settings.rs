@@ -16,7 +16,7 @@ pub struct Settings {
     pub all: Vec<Setting>,
     /// The runs of all settings, in the order in which they were requested.
     pub runs: Vec<SettingRun>,
-    /// The current rung, from 1.
+    /// The current rung, from 1. Runs become longer from rung to rung.
     pub rung: usize,
     /// Number of rungs.
     pub rungs: usize,
@@ -93,7 +93,7 @@ pub struct Setting {
     pub name: String,
     /// Number of finished runs of the setting.
     pub runs: usize,
-    /// The estimate of the metric; `None` if there is no conclusive run, or if the setting cannot
+    /// The estimate of the optimized metric; `None` if there is no conclusive run, or if the setting cannot
     /// be chosen.
     pub estimate: Option<Estimate>,
     /// Whether the setting meets the plan's objective, according to all of its runs together.

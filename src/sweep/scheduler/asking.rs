@@ -17,7 +17,8 @@ use crate::sweep::first_look::FirstLook;
 use crate::sweep::live::Live;
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use crate::sweep::{hooks, perform};
-/// How long the result of the first probe of a server remains valid.
+/// How long the result of a server's first probe remains valid, so that the server is not probed again
+/// before its first run.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// If a server has not responded to a probe for this long, this is reported.

@@ -14,8 +14,7 @@ use crate::sweep::event::Event;
 use crate::sweep::perform::{Retries, RunError};
 use crate::sweep::ready::Waiting;
 use crate::units::Nanos;
-/// How long the scheduler waits before the first retry of a run. This pause doubles with each retry, up
-/// to [`LONGEST_PAUSE`].
+/// The pause before the first retry of a run. It doubles with each retry, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Only pauses of at least this length are reported.
 const LONG_PAUSE: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 
-/// AMD device metrics exporter.
+/// The table of metrics of AMD's device metrics exporter.
 pub(super) const AMD: Exporter =
     Exporter { title: "AMD device metrics exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -4,7 +4,7 @@
 
 use super::source::{Exporter, Source, plain, scaled};
 
-/// DCGM exporter.
+/// The table of metrics of the DCGM exporter.
 pub(super) const DCGM: Exporter =
     Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

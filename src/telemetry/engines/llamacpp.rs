@@ -3,7 +3,7 @@
 
 use super::source::{Exporter, Source, plain, plus};
 
-/// llama.cpp.
+/// The table of metrics of llama.cpp.
 pub(super) const LLAMACPP: Exporter =
     Exporter { title: "llama.cpp", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -3,7 +3,7 @@
 
 use super::source::{Exporter, Source, plain};
 
-/// NVIDIA NIM.
+/// The table of metrics of NVIDIA NIM.
 pub(super) const NIM: Exporter =
     Exporter { title: "NVIDIA NIM", source: SOURCE, only_with: Some("num_request_max"), series: SERIES, counted: &[] };
 

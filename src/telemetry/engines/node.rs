@@ -2,7 +2,7 @@
 
 use super::source::{Exporter, Source, labelled, plain};
 
-/// node exporter.
+/// The table of metrics of the node exporter.
 pub(super) const NODE: Exporter =
     Exporter { title: "node exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

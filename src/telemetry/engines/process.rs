@@ -3,7 +3,8 @@
 
 use super::source::{Exporter, Source, plain};
 
-/// Prometheus' client libraries, on which vLLM, SGLang, TGI and most exporters are built.
+/// The table of metrics of Prometheus' client libraries, on which vLLM, SGLang, TGI and most exporters are
+/// built.
 pub(super) const PROCESS: Exporter =
     Exporter { title: "Prometheus' client libraries", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -4,7 +4,7 @@
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
 
-/// SGLang.
+/// The table of metrics of SGLang.
 pub(super) const SGLANG: Exporter =
     Exporter { title: "SGLang", source: SOURCE, only_with: None, series: SERIES, counted: COUNTED };
 

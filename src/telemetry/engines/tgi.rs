@@ -2,7 +2,7 @@
 
 use super::source::{Exporter, Source, plain};
 
-/// Text Generation Inference.
+/// The table of metrics of Text Generation Inference.
 pub(super) const TGI: Exporter =
     Exporter { title: "Text Generation Inference", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -3,7 +3,7 @@
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 
-/// Triton.
+/// The table of metrics of Triton.
 pub(super) const TRITON: Exporter =
     Exporter { title: "Triton", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

@@ -3,7 +3,7 @@
 
 use super::source::{Exporter, Moment, Source, labelled, plain};
 
-/// TensorRT-LLM.
+/// The table of metrics of TensorRT-LLM.
 pub(super) const TRTLLM: Exporter =
     Exporter { title: "TensorRT-LLM", source: SOURCE, only_with: None, series: SERIES, counted: COUNTED };
 

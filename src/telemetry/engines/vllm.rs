@@ -2,7 +2,7 @@
 
 use super::source::{Exporter, Source, labelled, plain};
 
-/// vLLM.
+/// The table of metrics of vLLM.
 pub(super) const VLLM: Exporter =
     Exporter { title: "vLLM", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 

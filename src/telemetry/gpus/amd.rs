@@ -121,7 +121,7 @@ impl Source for Amd {
 /// items have the field `gpu`, which may be wrapped in `gpu_data`, or an object with the fields `card0`,
 /// `card1`, and so on.
 fn gpus(text: &str) -> Option<Vec<(u32, Value)>> {
-    // Warnings may precede the JSON.
+    // The JSON may be preceded by warnings.
     let start = text.find(['{', '['])?;
     let page: Value = serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()?;
     let number = |value: &Value| u32::try_from(value.as_u64()?).ok();

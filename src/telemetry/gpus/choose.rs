@@ -17,13 +17,13 @@ pub enum Which {
 /// is not set, or if its value is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visible {
-    /// `CUDA_VISIBLE_DEVICES`.
+    /// The value of `CUDA_VISIBLE_DEVICES`.
     pub cuda: Option<String>,
-    /// `CUDA_DEVICE_ORDER`.
+    /// The value of `CUDA_DEVICE_ORDER`.
     pub cuda_order: Option<String>,
-    /// `ROCR_VISIBLE_DEVICES`.
+    /// The value of `ROCR_VISIBLE_DEVICES`.
     pub rocr: Option<String>,
-    /// `HIP_VISIBLE_DEVICES`.
+    /// The value of `HIP_VISIBLE_DEVICES`.
     pub hip: Option<String>,
 }
 

@@ -69,7 +69,7 @@ fn read(from: impl Read + Send + 'static) -> Option<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     let work = move || {
         let mut bytes = Vec::new();
-        // Output that arrived before an error is kept.
+        // An error is ignored, and the output that arrived before it is kept.
         let _ = from.take(MOST_BYTES).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };
