@@ -530,7 +530,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
         assert!(text.lines().count() < 20, "{} lines: {text}", text.lines().count());
         for said in [
-            "Why none of 6 tests could be made",
+            "Why none of the 6 tests could be made",
             "3: 2 repeats on both sides: too few for a test",
             "3: TTFT from schedule p99: fewer than 368",
             "To do: `repeats: 5` in the plan",

@@ -129,8 +129,8 @@ mod tests {
             for (text, tokens) in texts.iter().zip(&tokens) {
                 assert!(estimate(text).abs_diff(*tokens) <= 1, "{} for {tokens}", estimate(text));
             }
-            // Two whole blocks and not much more. With the nonce, the characters of its digits are fewer
-            // than their weight.
+            // The texts share two whole blocks and little more. The tolerance is for the nonce, which has
+            // fewer characters than the estimate of its tokens assumes.
             let shared = common(&texts[0], &texts[1]) as u32 / CHARS_PER_TOKEN;
             assert!(shared.abs_diff(1024) <= 12, "{shared}");
             let shared = common(&texts[0], &texts[2]) as u32 / CHARS_PER_TOKEN;

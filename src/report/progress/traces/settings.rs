@@ -60,7 +60,7 @@ impl Settings {
             Some((name, value)) => match value.as_str() {
                 "http/protobuf" => Protocol::Protobuf,
                 "http/json" => Protocol::Json,
-                _ => return Err(format!("{name} is not a number of milliseconds")),
+                _ => return Err(format!("{name} is neither `http/protobuf` nor `http/json`")),
             },
         };
         let timeout = match either(WITHIN) {
