@@ -116,10 +116,13 @@ impl SampleSink for NoSamples {
     }
 }
 
+/// When a request ends, its number, when it was scheduled, and its slot.
+type InFlight = (u64, u64, u64, Option<u32>);
+
 /// A worker whose server ends each request after [`duration`].
 struct Simulated {
     pacer: Pacer,
-    in_flight: BinaryHeap<Reverse<(u64, u64, u64, Option<u32>)>>,
+    in_flight: BinaryHeap<Reverse<InFlight>>,
     encoder: RecordEncoder,
     slots: u64,
 }
