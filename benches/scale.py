@@ -6,15 +6,21 @@ each other run of the plan has its own `run.json` and inventory entry, with the 
 files of the measured run. For all commands except `verify`, every run is therefore whole. Then measures the wall time, CPU time and
 peak memory of each command. Files are in the page cache, because they were just written or read.
 
-With `--moto`, reads the results from S3 instead, served by moto in this process (`pip install 'moto[server]==5.2.5'`): first
-with a worker without a local copy, then with a worker that has one. Commits and packs are put into moto directly, as `push`
-would store them, but without rows, because a sweep with nothing to do does not read rows. Prints a table and compares nothing.
+With `--moto`, reads the results from S3 instead, served by moto in a separate process (`pip install 'moto[server]==5.2.5'`):
+first with a worker without a local copy, then with a worker that has one. Commits and packs are put into moto directly, as
+`push` would store them, but without rows, because a sweep with nothing to do does not read rows. Prints a table and compares
+nothing.
+
+The kernel counts the peak memory of a process from its fork on, so a process that a large process started seems to have been
+large itself. Therefore, whatever needs much memory (creating a store, moto) runs in a separate process.
 """
 import copy
 import glob
 import hashlib
 import json
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -50,6 +56,20 @@ def sealed(value):
     return f'{text},\n  "sha256": "{digest}"\n}}\n', digest
 
 
+def previewed(place):
+    """Yields the runs of a plan, one by one: the document of a million runs has a gigabyte."""
+    with open(os.path.join(place, "preview.json"), "wb") as out:
+        subprocess.run([PROGRAM, "preview", "plan.yaml", "--format", "json"], cwd=place, stdout=out, check=True)
+    with open(os.path.join(place, "preview.json")) as file:
+        text = file.read()
+    os.remove(os.path.join(place, "preview.json"))
+    decoder, skip = json.JSONDecoder(), re.compile(r"[\s,]*")
+    at = re.search(r'^  "runs": \[', text, re.MULTILINE).end()
+    while text[at := skip.match(text, at).end()] != "]":
+        run, at = decoder.raw_decode(text, at)
+        yield {key: run[key] for key in ("id", "repeat", "cell")}
+
+
 def make(folder, runs):
     place = os.path.join(folder, str(runs))
     if os.path.exists(os.path.join(place, "made")):
@@ -62,8 +82,7 @@ def make(folder, runs):
     ended = subprocess.run([PROGRAM, "run", "plan.yaml", "-q", "--only", first], cwd=place, capture_output=True, text=True)
     assert ended.returncode in (0, 4), ended.stderr
     results = os.path.join(place, "results")
-    preview = subprocess.run([PROGRAM, "preview", "plan.yaml", "--format", "json"], cwd=place, capture_output=True, check=True)
-    planned = json.loads(preview.stdout)["runs"]
+    planned = list(previewed(place))
     is_first = lambda run: run["cell"]["qps"] == 20 and run["cell"]["output_tokens"] == 16 and run["repeat"] == 0
     [there] = [run["id"][:16] for run in planned if is_first(run)]
     source = os.path.join(results, "runs", there)
@@ -117,7 +136,14 @@ def once(command, folder, env=None):
     said = open(os.path.join(folder, "err")).read().strip().splitlines() or [""]
     if child.returncode not in (0, 3, 4):
         raise SystemExit(f"{command}: {child.returncode}: {said}")
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert usage.ru_maxrss > own, f"the peak of {usage.ru_maxrss} KiB may be that of this process, {own} KiB"
     return took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said
+
+
+def apart(role, folder, runs, **options):
+    """Starts this file in a separate process for one task."""
+    return subprocess.Popen([sys.executable, __file__, f"--{role}", folder, str(runs)], **options)
 
 
 def show(runs, what, command, folder, times=1, env=None):
@@ -128,7 +154,7 @@ def show(runs, what, command, folder, times=1, env=None):
 
 
 def local(folder, runs):
-    place = make(folder, runs)
+    place = made(folder, runs)
     derived = os.path.join(place, "results", "derived")
     first = sorted(os.listdir(os.path.join(place, "results", "runs")))[0]
     call = lambda *args: [PROGRAM, *args]
@@ -136,6 +162,9 @@ def local(folder, runs):
     forget("*")
     if runs <= 100_000:
         show(runs, "run, nothing to do, first time: reads every row", call("run", "plan.yaml"), place)
+    if runs <= 100_000:
+        forget("table-*")
+        show(runs, "run after one more result", call("run", "plan.yaml"), place)
     show(runs, "run, nothing to do", call("run", "plan.yaml"), place, 3)
     forget("runs.index")
     show(runs, "the same without derived/runs.index", call("run", "plan.yaml"), place)
@@ -149,8 +178,14 @@ def local(folder, runs):
         show(runs, "report", call("report", "plan.yaml", "-o", "report.html"), place)
 
 
+def made(folder, runs):
+    """Makes a store in a separate process, and returns its folder."""
+    assert apart("make", folder, runs).wait() == 0
+    return os.path.join(folder, str(runs))
+
+
 def serve(place):
-    """Starts moto with the commits and packs of a folder."""
+    """Serves the commits and packs of a folder with moto until stdin ends."""
     from moto.moto_server.threaded_moto_server import ThreadedMotoServer
     from moto.s3.models import s3_backends
 
@@ -169,14 +204,17 @@ def serve(place):
         pack = json.dumps({"format": 1, "runs": runs}, separators=(",", ":"), ensure_ascii=False).encode()
         backend.put_object(BUCKET, f"{PREFIX}/packs/{hashlib.sha256(pack).hexdigest()}.json", pack)
         size += len(pack)
-    print(f"moto: {len(ids)} commits, {size / 1e6:.0f} MB of packs", flush=True)
-    return server
+    print(f"moto: {len(ids)} commits, {size / 1e6:.0f} MB of packs")
+    print(*server.get_host_and_port(), flush=True)
+    sys.stdin.read()
+    server.stop()
 
 
 def moto(folder, runs):
-    place = make(folder, runs)
-    server = serve(place)
-    host, port = server.get_host_and_port()
+    place = made(folder, runs)
+    server = apart("serve", folder, runs, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    print(server.stdout.readline().strip(), flush=True)
+    host, port = server.stdout.readline().split()
     cache = os.path.join(place, "copy")
     shutil.rmtree(cache, ignore_errors=True)
     keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "us-east-1"}
@@ -184,11 +222,17 @@ def moto(folder, runs):
     call = [PROGRAM, "run", "plan.yaml", "--results", f"s3://{BUCKET}/{PREFIX}"]
     show(runs, "run from moto, nothing to do, without a copy", call, place, env=env)
     show(runs, "run from moto, nothing to do, with the copy", call, place, 3, env=env)
-    server.stop()
+    server.stdin.close()
+    server.wait()
     shutil.rmtree(cache, ignore_errors=True)
 
 
 if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
-    for count in words[1:]:
-        (moto if "--moto" in sys.argv else local)(os.path.abspath(words[0]), int(count))
+    if "--make" in sys.argv:
+        make(words[0], int(words[1]))
+    elif "--serve" in sys.argv:
+        serve(os.path.join(words[0], words[1]))
+    else:
+        for count in words[1:]:
+            (moto if "--moto" in sys.argv else local)(os.path.abspath(words[0]), int(count))

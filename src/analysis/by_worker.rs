@@ -21,13 +21,15 @@ pub(super) struct OfWorker {
 
 /// Returns each worker's part; empty if one process sent the load.
 pub(super) fn parts(rows: &[Measured], facts: &Facts) -> Vec<OfWorker> {
-    let count = facts.workers.len() as u64;
-    let part = |(index, worker): (usize, &Worker)| OfWorker {
-        called: worker.called(),
-        rows: rows.iter().filter(|row| row.request % count == index as u64).cloned().collect(),
-        facts: facts.of_worker(worker),
-    };
-    facts.workers.iter().enumerate().map(part).collect()
+    let part = |worker: &Worker| OfWorker { called: worker.called(), rows: Vec::new(), facts: facts.of_worker(worker) };
+    let mut parts: Vec<OfWorker> = facts.workers.iter().map(part).collect();
+    let count = parts.len().max(1) as u64;
+    for row in rows {
+        if let Some(part) = parts.get_mut((row.request % count) as usize) {
+            part.rows.push(row.clone());
+        }
+    }
+    parts
 }
 
 /// Checks whether the workers started together and whether their clocks agree to within `allowed_ms`, the

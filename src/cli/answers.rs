@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use indexmap::IndexSet;
 
 use super::given_up::{GivenUpRuns, as_planned};
+use super::judgements::{Judged, Judgements};
 use super::left_out::LeftOut;
 use super::mixed_servers::Servers;
 use super::summary_cache::Memory;
@@ -69,6 +70,11 @@ impl Answered {
             cost: self.cost,
             tokens: self.tokens,
         }
+    }
+
+    /// Returns the part of this answer that a table of many runs needs.
+    pub(super) fn judged(&self) -> Judged {
+        Judged { state: self.verdict.state, pressure: Pressure::of_metrics(&self.metrics) }
     }
 
     /// Returns the run's rows in a table: one for the run itself and one for each class of a mix.
@@ -149,11 +155,7 @@ pub(super) fn answer(
     run: &PlannedRun,
     plan: &Plan,
 ) -> Result<Option<(RunRecord, Answered)>, StoreError> {
-    let Some(listed) = store.run(&run.id.short())? else { return Ok(None) };
-    if let Some(error) = listed.unusable() {
-        return Err(error);
-    }
-    let Some(record) = listed.record else { return Ok(None) };
+    let Some(record) = usable(store, run)? else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     answered.labels = as_planned(answered.labels, run);
     // Classes of a mix are matched by position, because their names may have changed since the run.
@@ -163,10 +165,37 @@ pub(super) fn answer(
     Ok(Some((record, answered)))
 }
 
-/// Returns a run that was just committed; `None` if its files cannot be read.
-pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<Answered> {
+/// Returns the record of a planned run; `None` if it is not committed. A run that is not whole is an error.
+fn usable(store: &Store, run: &PlannedRun) -> Result<Option<RunRecord>, StoreError> {
+    let Some(listed) = store.run(&run.id.short())? else { return Ok(None) };
+    listed.unusable().map_or(Ok(listed.record), Err)
+}
+
+/// Returns the verdict of a committed run, which is not read if its verdict is known; `None` if it is not
+/// committed. A run that is not whole is an error.
+fn judged(
+    store: &Store,
+    run: &PlannedRun,
+    plan: &Plan,
+    known: &mut Judgements,
+) -> Result<Option<(RunRecord, Judged)>, StoreError> {
+    let Some(record) = usable(store, run)? else { return Ok(None) };
+    // Before its rows are read: a change meanwhile must not get this verdict.
+    let key = known.key(&record);
+    if let Some(judged) = key.and_then(|key| known.get(key)) {
+        return Ok(Some((record, judged)));
+    }
+    let judged = read(store, &record, Some(plan))?.judged();
+    key.into_iter().for_each(|key| known.keep(key, judged));
+    Ok(Some((record, judged)))
+}
+
+/// Returns a run that was just committed, with its record; `None` if its files cannot be read.
+pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<(RunRecord, Answered)> {
     let listed = store.run(&id.short()).ok().flatten().filter(|listed| listed.unusable().is_none());
-    read(store, &listed?.record?, Some(plan)).ok()
+    let record = listed?.record?;
+    let answered = read(store, &record, Some(plan)).ok()?;
+    Some((record, answered))
 }
 
 /// Returns a run's headline figures, for programs that follow a sweep.
@@ -284,7 +313,7 @@ pub(crate) fn print_table(
     Ok(shown)
 }
 
-/// Maximum number of runs in a table.
+/// Maximum number of runs in a table: the figures of more do not fit in memory, nor their table on a screen.
 const MOST_IN_TABLE: usize = 10_000;
 /// Maximum number of given-up runs listed below a table.
 const MOST_GIVEN_UP: usize = 20;
@@ -324,36 +353,57 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
+/// Returns whether a plan has too many runs for a table. Tests can lower the limit, but only in builds with
+/// debug assertions.
+pub(super) fn are_many(runs: usize) -> bool {
+    let chosen = || std::env::var("SWEEPLINE_MOST_IN_TABLE").ok()?.parse().ok();
+    runs > if cfg!(debug_assertions) { chosen().unwrap_or(MOST_IN_TABLE) } else { MOST_IN_TABLE }
+}
+
+/// Collects the contents of a table, run by run.
+#[derive(Default)]
+struct Gathered {
+    shown: Shown,
+    servers: Servers,
+    suspect: Option<String>,
+}
+
+impl Gathered {
+    fn add(&mut self, run: &PlannedRun, record: &RunRecord, judged: Judged) {
+        let Judged { state, pressure } = judged;
+        self.shown.loaded.extend(loaded(RunView::new(0, run).name, record, pressure));
+        self.servers.add(record);
+        self.shown.first.get_or_insert_with(|| record.id.clone());
+        match state {
+            State::Invalid => self.shown.invalid.push(record.id.clone()),
+            State::Suspect => drop(self.suspect.get_or_insert_with(|| record.id.clone())),
+            State::Valid => {}
+        }
+    }
+
+    /// Adds the notes on servers to the text of the table.
+    fn finish(mut self, text: String) -> (String, Shown) {
+        self.shown.doubtful = self.shown.invalid.first().cloned().or(self.suspect);
+        let mut text = few_once(&text);
+        text.extend(self.servers.notes().iter().map(|note| format!("\n{}", fill("", 2, note))));
+        (text, self.shown)
+    }
+}
+
 /// Returns the table of the committed runs among `runs`, followed by a table that aggregates the repeats of
 /// each cell; and facts about the runs in the table.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
-    let (mut answers, mut shown, mut servers) = (Vec::new(), Shown::default(), Servers::default());
-    let mut suspect = None;
+    if are_many(runs.len()) {
+        return count_only(store, plan, (runs, left_out));
+    }
+    let (mut answers, mut gathered) = (Vec::new(), Gathered::default());
     for run in runs {
         let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() else { continue };
-        shown.loaded.extend(loaded(RunView::new(0, run).name, &record, &answered.metrics));
-        servers.add(&record);
-        let id = || answered.labels.run_id.clone();
-        shown.first.get_or_insert_with(id);
-        match answered.verdict.state {
-            State::Invalid => shown.invalid.push(id()),
-            State::Suspect => drop(suspect.get_or_insert_with(id)),
-            _ => {}
-        }
-        // The figures of many runs would not fit in memory, nor would their table fit on a screen.
-        if runs.len() <= MOST_IN_TABLE {
-            answers.push(answered);
-        }
+        gathered.add(run, &record, answered.judged());
+        answers.push(answered);
     }
-    shown.doubtful = shown.invalid.first().cloned().or(suspect);
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
-    let mut text = match runs.len() {
-        count if count > MOST_IN_TABLE && shown.first.is_some() => format!(
-            "\n{count} runs; a table has at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n"
-        ),
-        _ if lines.is_empty() => String::new(),
-        _ => format!("\n{}", results(&lines, colour)),
-    };
+    let mut text = if lines.is_empty() { String::new() } else { format!("\n{}", results(&lines, colour)) };
     let of_runs: HashMap<&str, Line> = answers
         .iter()
         .filter_map(|answered| Some((answered.labels.run_id.as_str(), answered.lines().next()?)))
@@ -361,13 +411,31 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let line = |id: &RunId| of_runs.get(id.to_string().as_str()).copied();
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
-    text = few_once(&text);
-    text.extend(servers.notes().iter().map(|note| format!("\n{}", fill("", 2, note))));
-    (text, shown)
+    gathered.finish(text)
+}
+
+/// Returns the text in place of a table of many runs, and its contents.
+fn count_only(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> (String, Shown) {
+    let (mut known, mut gathered) = (Judgements::of(store, plan), Gathered::default());
+    for run in runs {
+        if let Some((record, judged)) = left_out.take(judged(store, run, plan, &mut known)).flatten() {
+            gathered.add(run, &record, judged);
+        }
+    }
+    known.tidy();
+    let text = match &gathered.shown.first {
+        None => String::new(),
+        Some(_) => format!(
+            "\n{} runs; a table has at most {MOST_IN_TABLE}; `list` and `export` show all, `--only` selects some\n",
+            runs.len()
+        ),
+    };
+    gathered.finish(text)
 }
 
 /// Returns the load that a run put on the generator; `None` if its rows do not record it.
-pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+pub(super) fn loaded(name: String, record: &RunRecord, pressure: Option<Pressure>) -> Option<Loaded> {
+    let pressure = pressure?;
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
     // If a rate profile changes the rate, averages over the window are lower than the peak load on the
@@ -376,7 +444,7 @@ pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> 
         peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
         name,
-        pressure: Pressure::of_metrics(metrics)?.times(above),
+        pressure: pressure.times(above),
         engine: record.spec.engine,
         http: record.spec.endpoint.http,
         connections: record.spec.connections,

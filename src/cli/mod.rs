@@ -43,6 +43,7 @@ mod graph;
 mod http;
 mod import;
 mod interrupt;
+mod judgements;
 mod left_out;
 mod limits;
 mod lints;

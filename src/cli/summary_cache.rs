@@ -100,7 +100,7 @@ impl Memory {
 
 /// Returns size and modification time of a file, or the fact that it does not exist; `None` if the system
 /// does not report them.
-fn stamp(path: &Path) -> Option<String> {
+pub(super) fn stamp(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(metadata) => Some(format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),
         Err(error) if error.kind() == ErrorKind::NotFound => Some("absent".to_owned()),

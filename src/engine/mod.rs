@@ -98,7 +98,7 @@ use feed::Feed;
 use http2::Heads;
 use observe::Observer;
 use outage::Outage;
-use pacer::Pacer;
+pub(crate) use pacer::Pacer;
 use part::Ending;
 use pattern::Pattern;
 use phase::PhaseClock;
@@ -304,6 +304,12 @@ fn pacer(spec: &RunSpec, trace: Option<Trace>, share: Share) -> Pacer {
         },
         (load, _) => Pacer::closed(load.batch_size().unwrap_or(1), spec.phases.fill.0, share),
     }
+}
+
+/// Returns the load pattern of a share, for simulations.
+#[cfg(test)]
+pub(crate) fn pacer_of(spec: &RunSpec, share: Share) -> Pacer {
+    pacer(spec, Trace::of(spec), share)
 }
 
 /// Returns the phases of a run. A process that sends only a share of the load cannot count all requests of

@@ -18,6 +18,8 @@ mod material;
 mod merge;
 mod message;
 mod serve;
+#[cfg(test)]
+mod simulations;
 mod sinks;
 mod start;
 mod under_way;

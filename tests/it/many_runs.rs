@@ -2,7 +2,9 @@
 //! is, and detect every change.
 
 use std::fs::File;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sweepline::expand::{PlannedRun, expand};
 use sweepline::plan;
@@ -19,6 +21,10 @@ models: { m: { id: tiny } }
 sweeps:
   s: { matrix: { endpoint: demo, model: m, scenario: B1, qps: { from: 1, to: 160, step: 1 } } }
 ";
+
+/// Short phases, for a run that is measured.
+const PHASES: &str = "phases: { fill: 100ms, stabilize: 100ms, measure: { for: 200ms, min_requests: 1 }, drain: 1s }
+sweeps:";
 
 /// Number of runs in the store at first, and later.
 const SIZES: [usize; 2] = [32, 160];
@@ -144,4 +150,78 @@ fn a_run_that_changed_is_seen_among_those_that_are_remembered() {
     let states = &preview["totals"]["states"];
     assert_eq!([&states["cached"], &states["redo"], &states["new"]], [1, 2, 1], "{states}");
     assert_eq!(std::fs::read(&index).unwrap(), before, "`preview` and `why` write nothing");
+}
+
+/// Returns the file of remembered verdicts.
+fn verdicts(lab: &Lab) -> PathBuf {
+    let derived = std::fs::read_dir(lab.results().join("derived")).unwrap();
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    derived.map(|entry| entry.unwrap().path()).find(is_log).unwrap()
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).unwrap().lines().filter(|line| !line.is_empty()).count()
+}
+
+/// A change of the plan that changes the rules of verdicts.
+const CHANGED: &str = "--set validity.errors.invalid=1%";
+
+#[timed_test]
+fn rows_of_many_runs_are_read_again_only_if_a_verdict_may_differ() {
+    let lab = Lab::new();
+    let runs = planned(&lab);
+    commit_all(&lab, &runs[..4], 0);
+    let ids: Vec<String> = runs[..4].iter().map(|run| format!("id == '{}'", run.id)).collect();
+    let only = ids.join(" or ");
+    let run = |more: &[&str]| {
+        // The printed table must not answer.
+        for entry in std::fs::read_dir(lab.results().join("derived")).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        let args = [&["run", "plan.yaml", "--only", &only], more].concat();
+        let output = lab.command(&args).env("SWEEPLINE_MOST_IN_TABLE", "3").output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        // Neither the time nor the command line that was repeated.
+        let lines = said.lines().filter(|line| !line.contains("nothing to do"));
+        (output.status.code(), lines.collect::<Vec<_>>().join("\n").replace(&format!(" {CHANGED}"), ""))
+    };
+    let first = run(&[]);
+    assert!(first.1.contains("4 runs; a table has at most") && first.1.contains("one run in full"), "{first:?}");
+    let log = verdicts(&lab);
+    assert_eq!(lines(&log), 4);
+    // Different bytes of the same size and time: the rows are not read, as `make` and git would not.
+    let rows = lab.results().join("runs").join(runs[1].id.short()).join("requests.parquet");
+    let (bytes, time) = (std::fs::read(&rows).unwrap(), std::fs::metadata(&rows).unwrap().modified().unwrap());
+    let set = |bytes: &[u8]| {
+        let mut file = File::create(&rows).unwrap();
+        file.write_all(bytes).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    set(&vec![0; bytes.len()]);
+    assert_eq!(run(&[]), first);
+    // Another plan has other verdicts, and a file of another time may have other rows.
+    let (status, said) = run(&CHANGED.split(' ').collect::<Vec<_>>());
+    assert_eq!((status, said.contains("requests.parquet")), (Some(5), true), "{said}");
+    set(&bytes);
+    assert_eq!((run(&CHANGED.split(' ').collect::<Vec<_>>()), lines(&log)), (first.clone(), 8));
+    File::options().append(true).open(&rows).unwrap().set_modified(time + Duration::from_secs(1)).unwrap();
+    assert_eq!((run(&[]), lines(&log)), (first.clone(), 9));
+    // Lines that were cut short or changed are ignored.
+    let text = std::fs::read_to_string(&log).unwrap().replace(" valid ", " invalid ");
+    std::fs::write(&log, &text[..text.len() - 5]).unwrap();
+    assert_eq!(run(&[]), first);
+}
+
+#[timed_test]
+fn a_verdict_is_remembered_when_its_run_is_committed() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &PLAN.replace("sweeps:", PHASES));
+    let output =
+        lab.command(&["run", "plan.yaml", "--only", "qps == 20"]).env("SWEEPLINE_MOST_IN_TABLE", "3").output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{output:?}");
+    // The table has one run, so it needs no such file.
+    assert_eq!(lines(&verdicts(&lab)), 1);
 }

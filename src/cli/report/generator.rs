@@ -1,5 +1,6 @@
 //! Finds the calibrations that apply to the machines on which the runs were measured.
 
+use crate::analysis::calibration::Pressure;
 use crate::cli::answers::loaded;
 use crate::cli::results::{Readings, RunResult};
 use crate::report::html::Calibrated;
@@ -22,7 +23,10 @@ pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
         host: environment.client_host.clone(),
         // A folder of calibrations that cannot be read provides no information about the client.
         known: known(store, environment).unwrap_or(Known::Nothing),
-        runs: runs.into_iter().filter_map(|run| loaded(name(run), &run.record, &run.answered.metrics)).collect(),
+        runs: runs
+            .into_iter()
+            .filter_map(|run| loaded(name(run), &run.record, Pressure::of_metrics(&run.answered.metrics)))
+            .collect(),
     };
     clients.into_iter().map(of).collect()
 }

@@ -15,6 +15,7 @@ use super::outlets::Outlets;
 use super::stage::Stage;
 use crate::cli::answers;
 use crate::cli::failure::Failure;
+use crate::cli::judgements::Judgements;
 use crate::expand::{PlannedRun, Pool, Series, Waits};
 use crate::report::progress::{Publisher, Screen};
 use crate::store::{Store, Writer};
@@ -189,7 +190,9 @@ fn execute(
     let live = writer.store().layout().live();
     let publisher = args.part.is_none().then(|| Publisher::start(&workspace.plan().name, &live, pace));
     outlets.begin(pace);
-    let mut listener = Listener { screen, publisher, outlets, store: writer.store(), workspace };
+    let store = writer.store();
+    let judgements = answers::are_many(whole.runs.len()).then(|| Judgements::of(store, workspace.plan()));
+    let mut listener = Listener { screen, publisher, outlets, store, workspace, judgements };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
@@ -211,6 +214,8 @@ struct Listener<'a> {
     outlets: &'a Outlets,
     store: &'a Store,
     workspace: &'a Workspace,
+    /// Verdicts are kept if there are many runs.
+    judgements: Option<Judgements<'a>>,
 }
 
 impl Observer for Listener<'_> {
@@ -220,6 +225,10 @@ impl Observer for Listener<'_> {
             Event::Committed { run } => answers::committed(self.store, &run.id, self.workspace.plan()),
             _ => None,
         };
+        if let (Some(judgements), Some((record, answered))) = (&mut self.judgements, &answered) {
+            judgements.key(record).into_iter().for_each(|key| judgements.keep(key, answered.judged()));
+        }
+        let answered = answered.map(|(_, answered)| answered);
         self.outlets.take(&event, || answered.as_ref().map(answers::headline));
         self.screen.show(&event, |_| answers::one_line(answered.as_ref()));
     }

@@ -37,6 +37,7 @@ mod probe;
 mod pull;
 mod push;
 mod remote;
+mod unpack;
 
 use std::collections::HashMap;
 use std::future::Future;

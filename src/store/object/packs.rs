@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use object_store::path::Path as Key;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::ObjectResults;
 use super::error::ObjectError;
+use super::unpack;
 use crate::store::error::{Doing, StoreError};
 use crate::store::hex::hex;
 use crate::store::layout::{Layout, RUN_JSON};
@@ -31,7 +32,7 @@ const MOST: usize = 1000;
 const WORTH: usize = 100;
 
 /// The content of a pack.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Pack {
     format: u32,
     /// The text of each `run.json`, by the run's short id.
@@ -80,15 +81,18 @@ impl ObjectResults {
                 }
             }
             let Some(text) = self.get(key)? else { return Ok(()) };
-            let is_whole = hex(&Sha256::digest(&text)) == name;
-            let Some(pack) = serde_json::from_slice::<Pack>(&text).ok().filter(|_| is_whole) else { return Ok(()) };
-            drop(text);
-            for (id, text) in &pack.runs {
-                if strike_out(id) {
-                    take(id, text.as_bytes())?;
-                }
+            if hex(&Sha256::digest(&text)) != name {
+                return Ok(());
             }
-            keep_index(&index, pack.runs.keys());
+            let mut ids = Vec::new();
+            let is_read = unpack::each(&text, |id, text| {
+                let taken = if strike_out(&id) { take(&id, text.as_bytes()) } else { Ok(()) };
+                ids.push(id);
+                taken
+            })?;
+            if is_read {
+                keep_index(&index, &ids);
+            }
             Ok(())
         };
         let done = self.side_by_side(&packs, &one);
@@ -115,8 +119,8 @@ fn name(key: &Key) -> Option<&str> {
 
 /// Records in a local file which runs a pack contains. Errors are ignored, because the pack can be fetched
 /// again later.
-fn keep_index<'a>(path: &Path, ids: impl Iterator<Item = &'a String>) {
-    let text: String = ids.flat_map(|id| [id.as_str(), "\n"]).collect();
+fn keep_index(path: &Path, ids: &[String]) {
+    let text: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
     let beside = path.with_extension(std::process::id().to_string());
     let made = path.parent().is_some_and(|folder| fs::create_dir_all(folder).is_ok());
     if !made || fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)).is_err() {
